@@ -213,7 +213,7 @@ impl Drop for RunningExperiment {
     }
 }
 
-/// Who runs the rounds.
+/// The rounds of an experiment, while they run.
 struct Conductor {
     experiment: Experiment,
     log: RoundLog,

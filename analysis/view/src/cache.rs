@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ppt_output::{Output, Readers, Rules};
+use ppt_output::{Output, OutputError, Readers, Rules};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::block::IndexBlock;
@@ -130,9 +130,16 @@ impl Cache {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
         self.check().map_err(failed)?;
         let rules = Rules { force: true, readers: Readers::Owner, ..Rules::default() };
-        let mut output = Output::open(&self.path(capture), &rules)?;
+        let mut output = match Output::open(&self.path(capture), &rules) {
+            // Another view of the capture keeps the same blocks.
+            Err(OutputError::InUse(..)) => return Ok(()),
+            output => output?,
+        };
         output.file().write_all(bytes).map_err(failed)?;
-        output.publish()?;
+        match output.publish() {
+            Ok(()) | Err(OutputError::InUse(..)) => {}
+            Err(error) => return Err(error.into()),
+        }
         self.prune().map_err(failed)
     }
 

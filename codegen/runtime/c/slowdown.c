@@ -118,7 +118,7 @@ static uint64_t ppt1_clock_now(const ppt1_slowdown *said, uint64_t end) {
 
 /* Has the thread wait at the end of the interval in its slot. The interval's end, and what the frame
  * has stamped since, come so much later. Returns 0 if the slot is gone: a signal handler may have
- * forked meanwhile. */
+ * forked during the wait. */
 static int ppt1_take_longer(ppt1_thread *t) {
     uint64_t *slot = t->slot;
     uint64_t now = ppt1_monotonic();

@@ -1,6 +1,6 @@
 //! What is touched where frames are missing.
 //!
-//! A loss touches the threads whose causes or effects may be missing, and whoever exchanges causes with
+//! A loss touches the threads whose causes or effects may be missing, and threads that exchange causes with
 //! them: their group. Other groups are as if nothing had been lost. In time it lasts until nothing waits in
 //! the queues of the group. From then on the run is one that begins there: nobody waits for what came
 //! before. In a closed network, some queue may always hold something. But there, at most as many wait as
@@ -9,7 +9,7 @@
 use super::groups::Groups;
 use super::recording::{Recording, ThreadId, Vertex};
 
-/// So many of the longest waits after a loss, a queue is no longer what the loss made it.
+/// After a loss and this many of the longest waits, a queue is no longer what the loss made it.
 const WAITS: i64 = 10;
 
 /// Times in which what threads did is not wholly known.
@@ -18,13 +18,13 @@ pub(super) struct Doubted {
     /// For each thread, its group.
     group: Vec<usize>,
     /// For each group, times apart from each other, ascending: where metrics count nothing, …
-    untold: Vec<Vec<Stretch>>,
+    untold: Vec<Vec<TimeRange>>,
     /// … and where the run is not timed again. These end no later.
-    unknown: Vec<Vec<Stretch>>,
+    unknown: Vec<Vec<TimeRange>>,
 }
 
 /// From one time to another, both included.
-pub(super) type Stretch = (i64, i64);
+pub(super) type TimeRange = (i64, i64);
 
 impl Doubted {
     /// What `recording` says of it.
@@ -41,7 +41,7 @@ impl Doubted {
             groups.join(thread(from), thread(to));
         }
         if !recording.states.is_empty() {
-            // Who shares CPUs waits for each other.
+            // Threads that share CPUs wait for each other.
             let mut first = std::collections::HashMap::new();
             for number in 0..threads {
                 let machine = recording.machine_of(ThreadId(number as u32));
@@ -82,12 +82,12 @@ impl Doubted {
     }
 
     /// When the run of a thread is not timed again.
-    pub fn unknown(&self, thread: ThreadId) -> &[Stretch] {
+    pub fn unknown(&self, thread: ThreadId) -> &[TimeRange] {
         self.group(thread.0).map_or(&[], |group| &self.unknown[group])
     }
 
     /// Whether what a thread did from one time to another may be wrong.
-    pub fn touches(&self, thread: u32, (from, to): Stretch) -> bool {
+    pub fn touches(&self, thread: u32, (from, to): TimeRange) -> bool {
         self.group(thread).is_some_and(|group| within(&self.untold[group], (from, to)))
     }
 
@@ -97,7 +97,7 @@ impl Doubted {
     }
 
     /// When it may be of any of these threads.
-    pub fn times(&self, threads: impl Iterator<Item = u32>) -> Vec<Stretch> {
+    pub fn times(&self, threads: impl Iterator<Item = u32>) -> Vec<TimeRange> {
         let mut groups: Vec<_> = threads.filter_map(|thread| self.group(thread)).collect();
         groups.sort_unstable();
         groups.dedup();
@@ -108,19 +108,19 @@ impl Doubted {
 /// When the queues of a group are as usual again.
 struct Ends {
     /// When something waits.
-    busy: Vec<Stretch>,
+    busy: Vec<TimeRange>,
     longest: i64,
 }
 
 impl Ends {
-    fn new(waits: Vec<Stretch>) -> Ends {
+    fn new(waits: Vec<TimeRange>) -> Ends {
         let longest = waits.iter().map(|wait| wait.1 - wait.0).max().unwrap_or(0);
         Ends { busy: merged(waits), longest }
     }
 
     /// When the run goes on after a loss that ends at `time`, and when it is as usual: both as soon as
     /// nothing waits; if that is too late, it goes on at once with what waits.
-    fn of(&self, time: i64) -> Stretch {
+    fn of(&self, time: i64) -> TimeRange {
         let at = self.busy.partition_point(|stretch| stretch.1 <= time);
         let empty = self.busy.get(at).filter(|stretch| stretch.0 <= time);
         let empty = empty.map_or(time, |stretch| stretch.1);
@@ -130,14 +130,14 @@ impl Ends {
 }
 
 /// Whether any of `times` has something of a stretch.
-pub(super) fn within(times: &[Stretch], (from, to): Stretch) -> bool {
+pub(super) fn within(times: &[TimeRange], (from, to): TimeRange) -> bool {
     let next = times.partition_point(|time| time.1 < from);
     times.get(next).is_some_and(|time| time.0 <= to)
 }
 
-fn merged(mut all: Vec<Stretch>) -> Vec<Stretch> {
+fn merged(mut all: Vec<TimeRange>) -> Vec<TimeRange> {
     all.sort_unstable();
-    let mut apart: Vec<Stretch> = Vec::new();
+    let mut apart: Vec<TimeRange> = Vec::new();
     for (from, to) in all {
         match apart.last_mut() {
             Some(last) if from <= last.1 => last.1 = last.1.max(to),
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     /// A client and a worker, with their jobs as (put, take), and a thread that has nothing to do with them.
-    fn doubted(jobs: &[Stretch], doubts: &[(u32, Stretch)]) -> Doubted {
+    fn doubted(jobs: &[TimeRange], doubts: &[(u32, TimeRange)]) -> Doubted {
         let mut recording = Recording::new();
         let name = recording.name("job");
         let threads = [0, 1, 2].map(|process| recording.thread(process));

@@ -5,7 +5,7 @@
 pub(super) struct Groups(Vec<usize>);
 
 impl Groups {
-    /// So many sets of one.
+    /// `count` sets of one.
     pub fn apart(count: usize) -> Groups {
         Groups((0..count).collect())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::doubted::{Stretch, within};
+use super::doubted::{TimeRange, within};
 use super::model::RetimeModel;
 
 /// What is known of something, and which share of the run's time it does not count, as frames are missing.
@@ -13,20 +13,20 @@ pub(super) struct Known<T> {
 
 /// Vertices that follow each other in time.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Progress {
+pub(super) struct VertexRun {
     vertices: Vec<u32>,
     /// Nothing is missing.
     is_known: bool,
 }
 
-impl Progress {
+impl VertexRun {
     /// Its vertices, if nothing is missing.
     pub fn known(&self) -> impl Iterator<Item = u32> {
         self.vertices.iter().copied().filter(|_| self.is_known)
     }
 }
 
-/// Those of `pairs` that nothing touches. Who lost much of its time counts as often as it has values.
+/// Those of `pairs` that nothing touches. A thread that lost much of its time counts as often as it has values.
 pub(super) fn known_lengths(
     mut pairs: Vec<(u32, u32)>,
     model: &RetimeModel,
@@ -61,7 +61,7 @@ pub(super) fn known_ends(lengths: Vec<(u32, u32)>, model: &RetimeModel) -> Known
 }
 
 /// All vertices, apart wherever something is missing; nothing, if nothing is.
-pub(super) fn known_stretches(model: &RetimeModel) -> Known<Vec<Progress>> {
+pub(super) fn known_stretches(model: &RetimeModel) -> Known<Vec<VertexRun>> {
     let (thread, time) = (&model.moments.thread, &model.moments.time);
     let missing = model.doubted.times(thread.iter().copied());
     if missing.is_empty() {
@@ -73,22 +73,22 @@ pub(super) fn known_stretches(model: &RetimeModel) -> Known<Vec<Progress>> {
     let in_doubt = |at: u32| !is_known(at, at);
     let apart = order
         .chunk_by(|&one, &next| is_known(one, next) || in_doubt(one) && in_doubt(next))
-        .map(|vertices| Progress { vertices: vertices.to_vec(), is_known: !in_doubt(vertices[0]) });
+        .map(|vertices| VertexRun { vertices: vertices.to_vec(), is_known: !in_doubt(vertices[0]) });
     Known { is_known: apart.collect(), missing_share: share(&missing, model) }
 }
 
 /// Which share of the run's time these are.
-fn share(missing: &[Stretch], model: &RetimeModel) -> f64 {
+fn share(missing: &[TimeRange], model: &RetimeModel) -> f64 {
     let time = &model.moments.time;
     let (Some(&first), Some(&last)) = (time.iter().min(), time.iter().max()) else { return 0.0 };
-    let clipped = |&(from, to): &Stretch| (to.min(last) - from.max(first)).max(0);
+    let clipped = |&(from, to): &TimeRange| (to.min(last) - from.max(first)).max(0);
     let lost: i64 = missing.iter().map(clipped).sum();
     if lost == 0 { 0.0 } else { lost as f64 / (last - first) as f64 }
 }
 
 /// How long it takes through all stretches that nothing is missing of: each is a run of its own.
-pub(super) fn progress(stretches: &[Progress], time: &[i64]) -> i64 {
-    let length = |stretch: &Progress| {
+pub(super) fn progress(stretches: &[VertexRun], time: &[i64]) -> i64 {
+    let length = |stretch: &VertexRun| {
         let times = || stretch.known().map(|at| time[at as usize]);
         times().max().zip(times().min()).map_or(0, |(last, first)| last - first)
     };

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::critical::Trace;
 use super::doubt::RetimeRefusal;
-use super::known::{Known, Progress, known_ends, known_lengths, known_stretches, progress};
+use super::known::{Known, VertexRun, known_ends, known_lengths, known_stretches, progress};
 use super::model::RetimeModel;
 use super::moments::NONE;
 use super::recording::NameId;
@@ -137,7 +137,7 @@ pub(super) enum MetricPlaces {
     /// From the first vertex to the last, …
     Whole,
     /// … or over stretches of vertices, in the order of time, of those of which nothing is missing.
-    Stretches(Vec<Progress>),
+    Stretches(Vec<VertexRun>),
 }
 
 /// The values of a metric: each is a quotient, so that rates of parts sum up to that of the whole.

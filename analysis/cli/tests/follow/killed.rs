@@ -27,8 +27,32 @@ impl Numbers {
     }
 }
 
+/// The `ppt` beside `ppt-analysis`.
+pub fn ppt() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_ppt-analysis")).with_file_name("ppt")
+}
+
+/// Builds a program and captures it in small files, until a signal ends it. None: it cannot be built here.
+pub fn capture(bench: &Bench, (folder, name): (&str, &str), args: &[&str]) -> Option<Child> {
+    let ppt = ppt();
+    if !build(bench, &ppt, (folder, name)) {
+        return None;
+    }
+    let child = Command::new(ppt)
+        .args(["run", "-o", "out.bin", "--rotate", "1M", "--"])
+        .arg(format!("./{name}"))
+        .args(args)
+        .current_dir(bench.folder())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    wait_for("the first file", || bench.path("out.000001.bin").exists().then_some(()));
+    Some(child)
+}
+
 /// Builds the program `NAME_main.c` of a folder, which writes the frames of `NAME.frame`.
-pub fn build(bench: &Bench, ppt: &Path, (folder, name): (&str, &str)) -> bool {
+fn build(bench: &Bench, ppt: &Path, (folder, name): (&str, &str)) -> bool {
     if !ppt.exists() || Command::new("gcc").arg("--version").output().is_err() {
         eprintln!("skipped: ppt is not built beside ppt-analysis, or gcc is not installed");
         return false;
@@ -66,9 +90,9 @@ fn captures(bench: &Bench) -> impl Iterator<Item = String> {
 }
 
 /// Frames of all captures, as `ppt info` counts them.
-fn captured(bench: &Bench, ppt: &Path) -> u64 {
+fn captured(bench: &Bench) -> u64 {
     let count = |file: String| {
-        let mut command = Command::new(ppt);
+        let mut command = Command::new(ppt());
         command.args(["info", &file, "--json"]).current_dir(bench.folder());
         let output = command.output().unwrap();
         assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&output.stderr));
@@ -80,9 +104,9 @@ fn captured(bench: &Bench, ppt: &Path) -> u64 {
 }
 
 /// Frames of a kind in all captures, as `ppt dump` counts them.
-fn dumped(bench: &Bench, ppt: &Path, frame: &str) -> u64 {
+fn dumped(bench: &Bench, frame: &str) -> u64 {
     let count = |file: String| {
-        let output = Command::new(ppt)
+        let output = Command::new(ppt())
             .args(["dump", &file, "--frame", frame])
             .current_dir(bench.folder())
             .output()
@@ -139,18 +163,8 @@ fn survives(
     export: impl Fn(&Bench) -> Command,
     mut look: impl FnMut(&Bench) -> PathBuf,
 ) {
-    let ppt: PathBuf = Path::new(env!("CARGO_BIN_EXE_ppt-analysis")).with_file_name("ppt");
-    if !build(bench, &ppt, ("numbers", "live")) {
-        return;
-    }
-    let mut capturing = Command::new(&ppt)
-        .args(["run", "-o", "out.bin", "--rotate", "1M", "--", "./live", "100000000", "40000"])
-        .current_dir(bench.folder())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .unwrap();
-    wait_for("the first file", || bench.path("out.000001.bin").exists().then_some(()));
+    let program = capture(bench, ("numbers", "live"), &["100000000", "40000"]);
+    let Some(mut capturing) = program else { return };
     let mut numbers = Numbers(7);
     let (mut in_the_middle, mut further) = (0, 0);
     for _ in 0..kills {
@@ -183,17 +197,15 @@ fn survives(
     assert!(whole["captures"].as_array().unwrap().len() > 2, "it did not rotate");
 
     let kinds = [("live.job", "job"), ("live.request", "request")];
-    let counted: BTreeMap<String, u64> = kinds
-        .iter()
-        .map(|(kind, frame)| ((*kind).to_owned(), dumped(bench, &ppt, frame)))
-        .collect();
+    let counted: BTreeMap<String, u64> =
+        kinds.iter().map(|(kind, frame)| ((*kind).to_owned(), dumped(bench, frame))).collect();
     let mut delivered = rows(&folder);
     for table in ["counters", "histograms"] {
         readings(bench, &folder, table, delivered.remove(table).unwrap());
     }
     assert_eq!(delivered.remove("live.request_spans"), Some(100), "half of them have an end");
     assert_eq!(delivered, counted);
-    assert_eq!(counted.values().sum::<u64>(), captured(bench, &ppt));
+    assert_eq!(counted.values().sum::<u64>(), captured(bench));
     for (kind, _) in kinds {
         let questions =
             json!(["SELECT count(*), count(DISTINCT (capture, segment, ring, seqno)) FROM t",]);

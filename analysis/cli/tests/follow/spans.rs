@@ -1,38 +1,22 @@
 //! Spans and chains of a program that is captured: each is in one file, as an export of the whole captures
 //! has it, whichever file it began in and however often the exporter was killed.
 
-use std::path::{Path, PathBuf};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Signal, kill_process_group};
 use serde_json::{Value, json};
-use std::os::unix::process::CommandExt;
 
 use crate::ask::ask;
 use crate::delivered::{check, manifest, pattern, rows};
-use crate::killed::{Numbers, build, group, kills};
-use crate::support::{Bench, wait_for};
+use crate::killed::{self, Numbers, group, kills};
+use crate::support::Bench;
 
-fn ppt() -> PathBuf {
-    Path::new(env!("CARGO_BIN_EXE_ppt-analysis")).with_file_name("ppt")
-}
-
-/// Captures the program for some seconds, in small files.
+/// Captures the program for some seconds.
 fn capture(bench: &Bench, seconds: &str) -> Option<Child> {
-    if !build(bench, &ppt(), ("follow", "spans")) {
-        return None;
-    }
-    let child = Command::new(ppt())
-        .args(["run", "-o", "out.bin", "--rotate", "1M", "--", "./spans", seconds, "2000"])
-        .current_dir(bench.folder())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .unwrap();
-    wait_for("the first file", || bench.path("out.000001.bin").exists().then_some(()));
-    Some(child)
+    killed::capture(bench, ("follow", "spans"), &[seconds, "2000"])
 }
 
 fn export(bench: &Bench) -> Command {

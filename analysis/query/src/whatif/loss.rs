@@ -3,7 +3,7 @@
 //! A queue is known to be in step again when it was empty for `within` (see `Matcher`), and then its
 //! edges are certain again. Where identities name things, it was never out of step: what is missing has
 //! other identities. So an edge that is only possible is known all the same if no identity enters its
-//! point twice, in so many frames that this is no accident. For it to be wrong, the missing frames would
+//! point twice, in at least 32 frames. For it to be wrong, the missing frames would
 //! need to be of another thing that was on its way under the same identity at the same time.
 
 use std::collections::{HashMap, HashSet};

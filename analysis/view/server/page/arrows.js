@@ -76,7 +76,7 @@ export function arrow(context, [first, last], colours, ratio) {
   context.beginPath();
   context.moveTo(x1, y1);
   context.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2, y2);
-  // A rim tells it from bars of its colour.
+  // A rim distinguishes it from bars of its colour.
   context.save();
   context.setLineDash([]);
   context.lineWidth = 4.5 * ratio;

@@ -20,13 +20,13 @@ pub(crate) struct EdgesAsked {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Edges {
-    edges: Vec<Edge>,
+    edges: Vec<EdgeRow>,
     truncated: bool,
 }
 
 /// `latency`: nanoseconds from cause to effect; `lo` and `hi` are its bounds.
 #[derive(Debug, Serialize)]
-struct Edge {
+struct EdgeRow {
     cause: EdgeEnd,
     effect: EdgeEnd,
     relation: String,
@@ -90,11 +90,11 @@ fn is_at(end: &str, name: &FrameName) -> String {
     )
 }
 
-fn edge(row: &[Option<String>], view: &View) -> Option<Edge> {
+fn edge(row: &[Option<String>], view: &View) -> Option<EdgeRow> {
     let [relation, certainty, latency, lo, hi, ends @ ..] = row else { return None };
     let (cause, effect) = ends.split_at_checked(ends.len() / 2)?;
     let text = |cell: &Option<String>| cell.clone().unwrap_or_default();
-    Some(Edge {
+    Some(EdgeRow {
         cause: end(cause, view)?,
         effect: end(effect, view)?,
         relation: text(relation),
