@@ -71,9 +71,10 @@ pub(super) fn known_stretches(model: &RetimeModel) -> Known<Vec<VertexRun>> {
     order.sort_by_key(|&at| time[at as usize]);
     let is_known = |from: u32, to: u32| !within(&missing, (time[from as usize], time[to as usize]));
     let in_doubt = |at: u32| !is_known(at, at);
-    let apart = order
-        .chunk_by(|&one, &next| is_known(one, next) || in_doubt(one) && in_doubt(next))
-        .map(|vertices| VertexRun { vertices: vertices.to_vec(), is_known: !in_doubt(vertices[0]) });
+    let apart =
+        order.chunk_by(|&one, &next| is_known(one, next) || in_doubt(one) && in_doubt(next)).map(
+            |vertices| VertexRun { vertices: vertices.to_vec(), is_known: !in_doubt(vertices[0]) },
+        );
     Known { is_known: apart.collect(), missing_share: share(&missing, model) }
 }
 
