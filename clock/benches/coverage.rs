@@ -7,7 +7,9 @@
 //! wander of 1 ppm/min. It shows the sum of their counts, and the worst of their other figures.
 //! `cargo bench -p ppt-clock --bench coverage -- steps` steps the ticks of one host in each of 400
 //! records per row, by a multiple of the scatter of the minimum delays in the seconds around the
-//! step. `cargo bench -p ppt-clock --bench coverage -- speed` solves ten million readings.
+//! step. `cargo bench -p ppt-clock --bench coverage -- limit` compares the error at exponential
+//! delays with the least that any estimator can have. `cargo bench -p ppt-clock --bench coverage --
+//! speed` solves ten million readings.
 
 #[path = "../tests/rig/mod.rs"]
 mod rig;
@@ -39,6 +41,9 @@ fn main() {
     }
     if std::env::args().any(|arg| arg == "steps") {
         return steps();
+    }
+    if std::env::args().any(|arg| arg == "limit") {
+        return limit();
     }
     let mut numbers = std::env::args().skip(1).filter_map(|arg| arg.parse::<f64>().ok());
     let stamps = numbers.next().unwrap_or(1e6) as u64;
@@ -188,6 +193,57 @@ fn steps() {
                 median(&mut spans),
                 spans.last().copied().unwrap_or(f64::NAN)
             );
+        }
+    }
+}
+
+/// The 99th percentile of the error at exponential delays, and its lower limit for any estimator.
+///
+/// Two truths whose difference is a bump of height d, of four parabolas with the largest curvature
+/// that two hosts may have against each other (4w for two such truths), are told apart only by a
+/// packet whose delay exceeds the least one by less than the bump: all other packets are as likely
+/// in both truths, because what the way there gains in density, the way back loses. With r packets a
+/// second each way and a mean excess of m, no such packet comes with probability exp(-r A / m),
+/// where A = d^(3/2) / w^(1/2) is the area of the bump. Then an estimator can only guess, and is off
+/// by d / 2 in one of two cases. At an end of the record, the bump is one parabola, highest at the
+/// end, and its area is A / (3 √2).
+fn limit() {
+    const RECORDS: u64 = 300;
+    println!("| seconds | place | p99 error, µs | limit of any estimator, µs |");
+    println!("|---|---|---|---|");
+    for seconds in [20.0, 60.0, 120.0, 600.0] {
+        let plain =
+            RigCell { delay: Delay::Exponential, seconds, ring: false, ..RigCell::default() };
+        let (mut middle, mut ends) = (Vec::new(), Vec::new());
+        for seed in 0..RECORDS {
+            let rig = Rig::new(&RigCell { seed: 9_000 + seed, ..plain.clone() });
+            let mut readings = ClockReadings::default();
+            readings.read(rig.text.as_bytes()).unwrap();
+            let times = Times::between_hosts(&readings, 0, &ClockModel::default()).unwrap();
+            let hz = readings.hosts()[0].tick_hz() as f64;
+            let error = |t: f64| {
+                let truth = i128::from(rig.clocks[0].tick(t));
+                let bounds = times.at(1, rig.clocks[1].tick(t)).unwrap();
+                (bounds.mid - truth).abs() as f64 * 1e6 / hz
+            };
+            let span = seconds * 1e9;
+            middle.extend((0..200).map(|i| error(span * (0.25 + 0.5 * f64::from(i) / 200.0))));
+            ends.extend([0.001, 0.002, 0.998, 0.999].map(|share| error(span * share)));
+        }
+        let p99 = |errors: &mut Vec<f64>| {
+            errors.sort_by(f64::total_cmp);
+            errors[errors.len() * 99 / 100]
+        };
+        // Two packets in each burst; half of what fails by chance shows in the 99th percentile.
+        let packets_per_s = 2.0 * plain.rate;
+        let wander_per_s = plain.wander_ppm_per_min * 1e-6 / 60.0;
+        let area = (0.5f64 / 0.01).ln() * 1e-3 / packets_per_s;
+        let height = |area: f64| (area * wander_per_s.sqrt()).powf(2.0 / 3.0);
+        for (place, errors, limit) in [
+            ("middle half", &mut middle, height(area) / 2.0),
+            ("ends", &mut ends, height(3.0 * 2f64.sqrt() * area) / 2.0),
+        ] {
+            println!("| {seconds} | {place} | {:.1} | {:.1} |", p99(errors), limit * 1e6);
         }
     }
 }
