@@ -2,6 +2,7 @@
 //! itself.
 
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 
 use serde_json::Value;
@@ -9,7 +10,8 @@ use serde_json::Value;
 use crate::fixtures::ledger::captures;
 use crate::fixtures::released;
 use crate::fixtures::support::{
-    Account, Attach, Bench, Kind, Target, of_both_kinds, ppt, segments_of, stopped, wait_until,
+    Account, Attach, Bench, Kind, Target, of_both_kinds, ppt, rounds, segments_of, stopped,
+    wait_until,
 };
 
 /// The number of threads that `sums_main` starts at each line, and of the rounds of each.
@@ -104,6 +106,11 @@ impl CounterSums {
     }
 }
 
+/// A number that differs from round to round, and from one run of the tests to the next.
+fn random(round: u64) -> u64 {
+    BuildHasher::hash_one(&RandomState::new(), round)
+}
+
 fn dropped(buffer: &Value) -> u64 {
     buffer["dropped"].as_object().unwrap().values().filter_map(Value::as_u64).sum()
 }
@@ -171,7 +178,7 @@ fn sessions_after_each_other(kind: Kind) {
 fn a_killed_target(kind: Kind) {
     const THREADS: u64 = 4;
     let bench = build().of(kind);
-    for round in 0..3 {
+    for round in 0..rounds(3, 500) {
         let ledger = format!("ledger{round}");
         let mut target = start(&bench, THREADS as u32, 100_000_000, &[&ledger]);
         let word = |index: usize| {
@@ -181,7 +188,8 @@ fn a_killed_target(kind: Kind) {
         let name = format!("{round}.bin");
         let attach = bench.attach(&target, &["-o", &name]);
         target.say("go");
-        wait_until("it is at work", || word(1) > 20_000 << round);
+        let adds_before = 20_000 + random(round as u64) % 100_000;
+        wait_until("it is at work", || word(1) > adds_before);
         // Its segment is fetched by then, if it made one.
         wait_until("ppt has read", || captured_bytes(&bench, &name) > 0);
         target.signal(libc::SIGKILL);
@@ -311,6 +319,44 @@ fn a_killed_ppt() {
     let said = |capture| bench.ppt(&["info", capture]).stdout;
     let missing = "what was added after the last reading is not in this capture";
     assert!(said("killed.bin").contains(missing) && !said("out.bin").contains(missing));
+    target.finish();
+}
+
+/// kill -9 of ppt at any moment, while threads add: what it has read is never more than was added,
+/// and the session after it has each of its own adds, and no other.
+#[test]
+fn a_ppt_that_is_killed_at_random() {
+    let bench = build();
+    let mut target = start(&bench, 2, 20_000, &["ledger"]);
+    let done = || {
+        let bytes = fs::read(bench.path("ledger")).unwrap();
+        u64::from_le_bytes(bytes[8..16].try_into().unwrap())
+    };
+    let mut captured_adds = 0;
+    for round in 0..rounds(5, 500) {
+        let killed = bench.attach(&target, &["-o", "killed.bin", "--force", "--counters", "5ms"]);
+        let before = done();
+        let kill_after = before + random(round as u64) % 40_000;
+        target.say("go");
+        wait_until("it is time", || done() >= kill_after);
+        killed.kill();
+        let between = CounterSums::said(&target.stdout.wait_for("written "));
+        let info = bench.ppt(&["info", "--json", "killed.bin"]).stdout;
+        if let Ok(info) = serde_json::from_str::<Value>(&info) {
+            let killed = CounterSums::of(&info);
+            assert!(killed.wait.0 <= between.wait.0 - before, "{killed:?} of {between:?}");
+            captured_adds += killed.wait.0;
+        }
+        let attach = bench.attach(&target, &["--force"]);
+        let after = CounterSums::run(&mut target, "go");
+        attach.stop();
+        let captured = CounterSums::of(&bench.info("out.bin"));
+        assert_eq!(between.bytes + captured.bytes, after.bytes, "round {round}");
+        assert_eq!(between.wait.0 + captured.wait.0, after.wait.0, "round {round}");
+        assert_eq!(between.queue.0 + captured.queue.0, after.queue.0, "round {round}");
+        assert_eq!(captured.inflight, 0, "round {round}");
+    }
+    assert!(captured_adds > 0, "no killed ppt had read anything");
     target.finish();
 }
 
