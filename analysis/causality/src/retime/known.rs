@@ -82,16 +82,17 @@ pub(super) fn known_stretches(model: &RetimeModel) -> Known<Vec<VertexRun>> {
 fn share(missing: &[TimeRange], model: &RetimeModel) -> f64 {
     let time = &model.moments.time;
     let (Some(&first), Some(&last)) = (time.iter().min(), time.iter().max()) else { return 0.0 };
-    let clipped = |&(from, to): &TimeRange| (to.min(last) - from.max(first)).max(0);
-    let lost: i64 = missing.iter().map(clipped).sum();
-    if lost == 0 { 0.0 } else { lost as f64 / (last - first) as f64 }
+    // A capture may state any times: in i64, their differences may not fit.
+    let length = |from: i64, to: i64| (i128::from(to) - i128::from(from)).max(0) as f64;
+    let lost: f64 = missing.iter().map(|&(from, to)| length(from.max(first), to.min(last))).sum();
+    if lost == 0.0 { 0.0 } else { lost / length(first, last) }
 }
 
 /// How long it takes through all stretches that nothing is missing of: each is a run of its own.
 pub(super) fn progress(stretches: &[VertexRun], time: &[i64]) -> i64 {
     let length = |stretch: &VertexRun| {
         let times = || stretch.known().map(|at| time[at as usize]);
-        times().max().zip(times().min()).map_or(0, |(last, first)| last - first)
+        times().max().zip(times().min()).map_or(0, |(last, first)| last.saturating_sub(first))
     };
-    stretches.iter().map(length).sum()
+    stretches.iter().map(length).fold(0, i64::saturating_add)
 }
