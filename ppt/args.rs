@@ -19,7 +19,7 @@ mod whatif;
 mod with;
 
 pub(crate) use view::ProcessView;
-pub(crate) use whatif::LiveWhatIf;
+pub(crate) use whatif::{AskedSpeeds, LiveWhatIf};
 pub(crate) use with::{PreloadSource, With};
 
 /// Programs beside ppt that do some of its commands.

@@ -12,7 +12,7 @@ use ppt_agent::{IntervalStamps, Session, SlowableBuffer};
 use ppt_kernel::{Round, RoundLog};
 use ppt_text::escaped;
 
-use crate::args::LiveWhatIf;
+use crate::args::{AskedSpeeds, LiveWhatIf};
 use crate::code::Code;
 use crate::failure::Failure;
 
@@ -65,7 +65,7 @@ impl Experiment {
             let (slowed, places) = new.find(&speeds.interval, sessions)?;
             let wanted = |name: &String| is_named(&slowed, name);
             let sleeps = asked.wall.iter().any(wanted);
-            for speed in really_run(&speeds.times)? {
+            for speed in really_run(speeds)? {
                 let (slowed, places) = (slowed.clone(), places.clone());
                 new.arms.push(Arm { slowed, speed, sleeps, places });
             }
@@ -170,23 +170,25 @@ fn is_named(whole: &str, name: &str) -> bool {
     ends.is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
-/// The speeds at which an interval really runs, to answer about `times`.
-fn really_run(times: &[f64]) -> Result<Vec<f64>, Failure> {
-    let mut speeds: Vec<f64> = Vec::new();
-    for &speed in times {
+/// The speeds at which an interval really runs, to answer about `speeds`.
+fn really_run(speeds: &AskedSpeeds) -> Result<Vec<f64>, Failure> {
+    let mut really: Vec<f64> = Vec::new();
+    for &speed in &speeds.times {
         if speed > MOST_EXTRAPOLATED {
+            let interval = escaped(&speeds.interval);
             let what = format!(
-                "{speed}x cannot be had: a running program can be slowed down, and what 1.25x as fast would be \
-                 worth at most be extrapolated; leave --live out, and ask a capture about more"
+                "{interval}={speed}x cannot be had while a program runs: ppt slows it down, and extrapolates up to \
+                 {MOST_EXTRAPOLATED}x; ask for {interval}={MOST_EXTRAPOLATED}x, or capture it (ppt attach --kernel \
+                 sched) and ask without --live"
             );
             return Err(Failure::usage(Code::TooFast, what));
         }
         let run: &[f64] = if speed > 1.0 { &EXTRAPOLATED_FROM } else { &[speed] };
-        let new = run.iter().filter(|one| !speeds.iter().any(|there| (there - **one).abs() < 1e-6));
+        let new = run.iter().filter(|one| !really.iter().any(|there| (there - **one).abs() < 1e-6));
         let new: Vec<f64> = new.copied().collect();
-        speeds.extend(new);
+        really.extend(new);
     }
-    Ok(speeds)
+    Ok(really)
 }
 
 /// An experiment that runs until this is [stopped](Self::stop), or dropped.
@@ -305,9 +307,12 @@ mod tests {
 
     #[test]
     fn a_little_faster_is_extrapolated_and_more_is_refused() {
-        assert_eq!(really_run(&[0.8, 0.5]).unwrap(), [0.8, 0.5]);
-        assert_eq!(really_run(&[1.25, 0.8]).unwrap(), [0.8, 1.0 / 1.5]);
-        assert!(really_run(&[0.8, 2.0]).is_err());
+        let run = |times: &[f64]| {
+            really_run(&AskedSpeeds { interval: "work".into(), times: times.into() })
+        };
+        assert_eq!(run(&[0.8, 0.5]).unwrap(), [0.8, 0.5]);
+        assert_eq!(run(&[1.25, 0.8]).unwrap(), [0.8, 1.0 / 1.5]);
+        assert!(run(&[0.8, 2.0]).is_err());
     }
 
     #[test]
