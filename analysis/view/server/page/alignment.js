@@ -1,7 +1,7 @@
 // Two sets side by side: which moments of them lie at the same place, and which set answers are about.
 
 import { plain } from './text.js';
-import { make } from './timeline.js';
+import { make } from './elements.js';
 
 const element = (id) => document.getElementById(id);
 

@@ -23,8 +23,11 @@ export function paintArrows(context, timeline, pane, colours, ratio) {
   if (!web) return 0;
   const { width, height } = context.canvas;
   let seen = 0;
+  const { listed } = web;
   context.save();
   context.lineWidth = 1.5 * ratio;
+  context.font = `bold ${11 * ratio}px system-ui, sans-serif`;
+  context.textBaseline = 'middle';
   context.strokeStyle = colours.text;
   context.fillStyle = colours.text;
   for (const edge of web.edges.values()) {
@@ -34,6 +37,8 @@ export function paintArrows(context, timeline, pane, colours, ratio) {
     seen += 1;
     context.setLineDash(edge.certainty === 'possible' ? [4 * ratio, 3 * ratio] : []);
     arrow(context, line, colours, ratio);
+    const number = listed.indexOf(edge) + 1;
+    if (listed.length > 1 && number > 0 && number < 10) digit(context, number, web.farEnd(edge) === edge.cause ? line[0] : line[1], colours, ratio);
     const bounds = bounded(edge, web, pane);
     if (bounds) whisker(context, bounds.map((at) => timeline.x(at, ratio)), (bounds.isOfEffect ? to : from)[1], ratio);
   }
@@ -109,6 +114,18 @@ function bounded(edge, web, pane) {
   if (edge.lo === null || edge.hi === null || edge.lo === edge.hi || near.at === null) return undefined;
   const bounds = [edge.lo, edge.hi].map((ns) => pane.offset(near.at) + (isOfEffect ? Number(ns) : -Number(ns)));
   return Object.assign(bounds, { isOfEffect });
+}
+
+/** The key that leads to an end, beside it. */
+function digit(context, number, [x, y], colours, ratio) {
+  const place = [Math.min(x + 6 * ratio, context.canvas.width - 10 * ratio), y - 8 * ratio];
+  context.save();
+  context.setLineDash([]);
+  context.lineWidth = 4 * ratio;
+  context.strokeStyle = colours.ground;
+  context.strokeText(String(number), ...place);
+  context.fillText(String(number), ...place);
+  context.restore();
 }
 
 /** A bar with two ends. */

@@ -1,9 +1,10 @@
 // Dialogs: the keys, and what is visible as a table.
 
+import { GLOSSARY } from './glossary.js';
 import { KEYS } from './keys.js';
 import { describe } from './paint.js';
 import { tickText } from './text.js';
-import { make } from './timeline.js';
+import { make } from './elements.js';
 
 /** Most lines of the table. */
 const LINES = 500;
@@ -30,7 +31,9 @@ export function showKeys() {
     line.append(cell, make('td', '', what));
     list.append(line);
   }
-  open('Keys', list, make('p', '', 'Drag to move, turn the wheel to zoom, Shift and the wheel to move, double-click a bar to zoom to it, drag on the axis, or press Shift and drag over the rows, to mark a stretch of time: answers are about it.'));
+  const words = make('dl');
+  for (const [word, meaning] of GLOSSARY) words.append(make('dt', '', word), make('dd', '', meaning));
+  open('Keys', list, make('p', '', 'Drag to move, turn the wheel to zoom, Shift and the wheel to move, double-click a bar to zoom to it, drag on the axis, or press Shift and drag over the rows, to mark a stretch of time: answers are about it.'), make('h3', '', 'Words'), words);
 }
 
 /** What is visible, as a table for those who read or hear it. */

@@ -2,7 +2,7 @@
 
 import { command, table } from './tables.js';
 import { duration, grouped, plain } from './text.js';
-import { make } from './timeline.js';
+import { make } from './elements.js';
 import { paths } from './links.js';
 
 /** So long nothing has to move before it is asked. */

@@ -54,7 +54,7 @@ export class Finder {
     this.hits.at = (this.hits.at + by + list.length) % list.length;
     const hit = list[this.hits.at];
     count.textContent = `${this.hits.at + 1} of ${list.length}${this.hits.truncated ? '+' : ''}`;
-    await this.page.goTo(hit.key, [hit.from, hit.to]);
+    await this.page.selection.goTo(hit.key, [hit.from, hit.to]);
   }
 
   /** The interval that most cells of a row have. */

@@ -1,10 +1,13 @@
 // What the words of the page mean, for who meets them first here.
 
-import { make } from './timeline.js';
+import { make } from './elements.js';
 
 const WORDS = {
   frame: 'A record of one event that the program wrote, with its fields.',
   interval: 'A frame that says when something began and when it ended.',
+  name: 'What the intervals are called: the frame and the field, as the program names them.',
+  count: 'How many there are.',
+  longest: 'The longest of all intervals of this name.',
   own: 'The time of an interval without the intervals that lie within it.',
   total: 'The sum of the lengths of all intervals of this name.',
   median: 'Half of the intervals are shorter, half are longer.',
@@ -18,13 +21,45 @@ const WORDS = {
   certainty: 'certain: it was so. possible: times allow it, and nothing proves it.',
 };
 
+/** What the rows of each kind are. */
+export const ROWS = {
+  process: 'All that a process did: its spans and counters, and its threads.',
+  spans: 'Pairs of frames that belong together: from the first to the last.',
+  thread: WORDS.thread,
+  states: 'What the kernel did with the thread: green while it ran, orange while it waited for a CPU, red while it was blocked.',
+  depth: 'Intervals of the thread. A row below has those that lie within.',
+  moments: 'Frames of a kind that is no interval.',
+  counter: 'A counter: its greatest value is at the top.',
+};
+
+/** Every word, and what it means. */
+export const GLOSSARY = Object.entries(WORDS);
+
+/** Shows a meaning beside a node, while the pointer is on it or it has the focus. */
+function tells(node, meaning) {
+  const hover = document.getElementById('hover');
+  const show = () => {
+    const box = node.getBoundingClientRect();
+    hover.textContent = meaning;
+    hover.hidden = false;
+    hover.style.left = `${Math.max(4, Math.min(box.left, innerWidth - hover.offsetWidth - 4))}px`;
+    const below = box.bottom + 6;
+    hover.style.top = `${below + hover.offsetHeight < innerHeight ? below : box.top - hover.offsetHeight - 6}px`;
+  };
+  const hide = () => { hover.hidden = true; };
+  for (const name of ['pointerenter', 'focus']) node.addEventListener(name, show);
+  for (const name of ['pointerleave', 'blur']) node.addEventListener(name, hide);
+  // A panel may be replaced while its word is told.
+  node.addEventListener('keydown', (event) => { if (event.key === 'Escape') hide(); });
+}
+
 /** A word with its meaning, which shows on hover and when it has the focus. */
 export function term(word, text = word) {
   const meaning = WORDS[word];
   if (!meaning) return make('span', '', text);
   const node = make('abbr', '', text);
-  node.title = meaning;
   node.tabIndex = 0;
+  tells(node, meaning);
   node.setAttribute('aria-label', `${text}: ${meaning}`);
   return node;
 }

@@ -1,29 +1,30 @@
 // Every key, and what it does: the dialog shows this list, and so does docs/view.md.
 
 export const KEYS = [
-  ['w', 'zoom in', (page) => page.zoom(0.6)],
-  ['s', 'zoom out', (page) => page.zoom(1 / 0.6)],
-  ['a', 'move left', (page) => page.move(-0.3)],
-  ['d', 'move right', (page) => page.move(0.3)],
-  ['ArrowLeft', 'the frame before, in the chosen row', (page) => page.step(-1)],
-  ['ArrowRight', 'the next frame, in the chosen row', (page) => page.step(1)],
-  ['ArrowUp', 'the row above', (page) => page.stepRow(-1)],
-  ['ArrowDown', 'the row below', (page) => page.stepRow(1)],
-  ['Enter', 'fold or unfold the chosen row', (page) => page.foldRow()],
-  ['p', 'pin the chosen row to the top, or let go of it', (page) => page.pinRow()],
-  ['f', 'show the chosen frame', (page) => page.showPick()],
-  ['z', 'zoom to what was marked on the axis', (page) => page.zoomToRange()],
-  ['u', 'back to what was seen before', (page) => page.back()],
-  ['0', 'show everything', (page) => page.showAll()],
-  ['g', 'jump over the gap: to the next frames on the right', (page) => page.jump(1)],
-  ['G', 'the same to the left', (page) => page.jump(-1)],
+  ['w', 'zoom in', (page) => page.navigation.zoom(0.6)],
+  ['s', 'zoom out', (page) => page.navigation.zoom(1 / 0.6)],
+  ['a', 'move left', (page) => page.navigation.move(-0.3)],
+  ['d', 'move right', (page) => page.navigation.move(0.3)],
+  ['ArrowLeft', 'the frame before, in the chosen row', (page) => page.selection.step(-1)],
+  ['ArrowRight', 'the next frame, in the chosen row', (page) => page.selection.step(1)],
+  ['ArrowUp', 'the row above', (page) => page.cursor.stepRow(-1)],
+  ['ArrowDown', 'the row below', (page) => page.cursor.stepRow(1)],
+  ['Enter', 'fold or unfold the chosen row', (page) => page.cursor.foldRow()],
+  ['p', 'pin the chosen row to the top, or let go of it', (page) => page.cursor.pinRow()],
+  ['f', 'show the chosen frame', (page) => page.selection.showPick()],
+  ['z', 'zoom to what was marked on the axis', (page) => page.navigation.zoomToRange()],
+  ['u', 'back to what was seen before', (page) => page.navigation.back()],
+  ['0', 'show everything', (page) => page.navigation.showAll()],
+  ['g', 'jump over the gap: to the next frames on the right', (page) => page.navigation.jump(1)],
+  ['G', 'the same to the left', (page) => page.navigation.jump(-1)],
   ['/', 'find', () => document.getElementById('find').focus()],
   ['F', 'only the rows that have what is in the field', (page) => page.filter.toggle()],
   ['n', 'the next that was found (Enter in the field)', (page) => page.stepHit(1)],
   ['N', 'the one before (Shift-Enter in the field)', (page) => page.stepHit(-1)],
-  ['[', 'go to the cause of the chosen frame', (page) => page.follow('causes')],
-  [']', 'go to its effect', (page) => page.follow('effects')],
-  ['.', 'arrows of one hop more', (page) => page.hop()],
+  ['[', 'go to the cause of the chosen frame', (page) => page.selection.follow('causes')],
+  [']', 'go to its effect', (page) => page.selection.follow('effects')],
+  ['1', 'go to the first cause or effect in the list of Frame; 2 to 9 to the others', (page, key) => page.selection.followNumber(Number(key))],
+  ['.', 'arrows of one hop more', (page) => page.selection.hop()],
   ['o', 'the other set of captures, where there are two', (page) => page.turn()],
   ['t', 'what is visible, as a table', (page) => page.asTable()],
   ['e', 'save what is seen or marked: a trace, a table, a picture', (page) => page.save()],
@@ -36,8 +37,9 @@ export const KEYS = [
 /** Does what a key is for; false if it is for nothing. */
 export function press(page, event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return false;
-  const found = KEYS.find(([key]) => key === event.key);
+  const pressed = /^[2-9]$/.test(event.key) ? '1' : event.key;
+  const found = KEYS.find(([key]) => key === pressed);
   if (!found) return false;
-  found[2](page);
+  found[2](page, event.key);
   return true;
 }

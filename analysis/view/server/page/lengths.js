@@ -1,7 +1,7 @@
 // How long the intervals of a row take: a histogram, of which a part becomes the filter.
 
 import { duration, grouped } from './text.js';
-import { make } from './timeline.js';
+import { make } from './elements.js';
 
 /** The least length of a bucket, ns, and the greatest. */
 const least = (bucket) => (bucket === 0 ? 0 : 2 ** (bucket - 1));

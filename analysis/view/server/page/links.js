@@ -40,7 +40,7 @@ export async function openLink(page) {
   const [first] = page.panes;
   if (isTime(from) && isTime(to)) page.span.show(first.offset(from), first.offset(to));
   const ends = marked?.split('/') ?? [];
-  if (ends.length === 2 && ends.every(isTime)) page.mark(...ends.map((time) => first.offset(time)));
+  if (ends.length === 2 && ends.every(isTime)) page.navigation.mark(...ends.map((time) => first.offset(time)));
   if (set === '1' && page.panes[1]) page.activate(page.panes[1]);
   const ids = (folded ?? '').split(' ').filter((id) => page.rows.byId.has(id));
   if (ids.length > 0) {
@@ -55,7 +55,7 @@ export async function openLink(page) {
   const where = words.get('where');
   if (where) await page.filter.set(where.slice(0, 1000));
   const [capture, buffer, segment, ring, seqno] = pick?.split('/') ?? [];
-  if (seqno) await page.chooseFrame({ capture, buffer, segment, ring: Number(ring), seqno });
+  if (seqno) await page.selection.chooseFrame({ capture, buffer, segment, ring: Number(ring), seqno });
 }
 
 /** The command whose answer is about what is seen. */

@@ -2,12 +2,13 @@
 
 import { Api } from './api.js';
 import { Store } from './store.js';
-import { duration, grouped, plain } from './text.js';
+import { counted, duration, grouped, plain } from './text.js';
 import { Tiles } from './tiles.js';
 
-/** Bars of the overview, and most rows that it adds up. */
+/** Bars of the overview. */
 export const BARS = 400;
-const OUTLINED = 200;
+/** Rows of which it asks at once. */
+const TOGETHER = 256;
 
 export class Pane {
   /** `canvas`: where its cells are drawn. */
@@ -78,7 +79,7 @@ export class Pane {
     const lost = about.captures.reduce((all, capture) => all + BigInt(capture.lost) + BigInt(capture.dropped), 0n);
     const { done, total } = about.progress;
     const threads = about.rows.filter((row) => row.id.startsWith('thread.')).length;
-    const parts = [`${grouped(this.captured)} frames of ${grouped(threads)} ${threads === 1 ? 'thread' : 'threads'}`];
+    const parts = [`${counted(this.captured, 'frame', 'frames')} of ${counted(threads, 'thread', 'threads')}`];
     if (about.from !== null) parts.push(`in ${duration(this.to - this.from + 1n)}`);
     parts.push(lost > 0n ? `${grouped(lost)} missing` : 'nothing missing');
     if (!about.built && total > 0) parts.push(`indexed ${Math.floor((100 * done) / total)} %`);
@@ -95,23 +96,28 @@ export class Pane {
   /** How many frames there are over the whole time, from heads of chunks. */
   async loadOutline() {
     if (this.about.from === null) return;
-    const threads = this.about.rows.filter((row) => row.id.startsWith('thread.')).slice(0, OUTLINED).map((row) => row.id);
+    // Only the last one counts.
+    const own = (this.outlining = {});
+    const threads = this.about.rows.filter((row) => row.id.startsWith('thread.')).map((row) => row.id);
     const counts = new Array(BARS).fill(0);
     const losses = new Array(BARS).fill(0);
     const whole = this.page.span.whole.to;
-    const asked = { from: this.time(0), to: this.time(whole), px: BARS, rows: threads, phase: 'index' };
-    const tiles = new Tiles();
+    const asked = { from: this.time(0), to: this.time(whole), px: BARS, phase: 'index' };
     const spread = (list, from, to, count) => {
       const first = Math.max(0, Math.min(BARS - 1, Math.floor((from / whole) * BARS)));
       const last = Math.max(first, Math.min(BARS - 1, Math.floor((to / whole) * BARS)));
       for (let at = first; at <= last; at++) list[at] += count / (last - first + 1);
     };
-    await this.api.window(asked, undefined, (bytes) => {
-      for (const { cells, losses: lost } of tiles.add(bytes)) {
-        for (let at = 0; at < (cells?.count ?? 0); at++) spread(counts, cells.from[at], cells.to[at], cells.counts[at]);
-        for (let at = 0; at < (lost?.count ?? 0); at++) spread(losses, lost.from[at], lost.to[at], lost.counts[at]);
-      }
-    });
+    for (let first = 0; first < threads.length; first += TOGETHER) {
+      const tiles = new Tiles();
+      await this.api.window({ ...asked, rows: threads.slice(first, first + TOGETHER) }, undefined, (bytes) => {
+        for (const { cells, losses: lost } of tiles.add(bytes)) {
+          for (let at = 0; at < (cells?.count ?? 0); at++) spread(counts, cells.from[at], cells.to[at], cells.counts[at]);
+          for (let at = 0; at < (lost?.count ?? 0); at++) spread(losses, lost.from[at], lost.to[at], lost.counts[at]);
+        }
+      });
+      if (this.outlining !== own) return;
+    }
     this.outline = { counts, losses };
   }
 }

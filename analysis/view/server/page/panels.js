@@ -1,12 +1,12 @@
 // The answers beside the timeline.
 
-import { term } from './glossary.js';
 import { bars } from './lengths.js';
 import { pathOf, paths, range as timeRange } from './links.js';
 import { Paths } from './paths.js';
+import { Start, swatch } from './start.js';
 import { command, fieldTable, table } from './tables.js';
-import { duration, grouped, moment, plain } from './text.js';
-import { make } from './timeline.js';
+import { duration, grouped, plain } from './text.js';
+import { make } from './elements.js';
 import { whyNodes } from './why.js';
 
 const START = [
@@ -28,6 +28,7 @@ export class Panels {
     this.chosen = 'start';
     this.asking = undefined;
     this.paths = new Paths(page);
+    this.start = new Start(page);
     this.sqlText = "SELECT name, count(*), max(dur) FROM slices GROUP BY name ORDER BY 3 DESC";
   }
 
@@ -88,7 +89,7 @@ export class Panels {
   }
 
   content(id, signal) {
-    if (id === 'start') return this.start();
+    if (id === 'start') return this.start.nodes(signal);
     if (id === 'frame') return this.frame();
     if (id === 'lengths') return this.lengths();
     if (id === 'sql') return this.sql();
@@ -96,61 +97,6 @@ export class Panels {
     if (id === 'paths') return this.paths.nodes(signal);
     this.panel.replaceChildren(make('p', 'faint', 'Reading …'));
     return this.answer(id, signal);
-  }
-
-  start() {
-    const { about, pane } = this.page;
-    const sum = (key) => about.captures.reduce((all, capture) => all + BigInt(capture[key]), 0n);
-    const threads = about.rows.filter((row) => row.id.startsWith('thread.')).length;
-    const missing = sum('lost') + sum('dropped');
-    const nodes = [make('h2', '', 'What was captured')];
-    const list = make('table');
-    const line = (name, ...value) => {
-      const row = make('tr');
-      const [head, cell] = [make('th'), make('td')];
-      head.scope = 'row';
-      head.append(name);
-      cell.append(...value);
-      row.append(head, cell);
-      list.append(row);
-    };
-    const hosts = new Set(about.captures.map((capture) => plain(capture.host)));
-    for (const process of about.processes.slice(0, 8)) {
-      line('process', `${plain(process.exe)} (${process.pid})${hosts.size > 1 ? ` on ${plain(process.host)}` : ''}`);
-    }
-    if (about.processes.length > 8) line('', `and ${grouped(about.processes.length - 8)} more processes`);
-    line(term('thread', 'threads'), grouped(threads));
-    if (hosts.size > 1) line('hosts', grouped(hosts.size));
-    line(term('frame', 'frames'), grouped(sum('captured')));
-    if (about.from !== null) {
-      line('from', moment(about.from));
-      line('for', duration(pane.to - pane.from + 1n));
-    }
-    line(term('lost'), make('span', sum('lost') > 0n ? 'bad' : '', grouped(sum('lost'))));
-    line(term('dropped'), make('span', sum('dropped') > 0n ? 'bad' : '', grouped(sum('dropped'))));
-    const error = Math.max(...about.captures.map((capture) => Number(capture.timeError)), 0);
-    if (error > 0) line('times are exact to', duration(error));
-    nodes.push(list);
-    nodes.push(make('h3', '', 'What to do now'));
-    const steps = make('ul');
-    const step = (text, id, button) => {
-      const item = make('li');
-      const go = make('button', '', button);
-      go.type = 'button';
-      go.addEventListener('click', () => this.show(id));
-      item.append(text, ' ', go);
-      steps.append(item);
-    };
-    step('See which work takes the time:', 'time', 'What takes the time');
-    step('Go to the slowest:', 'slowest', 'The slowest');
-    if (missing > 0n) step(`${grouped(missing)} frames are missing:`, 'account', 'What is missing');
-    const look = make('li');
-    look.append('Click a bar for its ', term('frame'), '; drag to move, turn the wheel to zoom; ? lists all keys. The height of a bar shows how ', term('busy'), ' it was.');
-    steps.append(look);
-    nodes.push(steps);
-    for (const trouble of about.troubles) nodes.push(make('p', 'bad', plain(trouble, 500)));
-    if (about.live) nodes.push(make('p', 'faint', 'The capture is still being written: the page follows its end until you move.'));
-    return nodes;
   }
 
   async answer(id, signal) {
@@ -164,7 +110,8 @@ export class Panels {
     if (answer.note) nodes.push(make('p', '', plain(answer.note, 500)));
     if (answer.rows.length > 0) {
       const heads = answer.columns.map((column) => ({ name: column.name, content: column.content }));
-      const rows = answer.rows.map((row) => ({ cells: row.cells, go: row.frame && (() => this.page.goTo(row.frame, row.span)) }));
+      const mark = ['time', 'slowest'].includes(id) && ((row) => swatch(row.cells[0]));
+      const rows = answer.rows.map((row) => ({ cells: row.cells, mark: mark && mark(row), go: row.frame && (() => this.page.selection.goTo(row.frame, row.span)) }));
       nodes.push(table(heads, rows));
     }
     nodes.push(command(answer.command.replace('CAPTURE', paths(this.page))));
@@ -178,8 +125,8 @@ export class Panels {
     const { from, to } = span.chosen(range);
     const nodes = [make('h2', '', 'Why the slowest took so long'), ...this.about(true)];
     const answer = await pane.api.why({ from: pane.time(from), to: pane.time(to) }, signal);
-    const show = (times) => page.showTimes(times.map((time) => pane.offset(time)));
-    return [...nodes, ...whyNodes(answer, `ppt why ${paths(page)} --slowest 20 ${timeRange(page)}`, (key, times) => page.goTo(key, times), show)];
+    const show = (times) => page.navigation.showTimes(times.map((time) => pane.offset(time)));
+    return [...nodes, ...whyNodes(answer, `ppt why ${paths(page)} --slowest 20 ${timeRange(page)}`, (key, times) => page.selection.goTo(key, times), show)];
   }
 
   /** Of which set and of which time an answer is. */
@@ -191,7 +138,7 @@ export class Panels {
     if (!isMarked) return panes.length > 1 || isOfTime ? [line] : [];
     const go = make('button', '', 'Unmark');
     go.type = 'button';
-    go.addEventListener('click', () => this.page.unmark());
+    go.addEventListener('click', () => this.page.navigation.unmark());
     line.append(' ', go);
     return [line];
   }
@@ -218,7 +165,7 @@ export class Panels {
     if (entry.key) {
       const go = make('button', '', 'Go to the frame that began it');
       go.type = 'button';
-      go.addEventListener('click', () => this.page.goTo(entry.key));
+      go.addEventListener('click', () => this.page.selection.goTo(entry.key));
       nodes.push(go);
     }
     nodes.push(command(entry.command.replace('CAPTURE', paths(this.page))));
@@ -228,17 +175,18 @@ export class Panels {
   async edges(pick, place) {
     place.replaceChildren(make('p', 'faint', 'Reading …'));
     try {
-      await this.page.learnEdges(pick);
+      await this.page.selection.learnEdges(pick);
     } catch (error) {
       place.replaceChildren(make('p', 'bad', plain(error.message, 500)));
       return;
     }
     const { causes, effects, isCut } = pick.web;
+    let number = 0;
     const lines = (title, edges, side, key) => {
       if (edges.length === 0) return [];
       const rows = edges.map((edge) => ({
-        cells: [plain(edge[side].name), plain(edge.relation), plain(edge.certainty), edge.latency ?? ''],
-        go: () => this.page.goTo(edge[side].key, edge[side].at && [edge[side].at, edge[side].at]),
+        cells: [`${(number += 1) < 10 ? `${number}. ` : ''}${plain(edge[side].name)}`, plain(edge.relation), plain(edge.certainty), edge.latency ?? ''],
+        go: () => this.page.selection.goToEnd(edge[side]),
       }));
       const heads = [['point', 'text'], ['relation', 'text'], ['certainty', 'text'], ['later by', 'duration']];
       return [make('p', '', `${title} (${key})`), table(heads.map(([name, content]) => ({ name, content })), rows)];

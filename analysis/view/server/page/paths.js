@@ -3,7 +3,7 @@
 import { paths } from './links.js';
 import { command, table } from './tables.js';
 import { duration, grouped, plain } from './text.js';
-import { make } from './timeline.js';
+import { make } from './elements.js';
 
 /** The panel that asks for two points. */
 export class Paths {
@@ -77,7 +77,7 @@ export class Paths {
   hops(hops) {
     const rows = hops.map((hop) => ({
       cells: [`${plain(hop.from)} → ${plain(hop.to)}`, hop.place, String(BigInt(hop.end) - BigInt(hop.begin))],
-      go: () => this.page.showTimes([hop.begin, hop.end].map((time) => this.page.pane.offset(time))),
+      go: () => this.page.navigation.showTimes([hop.begin, hop.end].map((time) => this.page.pane.offset(time))),
     }));
     return table([['step', 'text'], ['through', 'text'], ['took', 'duration']].map(([name, content]) => ({ name, content })), rows);
   }

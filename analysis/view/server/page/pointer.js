@@ -39,33 +39,33 @@ function cells(page, pane) {
     }
     hover.hidden = true;
     moved += Math.abs(x - before[0]) + Math.abs(y - before[1]);
-    if (first !== undefined) page.mark(first, timeline.offset(x));
+    if (first !== undefined) page.navigation.mark(first, timeline.offset(x));
     else if (fingers.size === 1) {
       if (moved > NEAR) {
-        page.move((before[0] - x) / timeline.width);
+        page.navigation.move((before[0] - x) / timeline.width);
         if (event.pointerType === 'mouse') timeline.scroller.scrollTop += before[1] - y;
       }
     } else if (fingers.size === 2) {
       const [other] = [...fingers].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
       const [wide, now] = [Math.abs(before[0] - other[0]), Math.abs(x - other[0])];
-      if (wide > 8 && now > 8) page.zoom(wide / now, timeline.offset((x + other[0]) / 2));
+      if (wide > 8 && now > 8) page.navigation.zoom(wide / now, timeline.offset((x + other[0]) / 2));
     }
     fingers.set(event.pointerId, [x, y]);
   });
   const end = (event) => {
     const was = fingers.delete(event.pointerId);
-    if (was && moved <= NEAR && event.type === 'pointerup') page.click(...place(event));
+    if (was && moved <= NEAR && event.type === 'pointerup') page.selection.click(...place(event));
   };
   canvas.addEventListener('pointerup', end);
   canvas.addEventListener('pointercancel', end);
   canvas.addEventListener('pointerleave', () => { hover.hidden = true; });
-  canvas.addEventListener('dblclick', (event) => page.zoomTo(...place(event)));
+  canvas.addEventListener('dblclick', (event) => page.navigation.zoomTo(...place(event)));
   canvas.addEventListener('wheel', (event) => {
     event.preventDefault();
     const unit = event.deltaMode === 1 ? 16 : 1;
     if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-      page.move(((event.deltaX || event.deltaY) * unit) / timeline.width);
-    } else page.zoom(Math.exp(Math.max(-100, Math.min(100, event.deltaY * unit)) / 300), timeline.offset(place(event)[0]));
+      page.navigation.move(((event.deltaX || event.deltaY) * unit) / timeline.width);
+    } else page.navigation.zoom(Math.exp(Math.max(-100, Math.min(100, event.deltaY * unit)) / 300), timeline.offset(place(event)[0]));
   }, { passive: false });
 }
 
@@ -93,16 +93,16 @@ function axis(page) {
     first = offset(event);
   });
   canvas.addEventListener('pointermove', (event) => {
-    if (first !== undefined) page.mark(first, offset(event));
+    if (first !== undefined) page.navigation.mark(first, offset(event));
   });
   canvas.addEventListener('pointerup', (event) => {
     if (first === undefined) return;
     const last = offset(event);
     const isClick = Math.abs(last - first) < (3 / page.timeline.width) * page.span.length;
-    if (isClick) page.unmark();
+    if (isClick) page.navigation.unmark();
     first = undefined;
   });
-  canvas.addEventListener('dblclick', () => page.zoomToRange());
+  canvas.addEventListener('dblclick', () => page.navigation.zoomToRange());
 }
 
 /** Drags on the overview move the window. */
@@ -113,7 +113,7 @@ function overview(page) {
     const box = canvas.getBoundingClientRect();
     const at = ((event.clientX - box.left) / box.width) * page.span.whole.to;
     const half = page.span.length / 2;
-    page.show(at - half, at + half);
+    page.navigation.show(at - half, at + half);
   };
   canvas.addEventListener('pointerdown', (event) => {
     isHeld = true;

@@ -3,6 +3,8 @@
 import { paired } from './pairs.js';
 import { plain } from './text.js';
 
+/** Rows of so many levels stay at the top while what lies in them is scrolled: processes and threads. */
+const STICKING = 2;
 const HEIGHTS = { process: 24, spans: 40, thread: 24, states: 14, depth: 24, moments: 18, counter: 44 };
 
 /** A tree of rows, of which some are folded. Only what is shown has a place. */
@@ -20,6 +22,8 @@ export class Rows {
     /** How many of those that are shown are pinned, and how tall they are. */
     this.pins = 0;
     this.pinnedHeight = 0;
+    /** Heads of what is in sight that are scrolled away, and where they are instead. */
+    this.stuck = new Map();
     this.height = 0;
   }
 
@@ -66,7 +70,8 @@ export class Rows {
     if (row.kind === 'process') {
       const process = processes[row.first];
       const name = plain(row.label).split('/').pop() || 'process';
-      return `${name} (${process?.pid ?? '?'})${several ? ` on ${plain(process?.host)}` : ''}`;
+      // The host first: that is what differs.
+      return `${several ? `${plain(process?.host)}: ` : ''}${name} (${process?.pid ?? '?'})`;
     }
     if (row.kind === 'thread') return row.label === '?' ? 'frames of no thread' : `thread ${row.label}`;
     if (row.kind === 'depth') return row.second === 0 ? 'intervals' : `within, ${row.second} deep`;
@@ -95,6 +100,18 @@ export class Rows {
       top += row.height;
     }
     this.height = top;
+    this.measure();
+  }
+
+  /** How far down the rows below each head reach. */
+  measure() {
+    const open = [];
+    const close = (level, at) => { while (open.length > 0 && open.at(-1).level >= level) open.pop().end = at; };
+    for (const row of this.shown) {
+      close(row.place === this.pins ? 0 : row.level, row.top);
+      open.push(row);
+    }
+    close(0, this.height);
   }
 
   /** Which rows do not belong to threads that have what is looked for. */
@@ -133,13 +150,43 @@ export class Rows {
     this.place();
   }
 
-  /** What is in sight: the pinned rows, and those that lie between them and the bottom. */
+  /** What is in sight: the pinned rows, the heads of what lies below them, and what lies between those and the bottom. */
   inSight(scrolled, height) {
     const pinned = this.shown.slice(0, this.pins);
-    const first = scrolled + this.pinnedHeight;
+    this.stick(scrolled, height);
+    const heads = [...this.stuck.keys()];
+    const first = scrolled + heads.reduce((sum, row) => sum + row.height, this.pinnedHeight);
     const others = this.between(first, scrolled + height);
-    // What would lie below pinned rows in part is left out.
-    return this.pins === 0 ? others : [...pinned, ...others.filter((row) => !this.isPinned(row) && row.top >= first)];
+    if (pinned.length + heads.length === 0) return others;
+    // What would lie below them in part is left out.
+    return [...pinned, ...heads, ...others.filter((row) => !this.isPinned(row) && !this.stuck.has(row) && row.top >= first)];
+  }
+
+  /** The process and the thread of what is in sight stay at the top, as long as there is room and more of them below. */
+  stick(scrolled, height) {
+    this.stuck.clear();
+    let top = this.pinnedHeight;
+    for (let level = 1; level <= STICKING; level++) {
+      let head = this.at(scrolled + top);
+      while (head && head.level > level) head = this.byId.get(head.parent);
+      if (!head || head.level !== level || head.children === 0 || !this.isShown(head) || this.isPinned(head)) return;
+      if (head.top >= scrolled + top || top + head.height > height / 2) return;
+      const below = scrolled + top + head.height;
+      const next = this.at(below);
+      const whole = next && next.top < below ? this.shown[next.place + 1] : next;
+      if (!whole || whole.top >= head.end) return;
+      this.stuck.set(head, top);
+      top += head.height;
+    }
+  }
+
+  /** How much is above a row, if it is scrolled to the top. */
+  heightAbove(row, height) {
+    let above = 0;
+    for (let head = this.byId.get(row.parent); head; head = this.byId.get(head.parent)) {
+      if (head.level <= STICKING && !this.isPinned(head)) above += head.height;
+    }
+    return this.pinnedHeight + (this.pinnedHeight + above > height / 2 ? 0 : above);
   }
 
   fold(id) {

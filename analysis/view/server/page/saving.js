@@ -6,7 +6,7 @@ import { paths, timeOptions } from './links.js';
 import { box, describe } from './paint.js';
 import { svg } from './svg.js';
 import { duration, plain, tickStep, tickText } from './text.js';
-import { make } from './timeline.js';
+import { make } from './elements.js';
 import { HEADS, SINGLE } from './tiles.js';
 
 /** Height of the axis of a picture. */

@@ -21,7 +21,7 @@ export class Span {
     const length = Math.max(Number(BigInt(to ?? from ?? 0) - first) + 1, 1);
     this.whole = { from: 0, to: length };
     if (keep && !isNew) [this.from, this.to] = [this.from + shift, this.to + shift];
-    else [this.from, this.to] = [0, length];
+    else this.show(0, length);
   }
 
   get length() {

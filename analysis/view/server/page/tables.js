@@ -2,7 +2,7 @@
 
 import { term } from './glossary.js';
 import { duration, grouped, moment, plain } from './text.js';
-import { make } from './timeline.js';
+import { make } from './elements.js';
 
 export function fieldTable(fields) {
   const list = make('table');
@@ -47,18 +47,19 @@ export function table(heads, rows) {
     head.append(cell);
   }
   node.append(head);
-  for (const { cells, go } of rows) {
+  for (const { cells, go, mark } of rows) {
     const line = make('tr');
     cells.forEach((text, at) => {
       const content = heads[at]?.content ?? 'text';
       const cell = make('td', NUMBERS.includes(content) ? 'number' : '');
+      if (at === 0 && mark) cell.append(mark);
       const shown = (SHOWN[content] ?? SHOWN.text)(String(text));
       if (at === 0 && go) {
         const button = make('button', '', shown);
         button.type = 'button';
         button.addEventListener('click', go);
         cell.append(button);
-      } else cell.textContent = shown;
+      } else cell.append(shown);
       line.append(cell);
     });
     node.append(line);

@@ -15,6 +15,11 @@ export function grouped(number) {
   return text.replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 }
 
+/** How many there are of what: `1 frame`, `2,000 frames`. */
+export function counted(count, one, several) {
+  return `${grouped(count)} ${String(count) === '1' ? one : several}`;
+}
+
 const UNITS = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
 
 /** Nanoseconds as 12.3 ms; from a minute on as 1 min 5 s. */

@@ -2,6 +2,8 @@
 
 import { paintArrows } from './arrows.js';
 import { theme } from './colours.js';
+import { make } from './elements.js';
+import { ROWS } from './glossary.js';
 import { box, describe, paintCells, paintCounter, paintLosses, paintNames, paintUnknown, Pixels } from './paint.js';
 import { grouped, moment, plain, tickStep, tickText } from './text.js';
 import { paintWay } from './way.js';
@@ -62,14 +64,23 @@ export class Timeline {
     return this.page.rows.inSight(this.scroller.scrollTop, this.scroller.clientHeight);
   }
 
-  /** Where a row begins, from the top of the cells: pinned ones stay where they are. */
+  /** Where a row begins, from the top of the cells: pinned ones and heads stay where they are. */
   top(row) {
-    return this.page.rows.isPinned(row) ? row.top : row.top - this.scroller.scrollTop;
+    const { rows } = this.page;
+    return rows.isPinned(row) ? row.top : rows.stuck.get(row) ?? row.top - this.scroller.scrollTop;
+  }
+
+  /** Where a row begins, and where the last one within it ends. */
+  extent(row) {
+    const { rows } = this.page;
+    const bottom = rows.extent(row)[1];
+    return [this.top(row), rows.isPinned(row) ? bottom : bottom - this.scroller.scrollTop];
   }
 
   /** The row at a height of the cells. */
   rowAt(y) {
     const { rows } = this.page;
+    for (const [row, top] of rows.stuck) if (y >= top && y < top + row.height) return row;
     return rows.at(y < rows.pinnedHeight ? y : y + this.scroller.scrollTop);
   }
 
@@ -190,6 +201,7 @@ export class Timeline {
     node.style.paddingLeft = `${(row.level - 1) * 10}px`;
     if (row.id === this.page.row) node.classList.add('picked');
     if (this.page.rows.isPinned(row)) node.classList.add('pinned');
+    if (this.page.rows.stuck.has(row)) node.classList.add('stuck');
     if (row.children > 0) {
       const isFolded = this.page.rows.folded.has(row.id);
       node.setAttribute('aria-expanded', String(!isFolded));
@@ -203,6 +215,7 @@ export class Timeline {
     const cell = make('span', 'text', parent ? `${row.text}, ${parent.text}` : row.text);
     cell.setAttribute('role', 'gridcell');
     cell.title = ['spans', 'states'].includes(row.kind) ? row.text : `${row.text}: ${grouped(row.count)} ${row.kind === 'thread' || row.kind === 'process' ? 'frames' : row.kind === 'counter' ? 'readings' : ''}`;
+    if (ROWS[row.kind]) cell.title += `\n${ROWS[row.kind]}`;
     node.append(cell);
     const isPinned = this.page.rows.pinned.has(row.id);
     const pin = make('button', isPinned ? 'pin on' : 'pin', isPinned ? '●' : '○');
@@ -211,6 +224,9 @@ export class Timeline {
     pin.title = isPinned ? 'Let go of this row (p)' : 'Pin this row to the top (p)';
     pin.setAttribute('aria-label', pin.title);
     const matches = this.page.rows.only?.get(row.id);
+    // Its buttons are for pointers; keys do the same.
+    const remarks = [matches && `${grouped(matches)} match`, row.lost !== '0' && `${grouped(row.lost)} lost`].filter(Boolean);
+    node.setAttribute('aria-label', [cell.textContent, ...remarks].join(', '));
     if (matches) node.append(make('span', 'count', `${grouped(matches)} match`));
     else if (row.lost !== '0') node.append(make('span', 'lost', `${grouped(row.lost)} lost`));
     else if (row.kind === 'counter') node.append(make('span', 'count', plain(row.unit)));
@@ -346,12 +362,4 @@ function size(canvas, width, height, ratio) {
   const [wide, tall] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
   if (canvas.width !== wide) canvas.width = wide;
   if (canvas.height !== tall) canvas.height = tall;
-}
-
-/** An element with a class and a text. */
-export function make(tag, classes = '', text) {
-  const node = document.createElement(tag);
-  if (classes) node.className = classes;
-  if (text !== undefined) node.textContent = text;
-  return node;
 }

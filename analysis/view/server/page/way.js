@@ -14,7 +14,7 @@ export function paintWay(context, timeline, way, colours, ratio) {
   const { width, height } = context.canvas;
   const place = (id) => {
     const row = rows.nearestShown(rows.byId.get(id));
-    return row && rows.extent(row).map((y) => (y - row.top + timeline.top(row)) * ratio);
+    return row && timeline.extent(row).map((y) => y * ratio);
   };
   context.save();
   context.beginPath();

@@ -39,6 +39,12 @@ export class EdgeWeb {
   /** The edges that end at the frame in the middle. */
   get causes() { return [...this.edges.values()].filter((edge) => keyText(edge.effect.key) === this.key); }
 
+  /** Its causes and then its effects: as they are listed, and numbered. */
+  get listed() { return [...this.causes, ...this.effects]; }
+
+  /** The end of an edge that is not the frame in the middle. */
+  farEnd(edge) { return keyText(edge.cause.key) === this.key ? edge.effect : edge.cause; }
+
   /** The edges that begin there. */
   get effects() { return [...this.edges.values()].filter((edge) => keyText(edge.cause.key) === this.key); }
 }

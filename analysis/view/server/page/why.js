@@ -2,7 +2,7 @@
 
 import { command } from './tables.js';
 import { duration, grouped, plain } from './text.js';
-import { make } from './timeline.js';
+import { make } from './elements.js';
 
 /** What `/v1/why` says, as nodes. `go(key, times)` leads to an interval, `show(times)` to a stretch of time. */
 export function whyNodes({ slowest }, commandText, go, show) {

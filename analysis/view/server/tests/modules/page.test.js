@@ -209,7 +209,7 @@ test('a pinned thread takes its rows along, and nothing is left without its head
   assert.equal(ids(), 'thread.1 depth.1.0 process.0 thread.0 depth.0.0');
   assert.equal(rows.pins, 2);
   assert.deepEqual(rows.extent(rows.byId.get('thread.1')), [0, 48]);
-  assert.deepEqual(rows.inSight(24, 200).map(({ id }) => id).join(' '), 'thread.1 depth.1.0 thread.0 depth.0.0');
+  assert.deepEqual(rows.inSight(24, 200).map(({ id }) => id).join(' '), 'thread.1 depth.1.0 process.0 depth.0.0');
   rows.fold('thread.1');
   assert.equal(ids(), 'thread.1 process.0 thread.0 depth.0.0');
   rows.fold('thread.1');
@@ -219,4 +219,35 @@ test('a pinned thread takes its rows along, and nothing is left without its head
   assert.equal(ids(), 'process.0 thread.0 depth.0.0');
   rows.keepOnly(undefined);
   assert.equal(ids(), before);
+});
+
+test('heads stay at the top as long as more of them lies below', () => {
+  const rows = new Rows();
+  const row = (id, parent) => ({ id, parent, label: id, unit: '', count: '1', lost: '0', from: null, to: null });
+  const thread = (number) => [row(`thread.${number}`, 'process.0'), row(`depth.${number}.0`, `thread.${number}`), row(`depth.${number}.1`, `thread.${number}`)];
+  rows.set([{ rows: [row('process.0'), ...thread(0), ...thread(1), row('process.1')], processes: [{ pid: 1, host: 'h', exe: 'e' }, { pid: 2, host: 'h', exe: 'e' }] }]);
+  const seen = (scrolled) => rows.inSight(scrolled, 120).map(({ id }) => `${id}@${rows.stuck.get(rows.byId.get(id)) ?? rows.byId.get(id).top - scrolled}`).join(' ');
+  assert.equal(seen(0), 'process.0@0 thread.0@24 depth.0.0@48 depth.0.1@72 thread.1@96');
+  // The process is scrolled away, and then its first thread.
+  assert.equal(seen(24), 'process.0@0 thread.0@24 depth.0.1@48 thread.1@72 depth.1.0@96');
+  assert.equal(seen(48), 'process.0@0 depth.0.1@24 thread.1@48 depth.1.0@72 depth.1.1@96');
+  assert.equal(seen(72), 'process.0@0 thread.1@24 depth.1.0@48 depth.1.1@72 process.1@96');
+  assert.equal(seen(96), 'process.0@0 thread.1@24 depth.1.1@48 process.1@72');
+  // Nothing of it is left: it goes.
+  assert.equal(seen(144), 'depth.1.1@0 process.1@24');
+  // One that is scrolled up to has its heads above it.
+  assert.equal(rows.heightAbove(rows.byId.get('depth.1.1'), 120), 48);
+  assert.equal(rows.heightAbove(rows.byId.get('thread.1'), 120), 24);
+  // There is no room.
+  assert.equal(rows.inSight(96, 40).map(({ id }) => id).join(' '), 'thread.1 depth.1.0');
+  rows.fold('process.0');
+  assert.equal(rows.inSight(0, 120).map(({ id }) => id).join(' '), 'process.0 process.1');
+});
+
+test('causes and effects have numbers, causes first', async () => {
+  const key = (seqno) => ({ capture: 'c', buffer: 'b', segment: '1', ring: 0, seqno: String(seqno) });
+  const edges = [[2, 5], [2, 6], [1, 2], [0, 2]].map(([from, to]) => ({ cause: { key: key(from) }, effect: { key: key(to) }, relation: 'hash' }));
+  const web = new EdgeWeb(key(2));
+  await web.grow({ edges: async () => ({ edges, truncated: false }) });
+  assert.deepEqual(web.listed.map((edge) => web.farEnd(edge).key.seqno), ['1', '0', '5', '6']);
 });

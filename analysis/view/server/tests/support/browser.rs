@@ -30,8 +30,16 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// None: there is no Chromium, which is said.
+    /// A page once it has drawn. None: there is no Chromium, which is said.
     pub fn open(url: &str, width: u32, height: u32) -> Option<Browser> {
+        let mut browser = Browser::empty(width, height)?;
+        browser.navigate(url);
+        browser.wait_for("document.body?.dataset.ready === '1'");
+        Some(browser)
+    }
+
+    /// An empty page.
+    pub fn empty(width: u32, height: u32) -> Option<Browser> {
         let Some(chromium) = program(&["chromium", "chromium-browser", "google-chrome"]) else {
             println!("skipped: no chromium: apt-get install chromium");
             return None;
@@ -56,9 +64,11 @@ impl Browser {
             browser.call(&format!("{domain}.enable"), json!({}));
         }
         browser.resize(width, height);
-        browser.call("Page.navigate", json!({ "url": url }));
-        browser.wait_for("document.body?.dataset.ready === '1'");
         Some(browser)
+    }
+
+    pub fn navigate(&mut self, url: &str) {
+        self.call("Page.navigate", json!({ "url": url }));
     }
 
     /// Opens one more tab, and stays with it.
@@ -86,7 +96,7 @@ impl Browser {
         self.call("Browser.setDownloadBehavior", asked);
     }
 
-    fn call(&mut self, method: &str, params: Value) -> Value {
+    pub fn call(&mut self, method: &str, params: Value) -> Value {
         self.calls += 1;
         let mut message = json!({ "id": self.calls, "method": method, "params": params });
         if let Some(session) = &self.session {
@@ -138,17 +148,50 @@ impl Browser {
     }
 
     pub fn press(&mut self, key: &str) {
-        let text = if key.chars().count() == 1 { key } else { "" };
+        let text = match key {
+            "Enter" => "\r",
+            key if key.chars().count() == 1 => key,
+            _ => "",
+        };
+        // The browser itself acts upon these, by their codes.
+        let code = match key {
+            "Tab" => 9,
+            "Enter" => 13,
+            _ => 0,
+        };
         for kind in ["keyDown", "keyUp"] {
             let text = if kind == "keyDown" { text } else { "" };
-            self.call("Input.dispatchKeyEvent", json!({ "type": kind, "key": key, "text": text }));
+            let mut event = json!({ "type": kind, "key": key, "text": text });
+            if code > 0 {
+                event["windowsVirtualKeyCode"] = code.into();
+            }
+            self.call("Input.dispatchKeyEvent", event);
         }
+    }
+
+    /// Fingers that are on the screen: `touchStart`, `touchMove`, `touchEnd`.
+    pub fn touch(&mut self, kind: &str, fingers: &[(f64, f64)]) {
+        let points =
+            fingers.iter().zip(0..).map(|((x, y), id)| json!({ "x": x, "y": y, "id": id }));
+        let event = json!({ "type": kind, "touchPoints": points.collect::<Vec<_>>() });
+        self.call("Input.dispatchTouchEvent", event);
+    }
+
+    /// Has what a person has chosen for all pages, such as `prefers-color-scheme`.
+    pub fn prefer(&mut self, feature: &str, value: &str) {
+        let features = json!([{ "name": feature, "value": value }]);
+        self.call("Emulation.setEmulatedMedia", json!({ "features": features }));
+    }
+
+    /// What is seen, as PNG.
+    pub fn picture(&mut self) -> Vec<u8> {
+        let picture = self.call("Page.captureScreenshot", json!({ "format": "png" }));
+        from_base64(picture["data"].as_str().unwrap())
     }
 
     /// Zooms the page by two, and has colours as those chose them who need other ones.
     pub fn zoomed_in_forced_colours(&mut self, width: u32, height: u32) {
-        let feature = json!([{ "name": "forced-colors", "value": "active" }]);
-        self.call("Emulation.setEmulatedMedia", json!({ "features": feature }));
+        self.prefer("forced-colors", "active");
         let size = json!({
             "width": width / 2, "height": height / 2, "deviceScaleFactor": 2, "mobile": false,
         });
@@ -184,12 +227,35 @@ impl Browser {
     }
 }
 
+/// Names that lead to other addresses: one of somebody else, and `localhost` to a tunnel.
+const NAMES: &str = "MAP rebound.test 127.0.0.1, MAP localhost 127.0.0.2";
+
+fn from_base64(text: &str) -> Vec<u8> {
+    let digit = |byte: u8| -> u32 {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            _ => 63,
+        };
+        value.into()
+    };
+    let text = text.trim_end_matches('=').as_bytes();
+    let four = |four: &[u8]| {
+        let word = four.iter().fold(0, |word, &byte| word << 6 | digit(byte));
+        (word << (6 * (4 - four.len()))).to_be_bytes()[1..four.len()].to_vec()
+    };
+    text.chunks(4).flat_map(four).collect()
+}
+
 /// Its pipe is our pipe: it reads descriptor 3 and writes descriptor 4.
 fn start(chromium: &Path, profile: &Path) -> Child {
     let script = "exec \"$0\" --headless=new --no-sandbox --disable-gpu --remote-debugging-pipe \
+                  --host-resolver-rules=\"$2\" \
                   --user-data-dir=\"$1\" about:blank 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null";
     let mut shell = Command::new("sh");
-    shell.args(["-c", script]).arg(chromium).arg(profile);
+    shell.args(["-c", script]).arg(chromium).arg(profile).arg(NAMES);
     // Killed, it leaves files there.
     shell.env("TMPDIR", profile);
     shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()

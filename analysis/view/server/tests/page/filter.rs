@@ -1,0 +1,79 @@
+//! What one finds is a filter.
+
+use crate::browser::Browser;
+use crate::made::Shop;
+use crate::shown::{HOSTILE, asked, shop, shown};
+
+/// What is typed, and what is brushed, leaves the rows that have it, as often as SQL says.
+#[test]
+fn what_one_finds_is_a_filter() {
+    for text in ["", HOSTILE] {
+        let text = text.to_owned();
+        let (bytes, _) = shop(&Shop { frames: 4000, threads: 3, text, ..Shop::default() });
+        let shown = shown(&bytes);
+        let Some(mut browser) = Browser::open(&shown.server.url(), 1280, 800) else { return };
+        let count = |browser: &mut Browser, condition: &str| -> (String, usize) {
+            let (frame, condition) = condition.split_once('.').unwrap();
+            let sql = format!("SELECT tid, count(*) FROM {frame} WHERE {condition} GROUP BY tid");
+            let found = asked(browser, "/v1/sql", &serde_json::json!({ "sql": sql }));
+            let rows = found["rows"].as_array().unwrap();
+            let sum = rows.iter().map(|row| row[1].as_str().unwrap().parse::<u64>().unwrap()).sum();
+            (ppt_text::grouped(sum), rows.len())
+        };
+        let sql = "SELECT name, max(dur) FROM slices GROUP BY name ORDER BY 2 DESC LIMIT 1";
+        let longest = asked(&mut browser, "/v1/sql", &serde_json::json!({ "sql": sql }));
+        let name = longest["rows"][0][0].as_str().unwrap().to_owned();
+        let typed = format!("{name} >= {}ns", longest["rows"][0][1].as_str().unwrap());
+        let threads = "document.querySelectorAll('#labels .row.thread').length";
+        assert_eq!(browser.value(threads), 3);
+        browser.value(&format!("document.getElementById('find').value = '{typed}'"));
+        let (found, rows) = count(&mut browser, &typed);
+        assert!(rows < 3, "{found} in {rows} threads");
+        browser.press("F");
+        let told = "document.getElementById('find-count').textContent";
+        browser.wait_for(&format!("{told}.startsWith('{found} in {rows} thread')"));
+        browser.wait_for(&format!("{threads} === {rows}"));
+        browser.wait_for("location.hash.includes('where=')");
+        // The command that answers the same, where the browser does not let the page copy.
+        browser.value(
+            "navigator.clipboard ? navigator.clipboard.writeText = () => Promise.reject() : 0",
+        );
+        browser.press("y");
+        browser.wait_for("document.getElementById('notice').innerText.includes(\"--where '\")");
+        let link = browser.text("location.hash");
+        let mut other =
+            Browser::open(&format!("{}&{}", shown.server.url(), &link[1..]), 1280, 800).unwrap();
+        other.wait_for(&format!("{threads} === {rows}"));
+        browser.press("Escape");
+        browser.wait_for(&format!("{threads} === 3"));
+        // A part of the histogram.
+        browser.value("document.getElementById('tab-lengths').click()");
+        browser.wait_for("document.querySelectorAll('.bars button').length > 1");
+        let place = |at: &str| {
+            format!(
+                "(() => {{ const box = document.querySelector('.bars').getBoundingClientRect();
+                return {at}; }})()"
+            )
+        };
+        let number = |browser: &mut Browser, at: &str| browser.value(&place(at)).as_f64().unwrap();
+        let (left, right, y) = (
+            number(&mut browser, "box.left + 2"),
+            number(&mut browser, "box.left + box.width / 2"),
+            number(&mut browser, "box.bottom - 5"),
+        );
+        browser.drag((left, y), (right, y));
+        browser.wait_for("document.getElementById('find').value.includes(' BETWEEN ')");
+        let brushed = browser.text("document.getElementById('find').value");
+        let (found, rows) = count(&mut browser, &brushed);
+        browser.wait_for(&format!("{told}.startsWith('{found} in {rows} thread')"));
+        assert!(found != "0" && rows > 0);
+        // The same by the keyboard: from the first bar to the last one.
+        browser.value("document.getElementById('tab-lengths').click()");
+        browser.wait_for("document.querySelectorAll('.bars button').length > 1");
+        browser.value("document.querySelector('.bars button').click()");
+        browser.wait_for(&format!("document.getElementById('find').value !== '{brushed}'"));
+        assert_eq!(browser.value("document.images.length"), 0);
+        assert_eq!(browser.complaints, Vec::<String>::new());
+        assert_eq!(other.complaints, Vec::<String>::new());
+    }
+}
