@@ -49,7 +49,12 @@ impl DeliveryFolder {
     /// What is in the file; None: there is none.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, DeliveryError> {
         let path = self.path.join(name);
-        match fs::read(&path) {
+        // Whoever reads a pipe waits for ever.
+        let read = || match fs::metadata(&path)?.is_file() {
+            true => fs::read(&path),
+            false => Err(io::Error::other("it is no regular file")),
+        };
+        match read() {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(cause) => Err(DeliveryError::Read { name: path.display().to_string(), cause }),

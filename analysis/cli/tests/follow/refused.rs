@@ -155,6 +155,18 @@ fn two_exporters_do_not_write_into_one_folder() {
 }
 
 #[test]
+fn a_manifest_that_is_a_pipe_is_not_waited_for() {
+    let bench = whole(3);
+    bench.done(&EXPORT);
+    fs::remove_file(bench.path("ex").join(MANIFEST)).unwrap();
+    let made = Command::new("mkfifo").arg(bench.path("ex").join(MANIFEST)).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: mkfifo is not installed");
+    }
+    fails(&bench, &EXPORT, "cannot-read", "it is no regular file");
+}
+
+#[test]
 fn what_makes_no_sense_is_a_usage_error() {
     let bench = whole(1);
     for (args, said) in [
