@@ -18,6 +18,7 @@ pub(crate) enum Code {
     CutOff,
     Damaged,
     Demo,
+    ExperimentRuns,
     FilteredProgram,
     MetricsEnded,
     NamesMissing,

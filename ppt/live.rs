@@ -100,6 +100,8 @@ pub(crate) struct Live<'a> {
     started: Instant,
     /// Number of processes that were ever captured.
     processes: usize,
+    /// Whether an experiment runs, which needs what is written as it is.
+    has_experiment: bool,
     /// Whether a process that is no longer captured was still alive then.
     outlived: bool,
     /// Why the last member left.
@@ -226,6 +228,7 @@ impl<'a> Live<'a> {
             waiting_told: kind == CaptureForm::Command,
             started: Instant::now(),
             processes: 0,
+            has_experiment: false,
             outlived: false,
             last: None,
             said: String::new(),

@@ -75,6 +75,9 @@ pub(crate) struct SessionReply {
     /// The changes by `enable` or `disable`, as `BUFFER.NAME`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
+    /// Whether it was refused because `ppt whatif --live` runs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub experiment: bool,
     /// Its flight recorder, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flight: Option<Recorder>,

@@ -72,8 +72,8 @@ pub use random::random;
 pub use search::{FoundBuffers, Remarks, Searched, Searcher, Unsearched};
 pub use session::{
     Allow, AttachOptions, AttachedBuffer, BufferEnd, Choose, Detached, Dropped, Flip, FlipRing,
-    FoundCells, Hold, IntervalStamps, Leftover, News, NotSlowable, SegmentChoice, Session,
-    SlowableBuffer, Status, Stuck, Unattended, detach, reserves_all, status,
+    FoundCells, FrameCounter, Hold, IntervalStamps, Leftover, News, NotSlowable, SegmentChoice,
+    Session, SlowableBuffer, Status, Stuck, Unattended, detach, reserves_all, status,
 };
 pub use sweep::sweep;
 pub use system::System;

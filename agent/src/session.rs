@@ -5,6 +5,7 @@ mod attached;
 mod choice;
 mod flip;
 mod follow;
+mod frame_counter;
 mod grow;
 mod leftover;
 mod mailbox;
@@ -38,6 +39,7 @@ pub use advance::News;
 pub use attached::{AttachedBuffer, BufferEnd, Dropped, FoundCells, Leftover, Unattended};
 pub(crate) use choice::choose;
 pub use choice::reserves_all;
+pub use frame_counter::FrameCounter;
 pub use grow::Stuck;
 
 pub use options::{Allow, AttachOptions, Hold, SegmentChoice};
@@ -210,6 +212,11 @@ impl Session {
     /// Its program, or its segment, cannot do that.
     pub fn slowable(&self, index: usize) -> std::result::Result<SlowableBuffer, NotSlowable> {
         slowdown::slowable(&self.access(), &self.attached[index], self.filtered)
+    }
+
+    /// Counts the frames of buffer `index` with this id.
+    pub fn frame_counter(&self, index: usize, id: u16) -> FrameCounter {
+        FrameCounter::new(&self.attached[index], id)
     }
 
     /// The changes of the masks of buffer `index` since the last call.

@@ -69,7 +69,7 @@ fn facts() -> Vec<Fact> {
         log2_slots, rings, ring_pitch, agent_pid, created_mono_ns, created_real_ns, sections,
     });
     members!(facts, "ppt1_slowdown" is SlowdownWords {
-        session, frames, beat, round, frame, start, end, stamps, clock, share, sleeps,
+        session, beat, round, frame, start, end, stamps, clock, share, sleeps,
     });
     members!(facts, "ppt1_control" is Control {
         gate, nonce, geometry, clock_kind, target_pid, claim, generation, follow_socket, follow_claim,

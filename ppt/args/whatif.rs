@@ -33,7 +33,7 @@ pub(crate) struct LiveWhatIf {
     /// How long the experiment takes.
     #[arg(long = "for", value_name = "TIME", value_parser = argument::duration, default_value = "60s")]
     pub(crate) time: Duration,
-    /// How long a round lasts. Choose at least 30 times the time between two ends of the metric.
+    /// How long a round lasts at least. It goes on until the metric has ended 30 times.
     #[arg(long, value_name = "TIME", value_parser = round, default_value = "500ms")]
     pub(crate) round: Duration,
     /// These intervals are timed work (they wait for devices or others): threads sleep at their end, and do not

@@ -40,6 +40,12 @@ pub(crate) fn run(args: &args::Choose, enabled: bool) -> CommandResult {
                 };
                 report::line(format_args!("process {pid}: ppt with pid {ppt} {what}"));
             }
+            Ok(answer) if answer.experiment => {
+                code = Code::ExperimentRuns;
+                let why = answer.error;
+                refusals
+                    .push(format!("ppt with pid {ppt} runs an experiment (whatif --live): {why}"));
+            }
             Ok(answer) => {
                 code = Code::NothingCalled;
                 refusals.push(answer.error);

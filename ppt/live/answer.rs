@@ -49,6 +49,10 @@ impl Live<'_> {
                 }
                 None => self.refusal("it has no flight recorder"),
             },
+            Ask::Enable { .. } | Ask::Disable { .. } if self.has_experiment => SessionReply {
+                experiment: true,
+                ..self.refusal("its rounds need everything as it is; wait until it has ended")
+            },
             Ask::Enable { pid, names } => self.choose_and_answer(pid, &names, true),
             Ask::Disable { pid, names } => self.choose_and_answer(pid, &names, false),
         }

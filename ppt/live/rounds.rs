@@ -10,6 +10,7 @@ impl Live<'_> {
     /// Also captures what is written into `log`.
     pub(crate) fn log_rounds(&mut self, log: &RoundLog) -> Result<(), Failure> {
         let Some(member) = self.members.first() else { return Ok(()) };
+        self.has_experiment = true;
         let builtin = Builtin::rounds();
         let source = ppt_listener::Source {
             schema_json: builtin.json.clone(),

@@ -399,16 +399,14 @@ pub const SLOWDOWN_OFFSET: u64 = 64;
 
 /// Agent → target: one interval takes longer, while a round of `ppt whatif --live` lasts.
 ///
-/// Its frame's bit in [`MaskPage::enable`] is 0, which sends the frame to code that reads this; a
-/// frame in `frames` is written all the same. Programs know it if their descriptor has the flag
-/// [`SLOWS_DOWN`](descriptor_flags::SLOWS_DOWN).
+/// Its frame's bit in [`MaskPage::enable`] is 0, which sends the frame to code that reads this. It is
+/// written all the same, unless [`Control::disabled`] says that it is not wanted. Programs know it if
+/// their descriptor has the flag [`SLOWS_DOWN`](descriptor_flags::SLOWS_DOWN).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SlowdownWords {
     /// Nonce of the claim that these words belong to. They are invalid under another claim.
     pub session: u64,
-    /// The frames whose bit may be 0 although they are wanted, one bit each.
-    pub frames: [u64; MAX_FRAMES / 64],
     /// CLOCK_MONOTONIC in the target's time namespace, in ns, when the agent last stated that it
     /// lives. 100 ms later, no thread waits any more.
     pub beat: u64,
@@ -531,8 +529,8 @@ at! {
         schema_hash: 32, stride: 40, log2_slots: 44, rings: 48, ring_pitch: 52, agent_pid: 56,
         created_mono_ns: 64, created_real_ns: 72, sections: 80 } size 592;
     MaskPage { enable: 0, epoch: 32 } size 40;
-    SlowdownWords { session: 0, frames: 8, beat: 40, round: 48, frame: 56, start: 64, end: 72,
-        stamps: 80, clock: 88, share: 96, sleeps: 104 } size 112;
+    SlowdownWords { session: 0, beat: 8, round: 16, frame: 24, start: 32, end: 40,
+        stamps: 48, clock: 56, share: 64, sleeps: 72 } size 80;
     ProcessPage { released: 0, nested: 8, no_ring: 16 } size 24;
     OwnerRecord { first_seq: 0, tid: 8, epoch: 12 } size 16;
     RingHeader { tail: 0, pad: 8, owner: 128, history: 136, attended: 200, reserved: 208 } size 512;

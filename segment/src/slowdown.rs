@@ -49,14 +49,9 @@ impl<'a> Slowdown<'a> {
         Self { enable, words }
     }
 
-    /// From here on, `frames` may be slowed down by the claim `session`.
-    pub fn begin(&self, session: u64, frames: &[u16]) {
+    /// From here on, the claim `session` may slow intervals down.
+    pub fn begin(&self, session: u64) {
         self.words[at!(round)].store(0, Relaxed);
-        self.words[at!(session)].store(0, Release);
-        for (index, word) in self.words[at!(frames)..][..MAX_FRAMES / 64].iter().enumerate() {
-            let here = frames.iter().filter(|&&frame| usize::from(frame) / 64 == index);
-            word.store(here.fold(0, |bits, frame| bits | 1 << (frame % 64)), Relaxed);
-        }
         self.words[at!(session)].store(session, Release);
     }
 
@@ -84,11 +79,10 @@ impl<'a> Slowdown<'a> {
         self.enable[word].fetch_and(!(1 << bit), Release);
     }
 
-    /// Nothing takes longer any more.
-    pub fn end(&self) {
-        for (enable, frames) in self.enable.iter().zip(&self.words[at!(frames)..]) {
-            enable.fetch_or(frames.load(Relaxed), Release);
-        }
+    /// Nothing takes longer any more, and `frame` is no longer looked at.
+    pub fn end(&self, frame: u16) {
+        let (word, bit) = (usize::from(frame) / 64, frame % 64);
+        self.enable[word].fetch_or(1 << bit, Release);
         self.words[at!(round)].store(0, Release);
     }
 }
@@ -102,7 +96,7 @@ mod tests {
         let enable: [AtomicU64; 4] = std::array::from_fn(|_| AtomicU64::new(u64::MAX));
         let words: [AtomicU64; WORDS] = Default::default();
         let slowdown = Slowdown::new(&enable, &words);
-        slowdown.begin(7, &[3, 70]);
+        slowdown.begin(7);
         slowdown.beat(99);
         let interval = SlowedInterval {
             frame: 70,
@@ -114,9 +108,9 @@ mod tests {
         };
         slowdown.slow(5, &interval);
         let said: Vec<u64> = words.iter().map(|word| word.load(Relaxed)).collect();
-        assert_eq!(said, [7, 8, 64, 0, 0, 99, 5, 70, 2, 3, 0b1100, 0, 1 << 31, 1]);
+        assert_eq!(said, [7, 99, 5, 70, 2, 3, 0b1100, 0, 1 << 31, 1]);
         assert_eq!(enable[1].load(Relaxed), !64);
-        slowdown.end();
+        slowdown.end(70);
         assert_eq!(words[at!(round)].load(Relaxed), 0);
         assert!(enable.iter().all(|word| word.load(Relaxed) == u64::MAX));
     }

@@ -44,7 +44,7 @@ mod docs {
     mod paths;
     mod readme;
     mod relay;
-    mod stable;
+    pub mod stable;
 }
 
 /// Shared by the tests: a bench, targets, steps.
@@ -132,7 +132,9 @@ mod session {
     mod thread_names;
     mod top;
     mod view;
+    mod whatif_harm;
     mod whatif_live;
+    mod whatif_numbers;
     mod why;
 }
 

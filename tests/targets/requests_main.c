@@ -1,6 +1,6 @@
 /* Serves requests, until stdin ends: a pause of 0.5 ms, work, and the same pause. `requests WORK_US` sleeps for so
  * long, `requests WORK_US spin` computes. Says on each line of stdin how many us the work and what follows it took, on
- * average, in requests from then on. */
+ * average, in requests from then on. After the line `tell`, it says of each work when it was done (monotonic, us). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -35,7 +35,7 @@ static void compute_for(long long ns) {
 
 int main(int argc, char **argv) {
     long long ns = argc > 1 ? atoll(argv[1]) * 1000 : 1000000, took = 0;
-    int asked = 0;
+    int asked = 0, tells = 0;
     prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
     puts("ready");
     fflush(stdout);
@@ -45,6 +45,7 @@ int main(int argc, char **argv) {
         if (poll(&in, 1, 0) > 0) {
             if (read(0, line, sizeof line) <= 0)
                 return 0;
+            tells |= line[0] == 't';
             asked = ASKED;
             took = 0;
         }
@@ -61,6 +62,10 @@ int main(int argc, char **argv) {
             f.work_end = ppt_requests_now();
         }
         took += clock_ns(CLOCK_MONOTONIC) - before;
+        if (tells) {
+            printf("done %lld\n", clock_ns(CLOCK_MONOTONIC) / 1000);
+            fflush(stdout);
+        }
         pause_for(500000);
         PPT_WRITE_SERVED(f) {
             f.request_start = start;

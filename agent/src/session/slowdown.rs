@@ -62,9 +62,9 @@ pub(super) fn slowable(
 }
 
 impl SlowableBuffer {
-    /// From here on, frames with these ids may be slowed down.
-    pub fn begin(&self, frames: &[u16]) {
-        self.segment.slowdown().begin(self.session, frames);
+    /// From here on, intervals may be slowed down.
+    pub fn begin(&self) {
+        self.segment.slowdown().begin(self.session);
     }
 
     /// ppt lives, at this time of its monotonic clock. If it does not say so for 100 ms, nothing
@@ -81,9 +81,9 @@ impl SlowableBuffer {
         self.segment.slowdown().slow(round, &slowed);
     }
 
-    /// Nothing takes longer any more.
-    pub fn end(&self) {
-        self.segment.slowdown().end();
+    /// The interval takes no longer any more.
+    pub fn end(&self, interval: IntervalStamps) {
+        self.segment.slowdown().end(interval.frame);
     }
 
     /// Whether both are the same buffer.

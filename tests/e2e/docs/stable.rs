@@ -2,7 +2,7 @@
 //! `pptc`.
 
 #[path = "../../stable/hold.rs"]
-mod list;
+pub mod list;
 
 use std::collections::BTreeSet;
 
@@ -42,6 +42,8 @@ fn commands_and_options_stay() {
         assert!(listed.contains(command), "{command}: {all}");
         there.extend(options(&format!("ppt {command}"), &help(&[command])));
     }
+    let live = help(&["whatif", "--live"]);
+    there.extend(options("ppt whatif --live", &live));
     for words in [&["--help"][..], &["fmt", "--help"], &["functions", "--help"]] {
         let output = bench.command(env!("CARGO_BIN_EXE_pptc")).args(words).output().unwrap();
         let command = format!("pptc {}", words[..words.len() - 1].join(" "));

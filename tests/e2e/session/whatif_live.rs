@@ -5,10 +5,11 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use super::whatif_numbers as numbers;
 use crate::fixtures::explained::explained;
 use crate::fixtures::support::{Attach, Bench, Target, ppt, wait_until};
 
-fn built() -> Bench {
+pub fn built() -> Bench {
     let bench = Bench::new();
     bench.copy_all(&["requests.frame", "requests_main.c"]);
     bench.pptc(&["requests.frame"]);
@@ -17,7 +18,7 @@ fn built() -> Bench {
 }
 
 /// Without it, nothing is slowed down.
-fn can_ask() -> bool {
+pub fn can_ask() -> bool {
     let is_there = Path::new(ppt()).with_file_name("ppt-analysis").exists();
     if !is_there {
         eprintln!("ppt-analysis is not built beside ppt: skipped");
@@ -25,14 +26,14 @@ fn can_ask() -> bool {
     is_there
 }
 
-fn live(bench: &Bench, target: &Target, args: &[&str]) -> std::process::Command {
+pub fn live(bench: &Bench, target: &Target, args: &[&str]) -> std::process::Command {
     let mut command = bench.command(ppt());
     command.args(["whatif", "--live", &target.pid().to_string(), "-o", "out.bin", "--force"]);
     command.args(args);
     command
 }
 
-fn asked(bench: &Bench, args: &[&str]) -> Result<Vec<Value>, String> {
+pub fn asked(bench: &Bench, args: &[&str]) -> Result<Vec<Value>, String> {
     let ran = bench.ppt(&[&["whatif", "out.bin", "--format", "json"], args].concat());
     if ran.code() != 0 {
         return Err(ran.stderr);
@@ -40,14 +41,15 @@ fn asked(bench: &Bench, args: &[&str]) -> Result<Vec<Value>, String> {
     Ok(serde_json::from_str(&ran.stdout).unwrap())
 }
 
-/// The mean of the requests of a program whose work takes so long, in ns.
+/// The median of the requests of a program whose work takes so long, in ns.
 fn really(bench: &Bench, work: &str) -> f64 {
     let target = bench.start("requests", &[work]);
     let pid = target.pid().to_string();
     let ran = bench.ppt(&["attach", &pid, "-o", "truth.bin", "--force", "-d", "2s", "-q"]);
     assert_eq!(ran.code(), 0, "{}", ran.stderr);
     target.finish();
-    let query = "SELECT CAST(avg(dur) AS DOUBLE) AS mean FROM slices WHERE name = 'served.request'";
+    let query =
+        "SELECT CAST(median(dur) AS DOUBLE) AS p50 FROM slices WHERE name = 'served.request'";
     let ran = bench.ppt(&["sql", "truth.bin", query, "--format", "tsv"]);
     assert_eq!(ran.code(), 0, "{}", ran.stderr);
     ran.stdout.lines().nth(1).unwrap().parse().unwrap()
@@ -78,10 +80,12 @@ fn a_slowdown_is_worth_what_a_slower_program_is() {
             }
         };
         assert_eq!(answers.len(), 2, "{answers:?}");
+        numbers::hold(&bench, ("served", "request"), &answers);
+        numbers::stay(&bench, &answers);
         for (answer, work) in answers.iter().zip(["1250", "2000"]) {
             assert_eq!((&answer["how"], &answer["metric"]), (&"slowed".into(), &"request".into()));
             let (predicted, truth) =
-                (answer["predicted"]["mean"].as_f64().unwrap(), really(&bench, work));
+                (answer["predicted"]["p50"].as_f64().unwrap(), really(&bench, work));
             println!("{work} us: predicted {predicted}, really {truth}: {answer}");
             assert!((predicted / truth - 1.0).abs() < 0.10, "{work} us: {truth}: {answer}");
             assert!(
@@ -100,7 +104,7 @@ fn a_slowdown_is_worth_what_a_slower_program_is() {
 }
 
 /// How long the work takes now, in us.
-fn takes(target: &mut Target) -> u64 {
+pub fn takes(target: &mut Target) -> u64 {
     target.say("?");
     target.stdout.wait_for("took ").parse().unwrap()
 }
@@ -125,6 +129,87 @@ fn a_killed_ppt_slows_nothing_down() {
         let info = bench.ppt(&["dump", "next.bin", "--frame", "part"]);
         assert!(info.stdout.lines().count() > 10, "{}", info.stdout);
         target.finish();
+    }
+}
+
+/// The median of how long the requests of two programs take whose work takes so long, by the clock of the client,
+/// in ns.
+fn exchanged(bench: &Bench, work: &str) -> f64 {
+    let (server, client) = exchange(bench, work);
+    let took = client.stdout.wait_for("took ");
+    client.finish();
+    server.finish();
+    took.split(' ').next().unwrap().parse().unwrap()
+}
+
+fn exchange(bench: &Bench, work: &str) -> (Target, Target) {
+    let _ = std::fs::remove_file(bench.path("socket"));
+    let server = bench.start("exchange", &["serve", "socket", work]);
+    let client = bench.start("exchange", &["ask", "socket", "3000", "2"]);
+    (server, client)
+}
+
+/// Two processes, and a socket between them.
+#[test]
+fn a_slower_server_is_what_its_client_sees() {
+    if !can_ask() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.copy_all(&["exchange.frame", "exchange_main.c"]);
+    bench.pptc(&["exchange.frame"]);
+    bench.cc(&["-O2", "exchange_main.c", "exchange.c", "-o", "exchange", "-pthread"]);
+    let mut refused = String::new();
+    for _ in 0..4 {
+        let (server, client) = exchange(&bench, "2000");
+        let pid = client.pid().to_string();
+        let args = ["--speed", "work=0.5x", "--wall", "work", "--metric", "path(asked, got)"];
+        let command = live(&bench, &server, &[&[&pid[..]], &args[..], &["--for", "20s"]].concat());
+        let ran = Attach::spawn_into(command, Stdio::null());
+        let _ = ran.stderr.rest();
+        drop(ran);
+        client.finish();
+        server.finish();
+        let answers = match asked(&bench, &[]) {
+            Ok(answers) => answers,
+            Err(said) => {
+                // On a machine that is never idle, rounds are run again.
+                assert!(["baselines", "too few"].iter().any(|why| said.contains(why)), "{said}");
+                refused = said;
+                continue;
+            }
+        };
+        let predicted = answers[0]["predicted"]["p50"].as_f64().unwrap();
+        let truth = exchanged(&bench, "4000");
+        println!("predicted {predicted}, really {truth}: {answers:?}");
+        assert!((predicted / truth - 1.0).abs() < 0.10, "{truth}: {answers:?}");
+        return;
+    }
+    panic!("refused each time: {refused}");
+}
+
+/// Rounds go on until the metric has ended 30 times.
+#[test]
+fn rounds_last_as_long_as_the_metric_needs() {
+    if !can_ask() {
+        return;
+    }
+    let bench = built();
+    // A request takes 10 ms, and so 20 of them take 200 ms.
+    let target = bench.start("requests", &["9000"]);
+    let args = ["--speed", "work=0.9x", "--metric", "request", "--round", "200ms", "--for", "3s"];
+    let ran = Attach::spawn_into(live(&bench, &target, &args), Stdio::null());
+    let said = explained(&ran.stderr.rest());
+    assert!(said.contains("permutations are too few"), "{said}");
+    target.finish();
+    let rounds = numbers::rounds(&bench);
+    let ends = numbers::lengths(&bench, "served", "request");
+    let rounds: Vec<_> = rounds.iter().filter(|round| round.permutation > 0).collect();
+    assert!(rounds.len() > 2, "{rounds:?}");
+    for round in rounds {
+        let there = ends.iter().filter(|end| round.start <= end.1 && end.1 <= round.end).count();
+        assert!((30..60).contains(&there), "{there}: {round:?}");
+        assert!(round.end - round.start > 270_000_000, "{round:?}");
     }
 }
 
