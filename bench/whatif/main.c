@@ -4,7 +4,8 @@
  *     server closed CLIENTS WORKERS SERVICE_US K SECONDS SEED   each client thinks, asks, and waits
  *
  * Times are exponential. Service and thinking are timed (they sleep). With SPIN=1 they compute: each takes so
- * much time of a CPU, however long it waits for one. */
+ * much time of a CPU, however long it waits for one. With LOCKED=1, workers hold one lock while they work. With
+ * BESIDE=1, a thread of its own does the work, for which nobody waits, and workers answer at once. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
@@ -30,7 +31,8 @@ static pthread_cond_t some = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t done[MOST_CLIENTS];
 static int answers[MOST_CLIENTS];
 
-static int closed, spin;
+static int closed, spin, locked, beside;
+static pthread_mutex_t during = PTHREAD_MUTEX_INITIALIZER;
 static double service_ns, faster, mean_ns;
 static uint64_t seed;
 static struct timespec end;
@@ -89,6 +91,23 @@ static void ask(uint64_t job) {
     pthread_mutex_unlock(&lock);
 }
 
+static void work(uint64_t job) {
+    WRITE_SERVE_JOB(job);
+    WRITE_SERVE_WORK_START_TIMESTAMP();
+    take((int64_t)(service_ns * exponential(1, job) / faster));
+    WRITE_SERVE_WORK_END_TIMESTAMP();
+    ppt_write_serve_frame();
+}
+
+/* Works, and rests as long, whatever the others do. */
+static void *apart(void *unused) {
+    for (uint64_t job = 0; !past(); job++) {
+        work(job);
+        until(now_ns() + (int64_t)(service_ns * exponential(3, job)));
+    }
+    return unused;
+}
+
 /* A job's number is its client's, and how many that had before. */
 static void *worker(void *unused) {
     prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
@@ -103,12 +122,15 @@ static void *worker(void *unused) {
         uint64_t job = queue[got++ % ROOM];
         PPT_WRITE_TAKEN(f) { f.id = ppt_hash_u64(job); }
         pthread_mutex_unlock(&lock);
-        int64_t ns = (int64_t)(service_ns * exponential(1, job) / faster);
-        WRITE_SERVE_JOB(job);
-        WRITE_SERVE_WORK_START_TIMESTAMP();
-        take(ns);
-        WRITE_SERVE_WORK_END_TIMESTAMP();
-        ppt_write_serve_frame();
+        if (beside) {
+            take((int64_t)(service_ns * exponential(1, job)));
+        } else {
+            if (locked)
+                pthread_mutex_lock(&during);
+            work(job);
+            if (locked)
+                pthread_mutex_unlock(&during);
+        }
         pthread_mutex_lock(&lock);
         PPT_WRITE_ANSWERED(f) { f.id = ppt_hash_u64(job); }
         if (closed) {
@@ -143,13 +165,15 @@ int main(int argc, char **argv) {
     }
     closed = strcmp(argv[1], "closed") == 0;
     spin = getenv("SPIN") != NULL;
+    locked = getenv("LOCKED") != NULL;
+    beside = getenv("BESIDE") != NULL;
     double load = atof(argv[2]);
     int workers = atoi(argv[3]), clients = closed ? (int)load : 0;
     service_ns = atof(argv[4]) * 1000;
     faster = atof(argv[5]);
     mean_ns = closed ? 10 * 1e6 : 1e9 / load;
     seed = strtoull(argv[7], NULL, 10);
-    pthread_t threads[2 * MOST_CLIENTS];
+    pthread_t threads[2 * MOST_CLIENTS], other;
     int count = 0;
     if (clients > MOST_CLIENTS || workers > MOST_CLIENTS || workers < 1)
         return 2;
@@ -157,6 +181,8 @@ int main(int argc, char **argv) {
     end.tv_sec += atoi(argv[6]);
     for (int i = 0; i < MOST_CLIENTS; i++)
         pthread_cond_init(&done[i], NULL);
+    if (beside)
+        pthread_create(&other, NULL, apart, NULL);
     for (int i = 0; i < workers; i++)
         pthread_create(&threads[count++], NULL, worker, NULL);
     for (uintptr_t i = 0; i < (uintptr_t)clients; i++)
@@ -178,5 +204,7 @@ int main(int argc, char **argv) {
     pthread_mutex_unlock(&lock);
     for (int i = 0; i < workers; i++)
         pthread_join(threads[i], NULL);
+    if (beside)
+        pthread_join(other, NULL);
     return 0;
 }
