@@ -76,10 +76,11 @@ static void answer(int connection) {
     if (read(connection, &id, sizeof id) != sizeof id)
         return;
     PPT_WRITE_TAKEN(f) { f.id = ppt_hash_u64(id); }
+    uint64_t start = ppt_exchange_now();
+    take(each_ns);
     PPT_WRITE_SERVE(f) {
         f.request = id;
-        f.work_start = ppt_exchange_now();
-        take(each_ns);
+        f.work_start = start;
         f.work_end = ppt_exchange_now();
     }
     PPT_WRITE_ANSWERED(f) { f.id = ppt_hash_u64(id); }

@@ -65,9 +65,10 @@ static void *requests(void *unused) {
         if (over)
             break;
         __atomic_fetch_add(&begun, 1, __ATOMIC_RELAXED);
+        uint64_t start = ppt_requests_now();
+        compute_for(2000000);
         PPT_WRITE_PART(f) {
-            f.work_start = ppt_requests_now();
-            compute_for(2000000);
+            f.work_start = start;
             f.work_end = ppt_requests_now();
         }
         if (getpid() != self) /* a child, which came back from the handler */
