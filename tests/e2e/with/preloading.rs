@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, iter};
 
+use crate::fixtures::go::go;
 use crate::fixtures::preloaded::{Requests, exchange, preload};
 use crate::fixtures::support::{Bench, Ran, available, copy_program, ppt, root, rounds, text};
 
@@ -40,7 +41,7 @@ impl Executable for fs::Metadata {
 /// which may be pids, addresses and times.
 fn version(bench: &Bench, program: &Path, library: Option<&str>) -> (Option<i32>, String) {
     let mut command = bench.command("timeout");
-    command.arg("10").arg(program).arg("--version").stdin(Stdio::null());
+    command.arg("60").arg(program).arg("--version").stdin(Stdio::null());
     command.env("HOME", bench.path("")).envs(iter::zip(["LD_PRELOAD"], library));
     let output = command.output().unwrap();
     let said = text(&output.stdout) + &text(&output.stderr);
@@ -82,14 +83,37 @@ fn exchanged(bench: &Bench, program: &str, before: Option<&str>) {
     assert_eq!((requests.served.len(), requests.called.len()), (300, 300), "{ran:?}");
 }
 
+/// The path of a library of this machine; none, with a message, if its package is not installed.
+fn library(name: &str, package: &str) -> Option<String> {
+    let places = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"];
+    let found = places.map(|place| format!("{place}/{name}"));
+    let path = found.into_iter().find(|path| Path::new(path).exists());
+    if path.is_none() {
+        eprintln!("skipped: {package} is not installed");
+    }
+    path
+}
+
 #[test]
 fn behind_another_allocator() {
-    let places = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"];
-    let found = places.map(|place| format!("{place}/libjemalloc.so.2"));
-    let Some(jemalloc) = found.iter().find(|path| Path::new(path).exists()) else {
-        return eprintln!("skipped: libjemalloc2 is not installed");
-    };
-    exchanged(&exchange(), "./exchange", Some(jemalloc));
+    let Some(jemalloc) = library("libjemalloc.so.2", "libjemalloc2") else { return };
+    exchanged(&exchange(), "./exchange", Some(&jemalloc));
+}
+
+/// They replace functions that the library replaces, too: of locks, of descriptors, of fork.
+#[test]
+fn behind_the_wrappers_of_lttng() {
+    let names = ["pthread-wrapper", "libc-wrapper", "fd", "fork"];
+    let paths = names.map(|name| library(&format!("liblttng-ust-{name}.so.1"), "liblttng-ust1"));
+    let Some(paths) = paths.into_iter().collect::<Option<Vec<_>>>() else { return };
+    let bench = exchange();
+    exchanged(&bench, "./exchange", Some(&paths.join(":")));
+    let mut command = bench.command(ppt());
+    command.args(["run", "--force", "--with", "net,locks,files", "-q", "--", "./exchange"]);
+    command.args(["children", "24"]).env("LD_PRELOAD", paths.join(":")).stdin(Stdio::null());
+    let ran = Ran::of(command.output().unwrap());
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    assert_eq!(Requests::of(&bench, "out.bin").served.len(), 24);
 }
 
 #[test]
@@ -155,6 +179,39 @@ fn descriptors_above_the_table_are_counted() {
     let requests = Requests::of(&bench, "out.bin");
     assert_eq!(requests.counters["beyond"].to_string(), said.unwrap());
     assert_eq!((requests.served.len(), requests.called.len()), (0, 0));
+}
+
+/// The library as it is: its table has 65,536 entries.
+#[test]
+fn descriptors_above_65535_are_counted() {
+    let bench = exchange();
+    let script = "ulimit -n 65600 2>/dev/null || exit 77; exec ./exchange above 65536";
+    let ran = bench.ppt(&["run", "--with", "net", "-q", "--", "sh", "-c", script]);
+    if ran.code() == 77 {
+        return eprintln!("skipped: nobody here may open that many");
+    }
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    let said = ran.stdout.lines().find_map(|line| line.strip_prefix("beyond "));
+    let requests = Requests::of(&bench, "out.bin");
+    assert_eq!(requests.counters["beyond"].to_string(), said.unwrap());
+    assert_eq!((requests.served.len(), requests.called.len()), (0, 0));
+}
+
+/// Of a program in Go that is linked against the C library, its C code alone would be seen.
+#[test]
+fn a_program_in_go_is_named() {
+    if !available("go") {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("main.go", "package main\n\n// int one() { return 1; }\nimport \"C\"\n\nfunc main() { println(C.one()) }\n");
+    bench.write("go.mod", "module main\n");
+    let built = go(&bench, &["build", "-o", "gone", "."]).env("CGO_ENABLED", "1").output().unwrap();
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    let ran = bench.ppt(&["run", "--with", "net", "--", "./gone"]);
+    assert_eq!(ran.code(), 0, "the command's own: {ran:?}");
+    let why = "./gone: --with shows nothing of it, because programs in Go call the kernel without the C library";
+    assert!(ran.stderr.contains(why), "{ran:?}");
 }
 
 #[test]

@@ -390,15 +390,18 @@ static void crowd(int number) {
     bytes_in = bytes_out = 4 * (unsigned long)number;
 }
 
-/* Children that close everything they inherit: by fork(2), which copies memory, and by vfork(2), which
- * does not. */
+/* A child that runs no fork handlers. */
+static pid_t cloned(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
+
+/* Children that close everything they inherit: by fork(2) and clone(2), which copy memory, and by vfork(2),
+ * which does not. */
 static void children(int number) {
     both b = connected();
     for (int i = 0; i < number; i++) {
         transmit(b.client, 10);
         receive(b.server, 10);
         transmit(b.server, 10);
-        pid_t child = i % 2 ? vfork() : fork();
+        pid_t child = i % 2 ? vfork() : i % 3 ? cloned() : fork();
         if (child == 0) {
             if (i % 4 < 2) {
                 close(b.server), close(b.client);
