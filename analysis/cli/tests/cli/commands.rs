@@ -348,6 +348,7 @@ fn every_message_is_explained() {
         "no-bounds",
         "capture-gone",
         "late-frames",
+        "kernel-not-followed",
         "halves-let-go",
         "links-let-go",
         "question-killed",

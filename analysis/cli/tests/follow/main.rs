@@ -5,6 +5,9 @@
 #[allow(dead_code, reason = "other tests need the rest")]
 pub mod ask;
 mod delivered;
+#[path = "../../../report/tests/made/kinds.rs"]
+#[allow(dead_code, reason = "other tests need the rest")]
+mod every;
 mod killed;
 mod refused;
 mod series;

@@ -167,6 +167,37 @@ fn a_manifest_that_is_a_pipe_is_not_waited_for() {
 }
 
 #[test]
+fn what_the_kernel_did_is_not_followed() {
+    let bench = Bench::empty();
+    bench.write("out.bin", crate::every::write("").0);
+    for table in ["thread_states", "syscalls", "faults"] {
+        let args = [&EXPORT[..], &["--frame", table]].concat();
+        let (text, code) = bench.fails(&args);
+        let said = format!("--follow cannot write `{table}`");
+        assert!(text.contains(&said) && text.contains("ppt explain kernel-not-followed"), "{text}");
+        assert_eq!((code, bench.names()), (2, vec!["out.bin".to_owned()]));
+    }
+    let output = bench.command(&EXPORT).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("ex: the export has the kernel's frames, but neither"), "{said}");
+    assert!(said.contains("ppt explain kernel-not-followed"), "{said}");
+    // The frames are there, all of them.
+    let delivered = rows(&bench.path("ex"));
+    let of_kernel = delivered.iter().filter(|(kind, _)| kind.starts_with("kernel."));
+    for (kind, count) in of_kernel.clone() {
+        let table = kind.replace("kernel.", "");
+        let counted = bench.rows(&format!("SELECT count(*) AS n FROM kernel.{table}"));
+        assert_eq!(counted[0]["n"], json!(count), "{kind}");
+    }
+    assert!(of_kernel.count() > 2, "{delivered:?}");
+    // Whoever asks for one kind of frames does not miss the others.
+    let args = [&EXPORT[..6], &["one", "--frame", "request"]].concat();
+    let output = bench.command(&args).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!said.contains("kernel-not-followed"), "{said}");
+}
+
+#[test]
 fn what_makes_no_sense_is_a_usage_error() {
     let bench = whole(1);
     for (args, said) in [

@@ -10,6 +10,7 @@ use ppt_delivery::{
 use ppt_query::text::grouped;
 use ppt_query::{Engine, EngineOptions, FrameTable, QueryError, Window};
 
+mod kernel;
 mod waiting;
 mod wholes;
 
@@ -62,6 +63,7 @@ struct Export<'a> {
     told: u64,
     /// The same of frames that came late, and of those that were let go.
     told_late: (u64, u64),
+    told_kernel: bool,
     code: ExitCode,
 }
 
@@ -73,6 +75,7 @@ impl<'a> Export<'a> {
         captures.find(|_| false).map_err(failed)?;
         for capture in captures.open() {
             capture.look(0).map_err(failed)?;
+            kernel::refuse(args.frame.as_deref(), capture)?;
         }
         let target = match StoreAddress::parse(&args.to.output)? {
             Some(address) => address.target(args.follow.outage())?,
@@ -93,6 +96,7 @@ impl<'a> Export<'a> {
             done: None,
             told: 0,
             told_late: (0, 0),
+            told_kernel: false,
             code: ExitCode::SUCCESS,
         };
         export.go_on().await?;
@@ -330,7 +334,17 @@ impl<'a> Export<'a> {
                 self.code = ExitCode::FAILURE;
             }
         }
+        self.tell_kernel(engine);
         Ok(())
+    }
+
+    /// What the kernel did is made of frames of several ranges.
+    fn tell_kernel(&mut self, engine: &Engine) {
+        if self.told_kernel || self.args.frame.is_some() || !engine.set().has_kernel() {
+            return;
+        }
+        self.told_kernel = true;
+        kernel::tell(&self.delivery.target().name());
     }
 
     /// A capture was truncated, or written over.
