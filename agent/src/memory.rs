@@ -98,7 +98,7 @@ impl ProcessMemory {
         }
     }
 
-    /// Fills all of `buffer`, or fails.
+    /// Returns whether all of `buffer` was filled; the address space may end before.
     pub(crate) fn read_exact(&self, address: u64, buffer: &mut [u8]) -> io::Result<bool> {
         Ok(self.read(address, buffer)? == buffer.len())
     }

@@ -35,7 +35,7 @@ pub struct RingAccount {
     pub damaged: u64,
     /// Frames that the listener left out on request.
     pub left_out: u64,
-    /// Frames between sessions. No sum contains them.
+    /// Frames between sessions, which are neither captured nor lost.
     pub unattended: u64,
 }
 

@@ -53,9 +53,9 @@ impl Filter {
     }
 }
 
-/// Says when numbers of threads are about to wrap around.
+/// Detects that the numbers of threads are about to wrap around.
 #[derive(Debug)]
-pub(crate) struct Horizon {
+pub(crate) struct TidWraparound {
     /// Those above are close to the highest one.
     close: i32,
     /// The number that was given to a thread last, in ppt's pid namespace.
@@ -64,7 +64,7 @@ pub(crate) struct Horizon {
     loadavg: Option<File>,
 }
 
-impl Horizon {
+impl TidWraparound {
     pub fn new() -> Self {
         let highest = fs::read_to_string("/proc/sys/kernel/pid_max").ok();
         let highest = highest.and_then(|highest| highest.trim().parse::<i32>().ok()).unwrap_or(0);
@@ -108,12 +108,12 @@ mod tests {
 
     #[test]
     fn numbers_that_begin_anew_are_seen() {
-        let at = |close, newest| Horizon { close, newest, ..Horizon::new() };
+        let at = |close, newest| TidWraparound { close, newest, ..TidWraparound::new() };
         let mut far = at(i32::MAX, 0);
         assert!(!far.is_close() && far.newest() > 0);
         assert!(at(0, 0).is_close(), "close to the highest one");
         assert!(at(i32::MAX, i32::MAX).is_close(), "they have begun anew");
-        assert!(Horizon { loadavg: None, ..far }.is_close(), "not known");
+        assert!(TidWraparound { loadavg: None, ..far }.is_close(), "not known");
     }
 
     fn passes(filter: &Filter, thread: i32) -> bool {

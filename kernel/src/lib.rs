@@ -28,7 +28,6 @@
 mod error;
 mod filter;
 mod memory;
-mod neighbours;
 mod perf;
 mod probe_calls;
 mod probe_events;
@@ -44,6 +43,7 @@ mod stack_events;
 mod stack_frames;
 mod stack_reader;
 mod stack_registers;
+mod successors;
 mod threads;
 mod tracepoints;
 mod unwind;

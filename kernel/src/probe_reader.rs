@@ -205,7 +205,7 @@ impl<'a> ProbeHearing<'a> {
             return;
         }
         window.looked_ns = now;
-        let is_over = now.saturating_sub(window.begun_ns) >= WINDOW_NS;
+        let end_wakeup = now.saturating_sub(window.begun_ns) >= WINDOW_NS;
         for (probe, (_, is_stopped)) in self.counts.probes.iter().enumerate() {
             if is_stopped.load(Relaxed) {
                 continue;
@@ -216,11 +216,11 @@ impl<'a> ProbeHearing<'a> {
                 is_stopped.store(true, Relaxed);
                 events.close(probe);
             }
-            if is_over {
+            if end_wakeup {
                 window.hits[probe] = hits;
             }
         }
-        if is_over {
+        if end_wakeup {
             window.begun_ns = now;
         }
     }

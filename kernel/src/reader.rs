@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use ppt_segment::{RingWriter, Segment};
 
-use crate::filter::Horizon;
+use crate::filter::TidWraparound;
 use crate::memory::Share;
-use crate::neighbours::Neighbours;
 use crate::perf::{PerfEvent, PerfRing, now};
 use crate::probe_reader::{ProbeCounts, ProbeHeard, ProbeHearing, ProbeReader};
 use crate::records::{Content, Record, records};
@@ -19,6 +18,7 @@ use crate::schema::{Builtin, Comm, KernelEvent, Waker, state};
 use crate::sources::{EventSource, Sources};
 use crate::stack_frames::StackCounts;
 use crate::stack_reader::{StackHeard, StackHearing, StackReader};
+use crate::successors::SuccessorNames;
 use crate::threads::Threads;
 use crate::tracepoints::{Calls, Switch, Waking};
 use crate::unwind::StackUnwinder;
@@ -51,15 +51,15 @@ pub(crate) struct Reader {
     /// are of all threads.
     pub of_cpus: Vec<PerfEvent>,
     pub spare: Vec<PerfEvent>,
-    pub horizon: Horizon,
+    pub horizon: TidWraparound,
     pub sources: Sources,
     pub waking: Option<Waking>,
     pub switch: Option<Switch>,
     pub calls: Option<Calls>,
     pub threads: Threads,
-    pub neighbours: Neighbours,
+    pub neighbours: SuccessorNames,
     pub segment: Arc<Segment>,
-    /// Records that events lost which are closed.
+    /// Records lost by events that are closed by now.
     pub lost_before: u64,
     /// From when on everything is known, ns of CLOCK_MONOTONIC.
     pub begun_ns: u64,
@@ -228,8 +228,8 @@ impl Reader {
         }
         loop {
             let is_last = stop.load(Ordering::Acquire);
-            // A record that is younger may follow one that another ring got after it was read: a
-            // wake-up the beginning of the thread, say. It waits for the next look.
+            // An earlier record may still arrive in a ring that was already read: the beginning of a
+            // thread after its wake-up, for example. So younger records wait for the next pass.
             let known_ns = match now() {
                 Ok(now) if !is_last => now.saturating_sub(COMMIT_NS),
                 _ => u64::MAX,
@@ -348,14 +348,15 @@ impl Reader {
             }
             Heard::In { tid, cpu } => threads.heard(tid, voice).map(|thread| {
                 // Nobody gets a CPU after a wait without having been woken.
-                if threads.runs(tid) && knows_wakeups {
+                if threads.switch_in(tid) && knows_wakeups {
                     frames.owe(MissingRecords { since: time, thread, cpu, count: 1 });
                 }
                 KernelEvent::SwitchIn { thread, cpu }
             }),
             Heard::Out { tid, cpu, preempted } => threads.heard(tid, voice).map(|thread| {
                 // The kernel names the successor first.
-                if !threads.leaves(tid, !preempted) && knows_successors && time > self.begun_ns {
+                if !threads.switch_out(tid, !preempted) && knows_successors && time > self.begun_ns
+                {
                     frames.owe(MissingRecords { since: time, thread, cpu, count: 1 });
                 }
                 KernelEvent::SwitchOut { thread, cpu, preempted }
@@ -376,13 +377,13 @@ impl Reader {
                 .heard(tid, voice)
                 .map(|thread| KernelEvent::PageFault { thread, cpu, major, address }),
             Heard::Woken { tid, cpu, by, waker } => threads.number(tid).map(|thread| {
-                threads.is_woken(tid);
+                threads.note_wakeup(tid);
                 let waker = threads.number(waker).filter(|_| by == Waker::Thread).unwrap_or(0);
                 KernelEvent::Wakeup { thread, cpu, by, waker }
             }),
             Heard::Followed { tid, cpu, state, next, name } => {
                 threads.heard(tid, voice).map(|thread| {
-                    threads.is_followed(tid);
+                    threads.note_successor(tid);
                     let ours = threads.number(next);
                     let name = match (ours, next) {
                         (Some(_), _) | (_, 0) => name,
@@ -432,7 +433,7 @@ fn read(
     }
     let (source, voice) = *sources.get(&id)?;
     if !matches!(source, EventSource::Waking | EventSource::WakingOfAll) {
-        wakes.is_over();
+        wakes.end_wakeup();
     }
     let heard = match (content, source) {
         // Of other processes, nothing but these is known.
@@ -544,7 +545,7 @@ impl<'a> FrameWriter<'a> {
         }
     }
 
-    /// States losses, `most` of them: their numbers are left out, and the names of all follow.
+    /// Skips up to `most` sequence numbers for lost records, then writes frames that describe the losses.
     fn state_losses(&mut self, most: u64) {
         let (mut stated, mut left) = (Vec::new(), most);
         while let Some(loss) = self.owed.front_mut().filter(|_| left > 0) {

@@ -78,30 +78,30 @@ impl Threads {
         (thread.voice == voice).then_some(thread.inner)
     }
 
-    /// Who gets the CPU of a thread is said.
-    pub fn is_followed(&mut self, tid: i32) {
+    /// The kernel has named the successor on the thread's CPU.
+    pub fn note_successor(&mut self, tid: i32) {
         if let Some(thread) = self.known.get_mut(&tid) {
             thread.followed = true;
         }
     }
 
-    /// A thread gives up its CPU, to wait or because another one is to run. Returns whether it was
-    /// said who gets it.
-    pub fn leaves(&mut self, tid: i32, waits: bool) -> bool {
+    /// A thread gives up its CPU, to wait or because another one is to run. Returns whether its
+    /// successor is known.
+    pub fn switch_out(&mut self, tid: i32, waits: bool) -> bool {
         let Some(thread) = self.known.get_mut(&tid) else { return false };
         thread.waits = waits;
         std::mem::take(&mut thread.followed)
     }
 
-    /// A thread is woken: the kernel may say so before the thread has given up its CPU.
-    pub fn is_woken(&mut self, tid: i32) {
+    /// A thread is woken. The kernel may record it before the thread has given up its CPU.
+    pub fn note_wakeup(&mut self, tid: i32) {
         if let Some(thread) = self.known.get_mut(&tid) {
             thread.woken = true;
         }
     }
 
     /// A thread gets a CPU. Returns whether it waited without a record of its wake-up.
-    pub fn runs(&mut self, tid: i32) -> bool {
+    pub fn switch_in(&mut self, tid: i32) -> bool {
         let Some(thread) = self.known.get_mut(&tid) else { return false };
         let is_missing = thread.waits && !thread.woken;
         (thread.waits, thread.woken) = (false, false);
@@ -210,23 +210,23 @@ mod tests {
     #[test]
     fn who_waited_was_woken() {
         let mut threads = threads();
-        assert!(!threads.runs(10), "what it did before is not known");
-        threads.leaves(10, true);
-        threads.is_woken(10);
-        assert!(!threads.runs(10));
+        assert!(!threads.switch_in(10), "what it did before is not known");
+        threads.switch_out(10, true);
+        threads.note_wakeup(10);
+        assert!(!threads.switch_in(10));
         // Before it had given up its CPU.
-        threads.is_woken(10);
-        threads.leaves(10, true);
-        assert!(!threads.runs(10));
-        threads.leaves(10, true);
-        assert!(threads.runs(10));
-        threads.leaves(10, true);
+        threads.note_wakeup(10);
+        threads.switch_out(10, true);
+        assert!(!threads.switch_in(10));
+        threads.switch_out(10, true);
+        assert!(threads.switch_in(10));
+        threads.switch_out(10, true);
         threads.forget_waits();
-        assert!(!threads.runs(10));
-        threads.is_followed(10);
-        assert!(threads.leaves(10, false));
-        assert!(!threads.leaves(10, false));
-        assert!(!threads.runs(10), "it wanted its CPU all the time");
+        assert!(!threads.switch_in(10));
+        threads.note_successor(10);
+        assert!(threads.switch_out(10, false));
+        assert!(!threads.switch_out(10, false));
+        assert!(!threads.switch_in(10), "it wanted its CPU all the time");
     }
 
     #[test]

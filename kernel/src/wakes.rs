@@ -13,7 +13,7 @@ impl Wakes {
     /// all threads left it.
     pub fn is_another(&mut self, of_all: bool, raw: &[u8]) -> bool {
         let is_another = of_all || self.0 != raw;
-        self.is_over();
+        self.end_wakeup();
         if of_all {
             self.0.extend_from_slice(raw);
         }
@@ -21,7 +21,7 @@ impl Wakes {
     }
 
     /// The next record of the ring is of something else.
-    pub fn is_over(&mut self) {
+    pub fn end_wakeup(&mut self) {
         self.0.clear();
     }
 }
@@ -39,7 +39,7 @@ mod tests {
         assert_eq!(count, 6);
         assert!(wakes.is_another(false, b"b"));
         assert!(wakes.is_another(true, b"b"));
-        wakes.is_over();
+        wakes.end_wakeup();
         assert!(wakes.is_another(false, b"b"));
     }
 }

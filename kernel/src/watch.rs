@@ -9,9 +9,8 @@ use nix::errno::Errno;
 use ppt_segment::{Geometry, Segment, SegmentIdentity};
 
 use crate::error::{KernelError, KernelFeature};
-use crate::filter::{Filter, Horizon};
+use crate::filter::{Filter, TidWraparound};
 use crate::memory::{self, Memory, map_ring, no_memory};
-use crate::neighbours::Neighbours;
 use crate::perf::{self, CountedEvent, EventTarget, PerfEvent, PerfRing, is_gone};
 use crate::probe_events::ProbeEvents;
 use crate::probe_frames;
@@ -22,6 +21,7 @@ use crate::schema::Builtin;
 use crate::sources::{EventSource, Sources};
 use crate::stack_events::{StackEvents, Stacks};
 use crate::stack_reader::StackReader;
+use crate::successors::SuccessorNames;
 use crate::threads::{self, Threads};
 use crate::tracepoints::{Calls, Switch, Waking};
 use crate::unwind::StackUnwinder;
@@ -242,7 +242,7 @@ impl KernelRequest {
             switch: self.switch,
             calls: self.calls,
             threads,
-            neighbours: Neighbours::new(user),
+            neighbours: SuccessorNames::new(user),
             segment: Arc::new(segment),
             lost_before: 0,
             begun_ns,
@@ -308,7 +308,7 @@ struct Opening {
     spare: Vec<PerfEvent>,
     /// When their filter is of no use any more. Looked at before the threads: a thread that is made after that
     /// has a higher number.
-    horizon: Horizon,
+    horizon: TidWraparound,
     is_close: bool,
     sources: Sources,
 }
@@ -317,7 +317,7 @@ impl Opening {
     fn new(cpus: Vec<u32>, ring_bytes: usize) -> Self {
         let (firsts, rings, events, of_cpus) = Default::default();
         let (opened, sources, spare) = Default::default();
-        let mut horizon = Horizon::new();
+        let mut horizon = TidWraparound::new();
         let is_close = horizon.is_close();
         Self {
             cpus,

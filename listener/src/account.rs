@@ -5,7 +5,8 @@ use ppt_segment::BrokenCursor;
 
 use crate::chunk::Frames;
 
-/// The account of one ring over the session: `captured + lost.total() == next_seq - first_seq`.
+/// The account of one ring over the session: `captured + lost.total() + left_out ==
+/// next_seq - first_seq`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossAccount {
     /// The feed, from 0. It is the source number in the capture, unless the capture continues in

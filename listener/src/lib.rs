@@ -7,7 +7,7 @@
 //!   else.
 //! * **disk** writes the chunks into a capture. A bounded queue lies between drain and disk: frames
 //!   that a slow disk does not take in time are lost by cause `disk`, and counted. Other
-//!   [sinks](Sink) may take the same frames [in parallel](Begun::beside), each with its own thread
+//!   [sinks](Sink) may take the same frames [in parallel](PreparedListener::beside), each with its own thread
 //!   and queue.
 //! * **keeper** populates rings before threads claim them, and frees those of dead threads.
 //!
@@ -74,7 +74,7 @@ pub use flight::{
 };
 pub use header::header;
 pub use limit::empty_size;
-pub use listener::{Begun, Listener};
+pub use listener::{Listener, PreparedListener};
 pub use options::{ListenerOptions, Rate, Silence};
 pub use pace::PeakHold;
 /// Types of the capture format that describe a capture.
@@ -88,7 +88,7 @@ pub use ppt_segment::BrokenCursor;
 pub use progress::Progress;
 pub use rotate::{CaptureFiles, Rotation, nowhere};
 pub use sink::{Ending, Introduction, Sink, SinkOutcome};
-pub use summary::{Beside, BrokenRing, CaptureSummary, FeedSummary, Undersized};
+pub use summary::{BrokenRing, CaptureSummary, ExtraSinkSummary, FeedSummary, Undersized};
 pub use tally::{FeedTally, RingFill, SessionTally, Tallies};
 pub use thread_names::NameChanges;
 

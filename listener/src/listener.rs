@@ -33,7 +33,9 @@ use crate::queue::QueueItem;
 use crate::recording::Recording;
 use crate::rotate::Rotation;
 use crate::sink::{Ending, Introduction, Sink, SinkOutcome};
-use crate::summary::{Beside, BrokenRing, CaptureSummary, FeedSummary, Undersized, enough_slots};
+use crate::summary::{
+    BrokenRing, CaptureSummary, ExtraSinkSummary, FeedSummary, Undersized, enough_slots,
+};
 use crate::tally::{FeedTally, Tallies};
 use crate::thread_names::NameChanges;
 use crate::threads::spawn;
@@ -104,7 +106,7 @@ impl Listener {
     }
 
     /// The same in two steps: when this returns, the capture can be read, but no thread runs yet.
-    /// The rings are drained once it is [started](Begun::start).
+    /// The rings are drained once it is [started](PreparedListener::start).
     ///
     /// # Errors
     /// The output fails, or there are more sources than a capture can hold.
@@ -114,7 +116,7 @@ impl Listener {
         mut feeds: Vec<Feed>,
         options: ListenerOptions,
         rotation: Option<Rotation<W>>,
-    ) -> Result<Begun, ListenerError> {
+    ) -> Result<PreparedListener, ListenerError> {
         complete(&mut feeds, 0, 0)?;
         let (wake, undersized) = (event()?, event()?);
         let counters = Arc::new(Counters::new(undersized));
@@ -167,7 +169,7 @@ impl Listener {
         }
         recording.begin(&introductions).map_err(ListenerError::Output)?;
         let sinks = vec![Box::new(recording) as _];
-        Ok(Begun { listener, sinks, feeds, introductions, keep, changes, options })
+        Ok(PreparedListener { listener, sinks, feeds, introductions, keep, changes, options })
     }
 
     /// Starts the threads, which do nothing before `begin` is true: one for each of `sinks`, which
@@ -499,7 +501,7 @@ impl Listener {
         &self,
         duration: Duration,
         outcome: SinkOutcome,
-        beside: Vec<Beside>,
+        beside: Vec<ExtraSinkSummary>,
         ledger: Ledger,
         dropped: &[Dropped],
     ) -> CaptureSummary {
@@ -552,7 +554,7 @@ impl Listener {
 }
 
 /// A capture that describes its sources; nothing is drained yet.
-pub struct Begun {
+pub struct PreparedListener {
     listener: Listener,
     /// The capture, and the further sinks.
     sinks: Vec<Box<dyn Sink>>,
@@ -563,7 +565,7 @@ pub struct Begun {
     options: ListenerOptions,
 }
 
-impl Begun {
+impl PreparedListener {
     /// Makes `sink` take all frames, too, with its own thread. Up to `queue_bytes` of them wait for
     /// it. Frames beyond that are lost to this sink only: [`CaptureSummary::beside`] holds their
     /// number.

@@ -25,13 +25,13 @@ pub struct CaptureSummary {
     pub complete: bool,
     /// Rings freed after their threads ended without doing so.
     pub freed: u64,
-    /// The [further sinks](crate::Begun::beside), in order.
-    pub beside: Vec<Beside>,
+    /// The [further sinks](crate::PreparedListener::beside), in order.
+    pub beside: Vec<ExtraSinkSummary>,
 }
 
 /// The result of a further sink.
 #[derive(Debug)]
-pub struct Beside {
+pub struct ExtraSinkSummary {
     /// Frames for which it was too slow. They may be in the capture, and in other sinks.
     pub missed: u64,
     /// The error that ended it, if any.

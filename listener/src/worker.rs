@@ -13,7 +13,7 @@ use crate::lanes::Lane;
 use crate::progress::SinkCounters;
 use crate::queue::{NextTask, QueueItem, SinkQueue};
 use crate::sink::{Ending, Sink, SinkOutcome};
-use crate::summary::Beside;
+use crate::summary::ExtraSinkSummary;
 
 /// A running sink, from its listener's view.
 #[derive(Debug)]
@@ -65,14 +65,14 @@ impl Worker {
     }
 
     /// The same for a further sink. What it has not processed is lost to it.
-    pub fn beside(&self, until: Instant) -> Beside {
+    pub fn beside(&self, until: Instant) -> ExtraSinkSummary {
         let SinkOutcome { error, complete } = self.outcome(until);
         for item in self.queue.abandon() {
             if let QueueItem::Frames(frames) = item {
                 self.counters.lost(frames.count().into());
             }
         }
-        Beside { missed: self.counters.missed(), error, complete }
+        ExtraSinkSummary { missed: self.counters.missed(), error, complete }
     }
 
     /// Nothing follows the items in its queue.

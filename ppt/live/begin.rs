@@ -1,7 +1,7 @@
 //! Starts the output of a capture.
 
 use ppt_agent::Session;
-use ppt_listener::{Begun, Feed, Flight, Listener};
+use ppt_listener::{Feed, Flight, Listener, PreparedListener};
 
 use super::outputs::{self, Outputs};
 use super::{filter, flight, options};
@@ -15,7 +15,7 @@ pub(super) fn begin(
     sessions: &[Session],
     feeds: Vec<Feed>,
     outputs: &Outputs,
-) -> Result<(Begun, Option<Flight>, filter::Remarks), Failure> {
+) -> Result<(PreparedListener, Option<Flight>, filter::Remarks), Failure> {
     let name = outputs.name();
     let failed = |error| Failure::listener(&name, error);
     let fail = |error| Failure::failed(Code::System, format!("{name}: {error}"));

@@ -73,7 +73,7 @@ impl<'a, W: SharedWord> Ring<'a, W> {
     }
 
     /// Returns the frames between the cursors `from` and `tail` that no session accounted for: the
-    /// first sequence number and the count. None if no writer can reach `tail`.
+    /// first sequence number and the count. `None` if there are none, or if no writer can reach `tail`.
     pub fn unattended(&self, from: u64, tail: u64) -> Option<(u64, u64)> {
         let from = self.attended().max(from);
         (from < tail && tail <= CURSOR_END).then(|| (from + 1, tail - from))

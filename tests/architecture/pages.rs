@@ -83,6 +83,38 @@ fn the_tables_of_the_architecture_answer_the_first_questions() {
     }
 }
 
+/// A recipe that names a type names one that exists.
+#[test]
+fn the_types_that_pages_name_exist() {
+    let mut files = Vec::new();
+    super::sources(root(), &mut files);
+    let texts: Vec<_> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let mut defined = BTreeSet::new();
+    for line in texts.iter().flat_map(|text| text.lines()) {
+        for keyword in ["struct ", "enum ", "trait ", "type "] {
+            if let Some((_, rest)) = line.split_once(keyword) {
+                defined.extend(rest.split(|c: char| !c.is_alphanumeric()).next());
+            }
+        }
+    }
+    let mut types = 0;
+    for name in ["CONTRIBUTING.md", "docs/architecture.md"] {
+        for line in page(name).lines() {
+            for (_, word) in quoted(line) {
+                let ty = word.split("::").next().unwrap();
+                let is_type = ty.starts_with(char::is_uppercase)
+                    && ty.contains(char::is_lowercase)
+                    && ty.chars().all(char::is_alphanumeric);
+                if is_type {
+                    assert!(defined.contains(ty), "{name}: there is no type {ty}: {line}");
+                    types += 1;
+                }
+            }
+        }
+    }
+    assert!(types > 30, "{types} types");
+}
+
 #[test]
 fn every_package_is_in_the_table_of_folders() {
     let page = page("CONTRIBUTING.md");

@@ -29,7 +29,7 @@ pub enum Stuck {
     NotNow,
 }
 
-/// Grows the rings of `it`, for which `enough` slots would have sufficed.
+/// Grows the rings of `buffer`, for which `enough` slots would have sufficed.
 pub(super) fn grow(
     by: &Access,
     buffer: &mut AttachedBuffer,

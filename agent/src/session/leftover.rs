@@ -10,7 +10,7 @@ use super::choice::adopt_any;
 use super::mailbox::control_of;
 use crate::target::Target;
 
-/// The segments with such frames of earlier sessions, except the one that `it` uses. A thread that
+/// The segments with such frames of earlier sessions, except the one that `buffer` uses. A thread that
 /// is writing a frame in one of them may complete it; the session after this one states that frame.
 pub(super) fn leftovers(target: &Target, buffer: &AttachedBuffer) -> Vec<Leftover> {
     let Ok((copy, _)) = control_of(target, &buffer.buffer) else { return Vec::new() };

@@ -137,7 +137,7 @@ pub(super) fn open(by: &Access, buffer: &mut AttachedBuffer) -> Result<Transport
     Ok(transport)
 }
 
-/// The words of the control page that describe the segment of `it`.
+/// The words of the control page that describe the segment of `buffer`.
 fn opening(target: &Target, buffer: &AttachedBuffer, claim: Claim, generation: u32) -> Vec<u8> {
     let clock = buffer.clock.as_ref().map_or(clock_kind::UNDECIDED, StampClock::kind);
     let (nonce, geometry) = (buffer.segment.nonce(), buffer.plan.geometry);
@@ -152,7 +152,7 @@ fn cell_words(buffer: &AttachedBuffer) -> Option<[u8; size_of::<CellWords>()]> {
     (words != CellWords::NONE).then(|| control::cell_bytes(words))
 }
 
-/// Makes the gate name the current segment of `it`, while threads write into another. Call it after
+/// Makes the gate name the current segment of `buffer`, while threads write into another. Call it after
 /// a check, which found `copy`.
 ///
 /// The gate first closes, or states that it moves. Otherwise a thread that looks for a ring during

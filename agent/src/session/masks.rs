@@ -63,7 +63,7 @@ pub(super) fn mask_bytes(buffer: &AttachedBuffer, claim: Claim) -> Vec<u8> {
     disabled_bytes(DisabledWords { nonce: claim.nonce, bits: buffer.masks.words() })
 }
 
-/// Writes the wanted masks into the segment of `it`: before the gate opens, or before any thread
+/// Writes the wanted masks into the segment of `buffer`: before the gate opens, or before any thread
 /// has fetched more from it.
 pub(super) fn enter(buffer: &mut AttachedBuffer) {
     let seen = before(&buffer.segment);

@@ -1,5 +1,5 @@
-//! Matching within one key. The rules come with each call: who counted references to them, entry by
-//! entry, would wait for the other threads that do.
+//! Matching within one key. Each call gets the rules, because an `Arc` that is cloned for each entry
+//! would make threads contend for its count.
 
 use crate::entry::{Certainty, Entry, Side};
 use crate::key_limits::{KeyLimits, KeyRefusal};
@@ -151,7 +151,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
                 continue;
             };
             queued = true;
-            if !self.queues[rule].is_quiet(&out, within) {
+            if !self.queues[rule].note_out(&out, within) {
                 continue;
             }
             let start = out.lo.saturating_sub(within.unwrap_or(0));

@@ -32,8 +32,8 @@ use crate::rules::Rules;
 /// An in without any cause is *unmatched*, and so is a stated out without any effect: by loss, if a
 /// frame that could have been the other one may be missing.
 ///
-/// In memory are: with *all*, the outs not older than `within`; with *nearest*, those that overlap with
-/// now or with the one before; with *fifo*, those that wait, and the ins of the last `width`. An out that
+/// In memory are: with *all*, the outs not older than `within`; with *nearest*, outs whose bounds
+/// overlap the current or the previous entry; with *fifo*, those that wait, and the ins of the last `width`. An out that
 /// several rules name is kept as long as one needs it.
 #[derive(Debug)]
 pub struct Matcher<T, M> {

@@ -62,8 +62,9 @@ impl<T: Copy> RuleQueue<T> {
         self.last = i64::MIN;
     }
 
-    /// Takes note of an out; whether all before it are older than the queue is long.
-    pub fn is_quiet(&mut self, out: &Entry<T>, within: Option<i64>) -> bool {
+    /// Takes note of an out. Returns whether the queue was empty before it: all earlier outs are older
+    /// than `within`.
+    pub fn note_out(&mut self, out: &Entry<T>, within: Option<i64>) -> bool {
         let last = self.last;
         self.last = last.max(out.hi);
         within.is_some_and(|within| last < out.lo.saturating_sub(within))

@@ -35,6 +35,7 @@
 //! - Caches, clocks and compilers, for which half the work is rarely half the time.
 
 mod apart;
+mod cause_edges;
 mod contention;
 mod contexts;
 mod critical;
@@ -52,7 +53,6 @@ mod queues;
 mod recording;
 mod replay;
 mod speed;
-mod ways;
 mod worth;
 
 pub use doubt::{Evidence, PointSeen, RetimeRefusal};

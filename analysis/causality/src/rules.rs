@@ -42,12 +42,12 @@ pub struct Rules {
     points: Vec<u32>,
     rules: Vec<Rule>,
     /// By the place of the point in `points`; a single one where matching is free.
-    at: Vec<At>,
+    at: Vec<PointRules>,
 }
 
 /// The rules of a point, by their place.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct At {
+pub(crate) struct PointRules {
     /// Those whose cause it is, and the place of the effect.
     pub outgoing: Vec<(usize, usize)>,
     /// Those whose effect it is, and the place of the cause.
@@ -68,7 +68,7 @@ impl Rules {
         let free = rules.is_empty();
         if free {
             let any = Rule { from: 0, to: 0, within: None, policy: Policy::All };
-            let at = vec![At { outgoing: vec![(0, 0)], incoming: vec![(0, 0)] }];
+            let at = vec![PointRules { outgoing: vec![(0, 0)], incoming: vec![(0, 0)] }];
             return Ok(Rules { free, points, rules: vec![any], at });
         }
         let mut rules = rules.to_vec();
@@ -80,7 +80,7 @@ impl Rules {
         {
             return Err(Conflict(two[0], two[1]));
         }
-        let mut at = vec![At::default(); points.len()];
+        let mut at = vec![PointRules::default(); points.len()];
         for (index, rule) in rules.iter().enumerate() {
             let place = |point| points.partition_point(|&number| number < point);
             at[place(rule.from)].outgoing.push((index, place(rule.to)));
@@ -108,7 +108,7 @@ impl Rules {
         if self.free { Some(0) } else { self.points.binary_search(&point).ok() }
     }
 
-    pub(crate) fn at(&self, place: usize) -> &At {
+    pub(crate) fn at(&self, place: usize) -> &PointRules {
         &self.at[place]
     }
 

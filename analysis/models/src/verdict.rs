@@ -130,14 +130,14 @@ impl Judgement {
         let constant = usize::from(fit.formula.constant);
         let mut reasons = Vec::new();
         let (mut refuted, mut undecided) = (false, false);
-        match rival(fit, largest) {
-            Rival::Better { term, moves } if moves >= NOTICEABLE => {
+        match alternative(fit, largest) {
+            AlternativeTerm::Better { term, moves } if moves >= NOTICEABLE => {
                 refuted = true;
                 reasons.push(Reason::Missing { term, moves });
             }
-            Rival::Better { term, moves } => reasons.push(Reason::Slight { term, moves }),
-            Rival::None => {}
-            Rival::NoneCanBeSeen => {
+            AlternativeTerm::Better { term, moves } => reasons.push(Reason::Slight { term, moves }),
+            AlternativeTerm::None => {}
+            AlternativeTerm::NoneCanBeSeen => {
                 undecided = true;
                 let (levels, needed) = (levels(fit), fit.estimate.len() + 1);
                 reasons.push(Reason::FewLevels { levels, needed });
@@ -182,7 +182,7 @@ fn levels(fit: &Fit) -> usize {
     (0..fit.points).map(row).collect::<BTreeSet<_>>().len()
 }
 
-enum Rival {
+enum AlternativeTerm {
     /// This one is seen beside the formula's terms.
     Better { term: String, moves: f64 },
     /// None is.
@@ -192,25 +192,29 @@ enum Rival {
 }
 
 /// The other way to grow that explains most of what is left.
-fn rival(fit: &Fit, largest: f64) -> Rival {
-    let candidates: Vec<Rising> =
-        ways(fit).into_iter().filter_map(|way| Rising::new(fit, way)).collect();
+fn alternative(fit: &Fit, largest: f64) -> AlternativeTerm {
+    let candidates: Vec<ExtendedFit> =
+        ways(fit).into_iter().filter_map(|way| ExtendedFit::new(fit, way)).collect();
     if candidates.is_empty() {
         let nothing_to_grow_with = fit.formula.terms.is_empty();
-        return if nothing_to_grow_with { Rival::None } else { Rival::NoneCanBeSeen };
+        return if nothing_to_grow_with {
+            AlternativeTerm::None
+        } else {
+            AlternativeTerm::NoneCanBeSeen
+        };
     }
-    // As many are tried, one is seen by chance that many times as often.
+    // Bonferroni's correction for the number of candidates tried.
     let level = 1.0 - (1.0 - fit.level) / candidates.len() as f64;
     let seen =
         candidates.into_iter().filter(|candidate| !candidate.interval(fit, level).holds(0.0));
     let best = seen.min_by(|one, other| one.left().total_cmp(&other.left()));
     match best {
-        None => Rival::None,
-        Some(rising) => {
-            let fitted = &fit.design.response - &rising.rest;
+        None => AlternativeTerm::None,
+        Some(extended) => {
+            let fitted = &fit.design.response - &extended.rest;
             let off = fitted.iter().zip(&fit.fitted).map(|(one, other)| (one - other).abs());
             let moves = off.fold(0.0, f64::max) / largest;
-            Rival::Better { term: rising.term.to_string(), moves }
+            AlternativeTerm::Better { term: extended.term.to_string(), moves }
         }
     }
 }
@@ -244,15 +248,15 @@ fn ways(fit: &Fit) -> Vec<Expression> {
 }
 
 /// The fit with one term more.
-struct Rising {
+struct ExtendedFit {
     term: Expression,
     squares: Squares,
     estimate: DVector<f64>,
     rest: DVector<f64>,
 }
 
-impl Rising {
-    fn new(fit: &Fit, term: Expression) -> Option<Rising> {
+impl ExtendedFit {
+    fn new(fit: &Fit, term: Expression) -> Option<ExtendedFit> {
         let cell = |name: &str, row: usize| {
             let column = fit.design.columns.iter().find(|column| column.0 == name);
             column.map_or(f64::NAN, |column| column.1[row])
@@ -269,7 +273,7 @@ impl Rising {
         let squares = Squares::new(&inputs).ok()?;
         let (place, rest) = squares.nearest(&fit.design.response);
         let estimate = &squares.to_coefficients * place;
-        Some(Rising { term, squares, estimate, rest })
+        Some(ExtendedFit { term, squares, estimate, rest })
     }
 
     /// The squares that are left.

@@ -54,7 +54,7 @@ impl Engine {
         }
         let nobody_has = |name: &&String| !plans.iter().any(|plan| plan.fields.contains(name));
         let unknown = ask.fields.iter().find(nobody_has).cloned();
-        // One that some kind has is not what is wrong.
+        // A name that some table has is not the typo.
         let wrong = missing.iter().find(|name| !known.contains(name)).or(missing.first()).cloned();
         if let Some(name) = wrong.filter(|_| plans.is_empty()).or(unknown) {
             return Err(plan::no_column(&name, known));

@@ -273,8 +273,8 @@ fn now_ticks(model: &BufferModel<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut
     out.blank();
 }
 
-/// How a function begins that stores a frame: left to themselves, compilers make calls of some, where
-/// nobody is attached, too.
+/// Forces the stores of a frame inline. Otherwise, compilers emit calls of some functions even where
+/// nobody is attached.
 fn inline(frame: &FrameModel<'_>) -> &'static str {
     if frame.inline { "static inline __attribute__((always_inline))" } else { "static inline" }
 }

@@ -17,16 +17,16 @@ pub(super) use engine::ContendedEngine;
 pub(super) use programs::{Program, Programs};
 pub(super) use slices::Slices;
 
+use super::cause_edges::{CauseEdges, QUEUED};
 use super::moments::{Moments, NONE};
 use super::queues::{JobQueue, QueuedJob};
 use super::recording::{RecordedState, Recording, ThreadState};
-use super::ways::{QUEUED, Ways};
 
 /// What the model knows of threads, causes and queues.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Causes<'a> {
     pub moments: &'a Moments,
-    pub ways: &'a Ways,
+    pub ways: &'a CauseEdges,
     pub outside: &'a [bool],
     /// For each vertex the job that it takes.
     pub job: &'a [u32],

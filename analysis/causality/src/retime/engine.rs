@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use super::cause_edges::{QUEUED, Work};
 use super::contention::ContendedEngine;
 use super::critical::Trace;
 use super::doubt::RetimeRefusal;
@@ -11,9 +12,8 @@ use super::moments::NONE;
 use super::recording::{NameId, Vertex};
 use super::replay::Replay;
 use super::speed::Speeds;
-use super::ways::{QUEUED, Work};
 
-/// Something that a queue gets. Of those at one time, jobs come as they did.
+/// An event of a queue. Simultaneous jobs keep their recorded order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ReplayEvent {
     time: i64,
@@ -253,7 +253,7 @@ impl<'a> Engine<'a> {
         self.events.push(Reverse(ReplayEvent { time: time + works, what }));
     }
 
-    /// What comes on top, in the regime in which `at` is now.
+    /// The extra time of `at`, which depends on whether it waited in this replay.
     fn rest(&self, at: u32, waits: bool, reached: i64, before: Option<u32>) -> i64 {
         let model = self.model;
         let slot = at as usize;

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use super::doubted::{TimeRange, within};
 use super::model::RetimeModel;
 
-/// What is known of something, and which share of the run's time it does not count, as frames are missing.
-pub(super) struct Known<T> {
-    pub is_known: T,
+/// The values that missing frames do not touch, and the share of the run's time that they do not cover.
+pub(super) struct KnownPart<T> {
+    pub values: T,
     pub missing_share: f64,
 }
 
@@ -30,7 +30,7 @@ impl VertexRun {
 pub(super) fn known_lengths(
     mut pairs: Vec<(u32, u32)>,
     model: &RetimeModel,
-) -> Known<Vec<(u32, u32)>> {
+) -> KnownPart<Vec<(u32, u32)>> {
     let (doubted, moments) = (&model.doubted, &model.moments);
     let mut threads: HashMap<[Option<usize>; 2], ([u32; 2], usize)> = HashMap::new();
     let all = pairs.len();
@@ -45,11 +45,14 @@ pub(super) fn known_lengths(
     };
     let missing_share =
         if all == 0 { 0.0 } else { threads.values().map(lost).sum::<f64>() / all as f64 };
-    Known { is_known: pairs, missing_share }
+    KnownPart { values: pairs, missing_share }
 }
 
 /// Ends, apart wherever something is missing between them.
-pub(super) fn known_ends(lengths: Vec<(u32, u32)>, model: &RetimeModel) -> Known<Vec<Vec<u32>>> {
+pub(super) fn known_ends(
+    lengths: Vec<(u32, u32)>,
+    model: &RetimeModel,
+) -> KnownPart<Vec<Vec<u32>>> {
     let (thread, time) = (&model.moments.thread, &model.moments.time);
     let missing = model.doubted.times(lengths.iter().map(|length| thread[length.1 as usize]));
     let mut ends: Vec<u32> = lengths.into_iter().map(|length| length.1).collect();
@@ -57,15 +60,15 @@ pub(super) fn known_ends(lengths: Vec<(u32, u32)>, model: &RetimeModel) -> Known
     let is_known = |from: u32, to: u32| !within(&missing, (time[from as usize], time[to as usize]));
     ends.retain(|&end| is_known(end, end));
     let stretches = ends.chunk_by(|&one, &next| is_known(one, next)).map(<[u32]>::to_vec);
-    Known { is_known: stretches.collect(), missing_share: share(&missing, model) }
+    KnownPart { values: stretches.collect(), missing_share: share(&missing, model) }
 }
 
 /// All vertices, apart wherever something is missing; nothing, if nothing is.
-pub(super) fn known_stretches(model: &RetimeModel) -> Known<Vec<VertexRun>> {
+pub(super) fn known_stretches(model: &RetimeModel) -> KnownPart<Vec<VertexRun>> {
     let (thread, time) = (&model.moments.thread, &model.moments.time);
     let missing = model.doubted.times(thread.iter().copied());
     if missing.is_empty() {
-        return Known { is_known: Vec::new(), missing_share: 0.0 };
+        return KnownPart { values: Vec::new(), missing_share: 0.0 };
     }
     let mut order: Vec<u32> = (0..time.len() as u32).collect();
     order.sort_by_key(|&at| time[at as usize]);
@@ -75,7 +78,7 @@ pub(super) fn known_stretches(model: &RetimeModel) -> Known<Vec<VertexRun>> {
         order.chunk_by(|&one, &next| is_known(one, next) || in_doubt(one) && in_doubt(next)).map(
             |vertices| VertexRun { vertices: vertices.to_vec(), is_known: !in_doubt(vertices[0]) },
         );
-    Known { is_known: apart.collect(), missing_share: share(&missing, model) }
+    KnownPart { values: apart.collect(), missing_share: share(&missing, model) }
 }
 
 /// Which share of the run's time these are.

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::critical::Trace;
 use super::doubt::RetimeRefusal;
-use super::known::{Known, VertexRun, known_ends, known_lengths, known_stretches, progress};
+use super::known::{KnownPart, VertexRun, known_ends, known_lengths, known_stretches, progress};
 use super::model::RetimeModel;
 use super::moments::NONE;
 use super::recording::NameId;
@@ -157,8 +157,8 @@ pub(super) struct FoundMetric {
 
 impl FoundMetric {
     fn lengths(pairs: Vec<(u32, u32)>, model: &RetimeModel) -> FoundMetric {
-        let Known { is_known, missing_share } = known_lengths(pairs, model);
-        FoundMetric { places: MetricPlaces::Lengths(is_known), missing_share }
+        let KnownPart { values, missing_share } = known_lengths(pairs, model);
+        FoundMetric { places: MetricPlaces::Lengths(values), missing_share }
     }
 }
 
@@ -167,8 +167,8 @@ impl MetricPlaces {
         match metric {
             Metric::Length(of) => Ok(FoundMetric::lengths(lengths(of, model)?, model)),
             Metric::Rate(of) => {
-                let Known { is_known, missing_share } = known_ends(lengths(of, model)?, model);
-                Ok(FoundMetric { places: MetricPlaces::Ends(is_known), missing_share })
+                let KnownPart { values, missing_share } = known_ends(lengths(of, model)?, model);
+                Ok(FoundMetric { places: MetricPlaces::Ends(values), missing_share })
             }
             Metric::Path(from, to) => {
                 let (begin, end) = (point(from, model)?, point(to, model)?);
@@ -182,11 +182,11 @@ impl MetricPlaces {
                 Err(RetimeRefusal::Missing { point: "end".to_owned() }.into())
             }
             Metric::End => {
-                let Known { is_known, missing_share } = known_stretches(model);
-                let places = if is_known.is_empty() {
+                let KnownPart { values, missing_share } = known_stretches(model);
+                let places = if values.is_empty() {
                     MetricPlaces::Whole
                 } else {
-                    MetricPlaces::Stretches(is_known)
+                    MetricPlaces::Stretches(values)
                 };
                 Ok(FoundMetric { places, missing_share })
             }

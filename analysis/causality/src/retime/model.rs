@@ -1,5 +1,6 @@
 //! What a run says about its parts: the costs of ways, the rests, the order of program and causes.
 
+use super::cause_edges::{CauseEdges, QUEUED, Work, came, sent, works};
 use super::contention::{Causes, Contention, Programs, Slices, crowded};
 use super::contexts::{Contexts, contexts_of};
 use super::doubt::{CROWDED, RetimeRefusal};
@@ -7,16 +8,15 @@ use super::doubted::Doubted;
 use super::moments::{Moments, NONE, ran};
 use super::queues::{JobQueue, QueuedJob, queues};
 use super::recording::{MeasuredLength, NameId, NameTable, Recording, Vertex};
-use super::ways::{QUEUED, Ways, Work, came, sent, works};
 
-/// More edges against time are no stamps that differ a little.
+/// Above this share, backward edges cannot be the noise of clocks.
 const BACKWARD: f64 = 0.01;
 
 /// Clocks of CPUs differ by less, in ns.
 const ROUNDING: u64 = 1_000;
 
-/// A vertex has its twin in the other regime among this many that were before it. If the twin were always the
-/// last one, a long time without one would have the same twin all along.
+/// The twin of a vertex in the other regime is drawn from this many earlier vertices, so that one vertex does
+/// not serve as the twin of all that follow it.
 const NEAR: usize = 64;
 
 /// A recorded run that can be timed again.
@@ -34,7 +34,7 @@ pub struct RetimeModel {
     /// For each vertex, in which activities its program edge is.
     pub(super) context: Vec<u32>,
     pub(super) contexts: Contexts,
-    pub(super) ways: Ways,
+    pub(super) ways: CauseEdges,
     pub(super) outside: Vec<bool>,
     /// For each vertex the job that it takes, or [`NONE`].
     pub(super) job: Vec<u32>,
@@ -164,7 +164,7 @@ impl RetimeModel {
                 moments.thread[from as usize] != moments.thread[to as usize]
             }),
         );
-        let ways = Ways::new(&moments, &edges, &found.jobs);
+        let ways = CauseEdges::new(&moments, &edges, &found.jobs);
         let mut job = vec![NONE; moments.len()];
         for (index, known) in found.jobs.iter().enumerate() {
             job[known.take as usize] = index as u32;

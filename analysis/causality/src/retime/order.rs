@@ -1,9 +1,9 @@
 //! In which order the jobs of a queue came, if who comes first is served first.
 //!
-//! Jobs that idle workers were woken for may be taken in another order than they came, and still each
-//! was served at once. But one that was taken while no worker was free but those that others had been
-//! waiting for came before these, whatever the stamps say: a stamp is not the moment at which a job
-//! gets into its queue.
+//! Idle workers that are woken may take their jobs in another order than these arrived, and still each
+//! job is served at once. But if a job was taken while the only free workers had been woken for other
+//! jobs, it arrived before those, whatever the stamps say: a stamp is not the moment at which a job gets
+//! into its queue.
 
 use std::collections::VecDeque;
 

@@ -281,7 +281,7 @@ async fn lanes(
     if buffers.is_empty() {
         return Ok(Vec::new());
     }
-    // Heads have the same, if they count no other frames.
+    // The heads of chunks give the same counts, unless they include frames outside of the selection.
     let has = |buffer: &str| buffers.iter().any(|known| *known == buffer);
     let threads = engine.set().thread_frames(has);
     let all: u64 = threads.iter().map(|thread| thread.frames).sum();
@@ -316,7 +316,7 @@ fn lane(labels: &ThreadLabels, row: Vec<String>) -> Lane {
     Lane { host, pid, tid, name, frames, ..Lane::default() }
 }
 
-/// When the first slice began that was not yet over, as far as the charts may stretch for it.
+/// The earliest start of a slice within the span to which the charts may be extended.
 async fn began(engine: &Engine, span: &ChartSpan) -> Result<Option<i64>, ReportError> {
     let least = least(span);
     let slices = engine.context().table("slices").await?;

@@ -149,8 +149,8 @@ impl StartedProgram {
         }
     }
 
-    /// Its number belongs to the group until the last process of it has ended. Nobody else has got it
-    /// since the child was waited for, just now: numbers go round.
+    /// Safe: the number stays that of the group until its last process has ended, and nobody else can
+    /// have got it, because the child was reaped just now.
     fn kill_group(&self) {
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
     }

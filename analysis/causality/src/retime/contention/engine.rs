@@ -7,12 +7,12 @@ use std::ops::Range;
 use super::programs::Segment;
 use super::queue::{Examples, RunQueue};
 use super::{Contention, Program};
+use crate::retime::cause_edges::QUEUED;
 use crate::retime::critical::Trace;
 use crate::retime::doubt::RetimeRefusal;
 use crate::retime::model::RetimeModel;
 use crate::retime::moments::NONE;
 use crate::retime::replay::Replay;
-use crate::retime::ways::QUEUED;
 
 /// What happens at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::slices::CpuSlice;
+use crate::retime::cause_edges::Work;
 use crate::retime::moments::Moments;
 use crate::retime::recording::{RecordedState, Recording, ThreadId, ThreadState};
-use crate::retime::ways::Work;
 
 /// A piece of what a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

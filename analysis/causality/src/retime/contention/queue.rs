@@ -120,7 +120,8 @@ impl RunQueue {
         Some(first)
     }
 
-    /// In the order of the run, where these met; else as far in front as it was there.
+    /// Keeps the recorded order among threads that queued together; otherwise inserts at the recorded
+    /// position.
     pub fn push(&mut self, one: WaitingThread, slices: &Slices, machine: &Machine) {
         if one.like == NONE {
             self.insert(self.len, one, slices);

@@ -11,7 +11,7 @@ pub(in crate::retime) struct CpuSlice {
     pub end: i64,
     /// It still wanted the CPU at the end.
     pub is_cut: bool,
-    /// It wants a CPU again as it was cut, not as it was woken.
+    /// It wants a CPU because it was preempted, not because it was woken.
     pub follows_cut: bool,
     /// The next of its thread, or this one.
     pub next: u32,

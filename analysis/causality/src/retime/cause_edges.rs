@@ -7,7 +7,7 @@ use super::queues::QueuedJob;
 pub(super) const QUEUED: u32 = u32::MAX;
 /// Where causes lead.
 #[derive(Debug, Default)]
-pub(super) struct Ways {
+pub(super) struct CauseEdges {
     starts: Vec<u32>,
     /// (to, kind), where a kind may be [`QUEUED`].
     to: Vec<(u32, u32)>,
@@ -17,20 +17,20 @@ pub(super) struct Ways {
     pub into: Vec<u32>,
 }
 
-impl Ways {
+impl CauseEdges {
     /// That begin at a vertex.
     pub fn from(&self, at: u32) -> &[(u32, u32)] {
         &self.to[self.starts[at as usize] as usize..self.starts[at as usize + 1] as usize]
     }
 
-    pub fn new(moments: &Moments, edges: &[(u32, u32)], jobs: &[QueuedJob]) -> Ways {
-        let mut ways = Ways {
+    pub fn new(moments: &Moments, edges: &[(u32, u32)], jobs: &[QueuedJob]) -> CauseEdges {
+        let mut ways = CauseEdges {
             starts: vec![0; moments.len() + 1],
             into: vec![0; moments.len()],
             to: vec![(0, 0); edges.len() + jobs.len()],
             base: Vec::new(),
         };
-        let mut least = Least::default();
+        let mut least = MinimumCosts::default();
         let known = edges.iter().map(|&edge| (edge, least.take_in(moments, edge)));
         let queued = jobs.iter().map(|job| ((job.put, job.take), QUEUED));
         let all: Vec<_> = known.chain(queued).collect();
@@ -73,13 +73,13 @@ impl Work {
 
 /// The smallest step from a name to a name.
 #[derive(Debug, Default)]
-struct Least {
+struct MinimumCosts {
     /// For each first name the second ones, and which value is theirs.
     kinds: Vec<Vec<(u32, u32)>>,
     values: Vec<i64>,
 }
 
-impl Least {
+impl MinimumCosts {
     fn find(&self, moments: &Moments, (from, to): (u32, u32)) -> Option<u32> {
         let (from, to) = (moments.name[from as usize], moments.name[to as usize]);
         self.kinds.get(from as usize)?.iter().find(|kind| kind.0 == to).map(|kind| kind.1)
@@ -117,7 +117,7 @@ pub(super) fn came(
     let mut each: Vec<_> = (0..moments.len())
         .map(|index| if outside[index] { moments.time[index] } else { i64::MIN })
         .collect();
-    let mut least = Least::default();
+    let mut least = MinimumCosts::default();
     let kinds: Vec<_> = edges.iter().map(|&edge| least.take_in(moments, edge)).collect();
     for (&(from, to), &kind) in edges.iter().zip(&kinds) {
         let time = moments.time[from as usize] + least.values[kind as usize];
@@ -135,7 +135,7 @@ pub(super) fn works(moments: &Moments, came: &[i64], ran: &[i64]) -> Vec<Work> {
     let all = 0..moments.len() as u32;
     let step = |at: u32| moments.before(at).map(|before| (before, at));
     let joins = |at: u32| step(at).filter(|_| came[at as usize] != i64::MIN);
-    let mut least = Least::default();
+    let mut least = MinimumCosts::default();
     for step in all.clone().filter_map(joins) {
         if came[step.1 as usize] <= moments.time[step.0 as usize] {
             least.take_in(moments, step);

@@ -11,15 +11,15 @@ const MOST: usize = 4096;
 /// How long an owner is believed, ns: a number may name another thread by then.
 const AGE_NS: u64 = 1_000_000_000;
 
-/// Who may be named.
+/// The names of successors, as far as the user may see them.
 #[derive(Debug)]
-pub(crate) struct Neighbours {
+pub(crate) struct SuccessorNames {
     user: u32,
     /// By number: the name it had, until when that is known, and whether it may be shown.
     known: HashMap<i32, (Comm, u64, bool)>,
 }
 
-impl Neighbours {
+impl SuccessorNames {
     /// Those of `user`.
     pub fn new(user: u32) -> Self {
         Self { user, known: HashMap::new() }
@@ -52,8 +52,8 @@ mod tests {
         let us = std::process::id() as i32;
         let user = fs::metadata("/proc/self").unwrap().uid();
         let name = *b"somebody\0\0\0\0\0\0\0\0";
-        assert_eq!(Neighbours::new(user).name(us, name, 0), name);
-        assert_eq!(Neighbours::new(user + 1).name(us, name, 0), Comm::default());
-        assert_eq!(Neighbours::new(user).name(i32::MAX, name, 0), Comm::default());
+        assert_eq!(SuccessorNames::new(user).name(us, name, 0), name);
+        assert_eq!(SuccessorNames::new(user + 1).name(us, name, 0), Comm::default());
+        assert_eq!(SuccessorNames::new(user).name(i32::MAX, name, 0), Comm::default());
     }
 }
