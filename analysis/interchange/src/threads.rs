@@ -28,8 +28,8 @@ pub(crate) enum PidScope {
     Machine,
 }
 
-/// Capture, segment, ring, thread.
-type RingThread = (Option<i32>, Option<i32>, Option<i32>, Option<i32>);
+/// Capture, segment, ring, thread, and the process, which rows of no ring have alone.
+type RingThread = (Option<i32>, Option<i32>, Option<i32>, Option<i32>, Option<i32>);
 
 #[derive(Debug, Default)]
 struct ThreadBatch {
@@ -75,7 +75,8 @@ impl Threads {
 
     /// The number of the thread of a row, or of the spans of its `kind`.
     pub fn thread(&mut self, kind: usize, of: &EventSchema, rows: &EventRows, row: usize) -> usize {
-        let key = (rows.capture.key(row), rows.segment.key(row), rows.ring(row), rows.tid(row));
+        let (capture, segment) = (rows.capture.key(row), rows.segment.key(row));
+        let key = (capture, segment, rows.ring(row), rows.tid(row), rows.pid(row));
         let batch = &self.batches[kind];
         if let Some((last, number)) = batch.last
             && last == key
