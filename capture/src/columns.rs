@@ -11,6 +11,7 @@
 mod access;
 mod names;
 mod plain;
+mod thread;
 mod time;
 
 use ppt_clock::Stamps;
@@ -21,6 +22,7 @@ pub use access::{Access, Difference, Fixed, FixedText, Integer, NumberAt, PlainN
 pub use names::EnumNames;
 pub use plain::PlainInteger;
 use plain::Shortcut;
+pub use thread::FrameThreads;
 pub use time::{Time, TimeLength, TimeScale, TimevalHalf};
 
 /// One column of one kind of frame, ready to be read.

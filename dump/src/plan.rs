@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ppt_capture::columns::{Reader, Time};
+use ppt_capture::columns::{FrameThreads, Reader, Time};
 use ppt_capture::frame_dsl::columns::whole_table;
 use ppt_capture::frame_dsl::schema::Frame;
 use ppt_capture::frame_dsl::{ColumnType, Style, columns};
@@ -53,6 +53,8 @@ pub(crate) struct SourcePlan {
     pub label: String,
     /// The offsets of the target's clocks.
     pub namespace: TimeNamespace,
+    /// Which threads frames are about, if these may be others than the one that wrote them.
+    pub other_threads: Option<FrameThreads>,
     /// By frame id.
     pub frames: Vec<FramePlan>,
 }
@@ -150,7 +152,17 @@ impl TablePlan {
             let (pid, namespace) = (facts.pid, facts.time_namespace());
             let process = process(sources[index]);
             let facts = facts.clone();
-            let source = SourcePlan { pid, process, facts, is_named, label, namespace, frames };
+            let other_threads = FrameThreads::from_schema(&sources[index].schema);
+            let source = SourcePlan {
+                pid,
+                process,
+                facts,
+                is_named,
+                label,
+                namespace,
+                other_threads,
+                frames,
+            };
             plan.sources.insert(sources[index].id, source);
             shown_sources.push(sources[index]);
         }

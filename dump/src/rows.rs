@@ -88,9 +88,11 @@ impl RowContext<'_> {
             {
                 continue;
             }
-            if standard.of != Some(id) {
-                self.standard(&mut standard, head, source, frame, writer);
-                standard.of = Some(id);
+            let tid = source.other_threads.as_ref().and_then(|others| others.of(bytes));
+            let of = (id, tid.map_or(head.tid, i32::cast_unsigned));
+            if standard.of != Some(of) {
+                self.standard(&mut standard, head, source, (frame, of.1), writer);
+                standard.of = Some(of);
             }
             let begin = out.len();
             writer.begin_cell(0, out);
@@ -141,16 +143,16 @@ impl RowContext<'_> {
         standard: &mut Standard,
         head: &FramesHead,
         source: &SourcePlan,
-        frame: &FramePlan,
+        (frame, tid): (&FramePlan, u32),
         writer: &mut W,
     ) {
-        let tid = match head.tid {
+        let named = self.threads.at(source.process, tid, head.drained_mono_ns);
+        let tid = match tid {
             0 => CellValue::Empty,
             tid => CellValue::Unsigned(tid.into()),
         };
         let nonce = head.nonce.to_be_bytes();
         let plan = self.plan;
-        let named = self.threads.at(source.process, head.tid, head.drained_mono_ns);
         let name = named.map_or(CellValue::Empty, |named| CellValue::Text(named.bytes()));
         let cells = [
             Some(CellValue::Unsigned(head.ring.into())),
@@ -175,11 +177,11 @@ impl RowContext<'_> {
 /// Number of bytes for which a copy of fixed length is faster than one of the exact length.
 const SHORT: usize = 32;
 
-/// The common cells of all rows of one kind in a chunk.
+/// The common cells of all rows of one kind in a chunk that are about one thread.
 #[derive(Debug, Default)]
 struct Standard {
-    /// The kind.
-    of: Option<usize>,
+    /// The kind, and the thread.
+    of: Option<(usize, u32)>,
     /// The cells after the first one, as text.
     text: Vec<u8>,
     /// The first bytes of that text.

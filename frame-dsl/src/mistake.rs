@@ -141,6 +141,9 @@ pub(crate) enum Mistake {
     AtCpuClock { word: &'static str },
     ClockNotTime,
     ClockIsFixed { time: &'static str },
+    ThreadType,
+    ThreadOfPoint,
+    ThreadTwice,
     // Spans, chains and points
     TwoKinds,
     TooManySteps { count: usize },
@@ -323,6 +326,8 @@ impl Mistake {
             Mistake::AttributeOnField { .. } => "attribute-place",
             Mistake::AttributeArguments { .. } => "attribute-form",
             Mistake::AtTwice => "at-twice",
+            Mistake::ThreadType | Mistake::ThreadOfPoint => "thread-place",
+            Mistake::ThreadTwice => "thread-twice",
             Mistake::AtNotTime => "at-place",
             Mistake::AtArray => "at-place",
             Mistake::AtCpuClock { .. } => "at-place",

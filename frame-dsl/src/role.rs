@@ -8,7 +8,7 @@
 //! ```text
 //! frame  "across":"process"  "fifo":true
 //! field  "key":true          "edge":true  "step":true  "stamp":true  "hash":"xxh3"
-//!        "in":"messageid"    "out":"payload"  "half":"end"
+//!        "in":"messageid"    "out":"payload"  "half":"end"  "thread":true
 //! ```
 
 use crate::names::is_identifier;
@@ -43,9 +43,10 @@ pub(crate) const HASH: &str = "hash";
 pub(crate) const IN: &str = "in";
 pub(crate) const OUT: &str = "out";
 pub(crate) const HALF: &str = "half";
+pub(crate) const THREAD: &str = "thread";
 /// All keys, in the order in which they are hashed.
 pub(crate) const FRAME_KEYS: [&str; 2] = [ACROSS, FIFO];
-pub(crate) const FIELD_KEYS: [&str; 8] = [KEY, EDGE, STEP, STAMP, HASH, IN, OUT, HALF];
+pub(crate) const FIELD_KEYS: [&str; 9] = [KEY, EDGE, STEP, STAMP, HASH, IN, OUT, HALF, THREAD];
 
 /// Most identities on one side of a point.
 pub const MAX_IDENTITIES: usize = 16;
@@ -235,6 +236,17 @@ impl Frame {
         (!point.ins.is_empty() || !point.outs.is_empty()).then_some(point)
     }
 
+    /// The field that names the thread the frame is about. A schema may be untrusted: `None` if it states
+    /// several, or one of another type, or for a point: the thread that writes one is the one that passed it.
+    pub fn thread(&self) -> Option<&Field> {
+        if self.kind == POINT {
+            return None;
+        }
+        let mut all = self.fields.iter().filter(|field| field.says(THREAD));
+        let one = all.next().filter(|field| field.can_be_thread())?;
+        all.next().is_none().then_some(one)
+    }
+
     /// The only half of a span that sets the field: `@begin` or `@end`. `None`: both do, or these
     /// frames are not spans. Keys and fields set by ppt are in both halves, whatever a schema
     /// states.
@@ -304,6 +316,13 @@ impl Field {
         };
         let known = Hash::ALL.into_iter().find(|hash| hash.word() == word);
         known.filter(|_| fits && self.array.is_none())
+    }
+
+    /// Whether its values can be numbers of threads.
+    pub(crate) fn can_be_thread(&self) -> bool {
+        matches!(self.ty, FieldType::U32 | FieldType::I32)
+            && self.array.is_none()
+            && self.interval.is_none()
     }
 
     fn says(&self, key: &str) -> bool {

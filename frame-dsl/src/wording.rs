@@ -439,7 +439,7 @@ impl Mistake {
             )
             .meant(
                 suggestion.map(|word| format!("@{word}")).as_deref(),
-                "known are @at, @unit, @clock, @group, @name, @track, @flow, @counter, @span, @chain, @point, @key, @in, @out and @raw",
+                "known are @at, @unit, @clock, @group, @name, @track, @flow, @counter, @span, @chain, @point, @key, @in, @out, @raw and @thread",
             ),
             Mistake::AttributeTwice { name } => {
                 say(format!("`@{}` is given twice", Short(name)), "given again here")
@@ -456,6 +456,16 @@ impl Mistake {
             }
             Mistake::AtTwice => {
                 say("`@at` is given twice; a frame has only one time", "given again here")
+            }
+            Mistake::ThreadType => {
+                say("`@thread` belongs to a field of type `u32` or `i32`", "no number of a thread")
+                    .help("what gettid(2) says fits: `u32 thread @thread;`; 0 is the thread that writes the frame")
+            }
+            Mistake::ThreadOfPoint => {
+                say("`@thread` has no meaning in a point", "the thread that writes it passes it")
+            }
+            Mistake::ThreadTwice => {
+                say("`@thread` is given twice; a frame is about one thread", "given again here")
             }
             Mistake::AtNotTime => {
                 say("`@at` belongs to a field of type `time`", "not a point in time")

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ppt_capture::columns::{EnumNames, Reader, Time};
+use ppt_capture::columns::{EnumNames, FrameThreads, Reader, Time};
 use ppt_frame_dsl::columns::free;
 use ppt_frame_dsl::schema::Clock;
 use ppt_frame_dsl::{Column, ColumnType, Measure, Style, columns};
@@ -58,7 +58,7 @@ impl<'a> ExpressionFields<'a> {
             let (ty, source) = match *name {
                 "seqno" => (Type::Whole, NumberOrigin::Seqno),
                 "ring" => (Type::Whole, NumberOrigin::Ring),
-                "tid" => (Type::Whole, NumberOrigin::Tid),
+                "tid" => (Type::Whole, NumberOrigin::Tid(FrameThreads::from_schema(kind.schema))),
                 "pid" => (Type::Whole, NumberOrigin::Pid),
                 "ts" => (Type::Time, time().map_or(NumberOrigin::Nothing, NumberOrigin::Ts)),
                 _ => (Type::Time, NumberOrigin::Drained(time())),

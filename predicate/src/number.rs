@@ -1,8 +1,8 @@
 //! Columns that compare as integers: numbers, bools, times, values of enums.
 
 use ppt_capture::columns::{
-    Access, EnumNames, Fixed, FixedText, Integer, PlainInteger, Reader, Time, TimeScale,
-    TimevalHalf, Visitor,
+    Access, EnumNames, Fixed, FixedText, FrameThreads, Integer, PlainInteger, Reader, Time,
+    TimeScale, TimevalHalf, Visitor,
 };
 
 use ppt_capture::drained_at;
@@ -16,7 +16,8 @@ pub(crate) enum NumberOrigin {
     Column(Reader, bool),
     Seqno,
     Ring,
-    Tid,
+    /// The thread that the frame is about.
+    Tid(Option<FrameThreads>),
     Pid,
     /// The time of the frame.
     Ts(Time),
@@ -101,7 +102,11 @@ impl ComparedNumber {
             NumberOrigin::Column(reader, _) => reader.visit(row.chunk.stamps, Get(row)),
             NumberOrigin::Seqno => whole(i64::try_from(row.seqno).ok()),
             NumberOrigin::Ring => whole(small(head.ring)),
-            NumberOrigin::Tid => whole(small(head.tid).filter(|&tid| tid != 0)),
+            NumberOrigin::Tid(others) => {
+                let other = others.as_ref().and_then(|others| others.of(row.bytes));
+                let own = || small(head.tid).filter(|&tid| tid != 0);
+                whole(other.map(i64::from).or_else(own))
+            }
             NumberOrigin::Pid => whole(small(row.chunk.pid)),
             NumberOrigin::Ts(time) => epoch(*time, row),
             NumberOrigin::Drained(time) => whole(drained(*time, row)),

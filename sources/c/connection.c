@@ -35,6 +35,19 @@ void ppt_may_be_filtered(void) { __atomic_store_n(&filtered, 1, __ATOMIC_RELAXED
 
 int ppt_is_filtered(void) { return __atomic_load_n(&filtered, __ATOMIC_RELAXED); }
 
+/* The number of this thread; 0: the kernel cannot be asked. It is asked once in a session: a forked child
+ * has no session of its parent's, and a child of vfork(2) writes nothing into its parent's memory. */
+static uint32_t this_thread(uint32_t session) {
+    static __thread uint32_t known, known_in;
+    if (__builtin_expect(known_in == session, 1))
+        return known;
+    if (ppt_is_filtered() || !is_ours())
+        return 0;
+    known = (uint32_t)syscall(SYS_gettid);
+    known_in = session;
+    return known;
+}
+
 static uint32_t session_of(const ppt_connection *c) {
     return __atomic_load_n(&c->session, __ATOMIC_RELAXED);
 }
@@ -130,6 +143,7 @@ static void write_finished(const ppt_connection *c, const finished *from) {
 static void begin(ppt_connection *c, uint64_t at, uint64_t place) {
     memset(&c->request, 0, sizeof c->request);
     c->request.start = at;
+    c->request.thread = this_thread(c->session);
     c->asked = place;
     c->phase = PPT_ASKED;
 }

@@ -27,6 +27,7 @@ typedef struct ppt_request {
     uint64_t start, first, end;
     uint64_t bytes_in, bytes_out;
     uint32_t reads, writes;
+    uint32_t thread; /* that began it; 0: unknown */
 } ppt_request;
 
 typedef struct ppt_connection {

@@ -23,6 +23,7 @@ void ppt_write_request(uint32_t fd, int called, const ppt_request *request,
             f.bytes_out = request->bytes_out;
             f.reads = request->reads;
             f.writes = request->writes;
+            f.thread = request->thread;
             f.fd = fd;
             f.port = address->port;
             memcpy(f.peer, address->peer, sizeof f.peer);
@@ -36,6 +37,7 @@ void ppt_write_request(uint32_t fd, int called, const ppt_request *request,
             f.bytes_out = request->bytes_out;
             f.reads = request->reads;
             f.writes = request->writes;
+            f.thread = request->thread;
             f.fd = fd;
             f.port = address->port;
             memcpy(f.peer, address->peer, sizeof f.peer);

@@ -51,11 +51,8 @@ impl Engine {
     pub async fn run(&self) -> Result<LoadedRun, QueryError> {
         let mut loader = Loader::default();
         self.each(CAPTURES, |view| loader.capture(view)).await?;
+        self.each(POINTS, |view| loader.point(view)).await?;
         let mut services = ServiceRows::default();
-        self.each(POINTS, |view| {
-            services.point(view).or(Some(())).and_then(|()| loader.point(view))
-        })
-        .await?;
         let there: HashSet<String> = self.tables().into_iter().map(|table| table.0).collect();
         let of_services = services::FRAMES.iter().filter(|frame| there.contains(frame.table));
         let mut others = SLICES.to_owned();

@@ -30,16 +30,17 @@ fn built(files: &Files) -> View {
 
 fn shapes() -> impl Strategy<Value = Shape> {
     let numbers = (any::<u64>(), 20..1500u64, 1..3u64, 5..400u64, 1..3u64, 1..4u64);
-    let shape = |((seed, slices, threads, chunk, buffers, captures), overlap)| Shape {
+    let shape = |((seed, slices, threads, chunk, buffers, captures), (overlap, others))| Shape {
         seed,
         slices,
         threads,
         chunk,
         buffers,
         overlap,
+        others,
         captures,
     };
-    (numbers, any::<bool>()).prop_map(shape)
+    (numbers, any::<(bool, bool)>()).prop_map(shape)
 }
 
 /// All sums of a view over a window.

@@ -100,7 +100,7 @@ struct Waiting {
 #[derive(Debug)]
 struct Nesting {
     nest: Nest,
-    thread: Option<i32>,
+    thread: Option<i64>,
     open: Vec<OpenParent>,
     /// By the number of the batch: as many as have an open slice.
     waiting: BTreeMap<u64, Waiting>,
@@ -110,7 +110,7 @@ struct Nesting {
 impl Runner for Nesting {
     fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
         let rows = batch.num_rows();
-        let threads = batch.column(self.nest.thread).as_primitive::<Int32Type>().clone();
+        let threads = batch.column(self.nest.thread).as_primitive::<Int64Type>().clone();
         let starts =
             batch.column(self.nest.start).as_primitive::<TimestampNanosecondType>().clone();
         let lengths = batch.column(self.nest.dur).as_primitive::<Int64Type>().clone();
@@ -244,12 +244,12 @@ mod tests {
     }
 
     /// Thread, start, end.
-    type Slice = (i32, i64, i64);
+    type Slice = (i64, i64, i64);
 
     fn batch(slices: &[Slice], first: i64) -> RecordBatch {
         let count = slices.len() as i64;
         let columns: Vec<(&str, ArrayRef)> = vec![
-            ("thread", Arc::new(Int32Array::from_iter_values(slices.iter().map(|it| it.0)))),
+            ("thread", Arc::new(Int64Array::from_iter_values(slices.iter().map(|it| it.0)))),
             (
                 "ts",
                 Arc::new(TimestampNanosecondArray::from_iter_values(slices.iter().map(|it| it.1))),
@@ -342,7 +342,7 @@ mod tests {
             let mut slices: Vec<Slice> = (0..next(30))
                 .map(|_| {
                     let start = next(40);
-                    (next(2) as i32, start, start + next(25))
+                    (next(2), start, start + next(25))
                 })
                 .collect();
             slices.sort_by_key(|&(thread, start, end)| (thread, start, -end));

@@ -169,7 +169,8 @@ impl<'a> Choice<'a> {
                 && bounds.has_word(BoundedText::Buffer, &source.buffer)
                 && bounds.has_word(BoundedText::Segment, &format!("{:016x}", owner.nonce))
                 && bounds.has(BoundedNumber::Ring, owner.ring.map(Into::into))
-                && bounds.has(BoundedNumber::Tid, owner.tid.map(Into::into))
+                && (owner.names_threads
+                    || bounds.has(BoundedNumber::Tid, owner.tid.map(Into::into)))
                 && bounds.has(BoundedNumber::Pid, owner.pid.map(Into::into))
         };
         let wanted = |owner: &OwnerKeys| {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::StringArray;
+use ppt_capture::columns::FrameThreads;
 use ppt_capture::frame_dsl::edge::Edge;
 use ppt_capture::{
     Absence, Alignment, Capture, CaptureError, CaptureItem, CellTotals, Cells, Chunk, Damage,
@@ -117,6 +118,8 @@ pub(crate) struct OwnerKeys {
     pub host: i32,
     pub ring: Option<i32>,
     pub tid: Option<i32>,
+    /// Frames of the source may be about other threads than the one that wrote them.
+    pub names_threads: bool,
     pub pid: Option<i32>,
     /// Index of the source in the catalog.
     pub info: usize,
@@ -311,6 +314,7 @@ impl CaptureSet {
             host: self.names.host(catalog.host()),
             ring: small(owner.ring),
             tid: small(owner.tid).filter(|&tid| tid != 0),
+            names_threads: FrameThreads::from_schema(&source.schema).is_some(),
             pid: small(source.source.process.pid),
             info,
             process: self.process(capture, source),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field};
-use ppt_capture::columns::{Time, frame_id};
+use ppt_capture::columns::{FrameThreads, Time, frame_id};
 use ppt_capture::frame_dsl::columns::free;
 use ppt_capture::{Stamps, drained_at};
 
@@ -33,7 +33,7 @@ pub enum Standard {
     Host,
     /// The process, in the listener's namespace.
     Pid,
-    /// The thread, in the target's own namespace.
+    /// The thread that the frame is about, in the target's own namespace.
     Tid,
     /// The time of the `@at` field.
     Ts,
@@ -142,7 +142,7 @@ impl<'a> ChunkRows<'a> {
             Standard::Host => builder.repeat(Some(owner.host), count),
             Standard::Ring => builder.repeat(owner.ring, count),
             Standard::Pid => builder.repeat(owner.pid, count),
-            Standard::Tid => builder.repeat(owner.tid, count),
+            Standard::Tid => self.threads(rows, builder),
             Standard::Drained => self.drained(rows, builder),
             Standard::Seqno => match (i64::try_from(self.at.first_seq), rows.which) {
                 // A number so large is no frame's: every ring begins at 1.
@@ -155,6 +155,21 @@ impl<'a> ChunkRows<'a> {
                 }
             },
             Standard::Ts => builder.nulls(count),
+        }
+    }
+
+    /// Reads which threads frames are about, if these may be others than the one that wrote them.
+    pub fn other_threads(&self) -> Option<FrameThreads> {
+        let info = &self.catalog.sources[self.owner.info];
+        self.owner.names_threads.then(|| FrameThreads::from_schema(&info.schema)).flatten()
+    }
+
+    /// Appends the threads that `rows` are about.
+    fn threads(&self, rows: RowsInChunk<'_>, builder: &mut Builder) {
+        let own = self.owner.tid;
+        match self.other_threads() {
+            None => builder.repeat(own, rows.len()),
+            Some(others) => builder.each(rows, |frame| others.of(frame).or(own)),
         }
     }
 

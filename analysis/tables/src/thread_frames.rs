@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use ppt_capture::columns::FrameThreads;
+
 use crate::set::CaptureSet;
 
 /// The frames of a thread.
@@ -19,7 +21,7 @@ pub struct ThreadFrames {
 
 impl CaptureSet {
     /// The frames that each thread wrote into these buffers, those with most first. Damaged chunks and
-    /// frames count, too: nothing is read.
+    /// frames count, too: nothing is read. See [`Self::names_threads`].
     pub fn thread_frames(&self, has: impl Fn(&str) -> bool) -> Vec<ThreadFrames> {
         let mut counts: HashMap<(&str, Option<i32>, Option<i32>), u64> = HashMap::new();
         for (number, capture) in self.captures().iter().enumerate() {
@@ -46,5 +48,14 @@ impl CaptureSet {
             by_host.then((number(a.pid), number(a.tid)).cmp(&(number(b.pid), number(b.tid))))
         });
         all
+    }
+
+    /// Whether frames of these buffers may be about other threads than the one that wrote them.
+    pub fn names_threads(&self, has: impl Fn(&str) -> bool) -> bool {
+        let catalogs = self.captures().iter().map(|capture| capture.catalog());
+        let mut sources = catalogs.flat_map(|catalog| &catalog.sources);
+        sources.any(|info| {
+            has(&info.source.buffer) && FrameThreads::from_schema(&info.schema).is_some()
+        })
     }
 }

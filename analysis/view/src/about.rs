@@ -158,7 +158,8 @@ fn widen(of: &mut AboutRow, own: &AboutRow) {
 }
 
 fn thread(layout: &ViewLayout, number: u32, track: &Track, process: RowId) -> AboutRow {
-    let chunks = || track.chunks.iter().map(|&chunk| &layout.chunks[chunk].chunk);
+    let entries = || track.chunks.iter().map(|&chunk| &layout.chunks[chunk]);
+    let times = || entries().filter_map(|entry| entry.chunk.times);
     let losses = track.losses.iter().filter(|loss| loss.cause.is_loss());
     let label = match (track.tid, &track.name) {
         (Some(tid), Some(name)) => format!("{tid} ({name})"),
@@ -168,10 +169,10 @@ fn thread(layout: &ViewLayout, number: u32, track: &Track, process: RowId) -> Ab
     AboutRow {
         label,
         tid: track.tid,
-        count: chunks().map(|chunk| u64::from(chunk.count)).sum(),
+        count: entries().map(|entry| u64::from(entry.share.count)).sum(),
         lost: losses.fold(0, |sum, loss| sum.saturating_add(loss.count)),
-        from: chunks().filter_map(|chunk| chunk.times).map(|entry| entry.0).min(),
-        to: chunks().filter_map(|chunk| chunk.times).map(|entry| entry.1).max(),
+        from: times().map(|times| times.0).min(),
+        to: times().map(|times| times.1).max(),
         ..row(RowId::Thread(number), Some(process))
     }
 }

@@ -76,8 +76,8 @@ impl Builder<'_> {
             let mut frames = 0;
             while next < tracks.len() && (next == first || frames < TOGETHER) {
                 let counts =
-                    tracks[next].chunks.iter().map(|&chunk| &self.layout.chunks[chunk].chunk);
-                frames += counts.map(|count| u64::from(count.count)).sum::<u64>();
+                    tracks[next].chunks.iter().map(|&chunk| self.layout.chunks[chunk].share.count);
+                frames += counts.map(u64::from).sum::<u64>();
                 next += 1;
             }
             self.batch(first..next, &sums)?;
@@ -113,7 +113,7 @@ impl Builder<'_> {
                 let own = &scanned[beside(&scanned, chunks[index])];
                 let stored = own[chunks[index].1].stored.as_ref();
                 let block = self.block(reader, chunks[index], (own, stored), sums)?;
-                let count = self.layout.chunks[number(chunks[index])].chunk.count.into();
+                let count = self.layout.chunks[number(chunks[index])].share.count.into();
                 let done = sums.done.fetch_add(count, Ordering::Relaxed) + count;
                 (self.progress)(Progress { done, frames: self.frames });
                 Ok(block)
@@ -143,7 +143,7 @@ impl Builder<'_> {
         for (index, &(track, place)) in chunks.iter().enumerate() {
             let entry = &self.layout.chunks[self.layout.tracks[track].chunks[place]];
             let most = self.layout.kinds(entry).most_of_a_frame() * size_of::<Slice>();
-            let size = entry.chunk.count as usize * most;
+            let size = entry.share.count as usize * most;
             if index > first && held + size > self.memory {
                 runs.push(first..index);
                 (first, held) = (index, 0);

@@ -19,14 +19,15 @@ use crate::error::ViewError;
 use crate::record::{self, UnreadBytes};
 
 /// The version of what is in the files. It is part of their names.
-pub const INDEX_VERSION: u32 = 1;
+pub const INDEX_VERSION: u32 = 2;
 
 pub(crate) const MAGIC: [u8; 8] = *b"ppt-view";
 /// Bytes of the files in the folder, at most.
 const MOST: u64 = 2 << 30;
 
-/// What distinguishes the block of a chunk: its number in the capture, and the checksum of its bytes.
-pub(crate) type BlockId = (u64, u32);
+/// What distinguishes the block of a chunk: its number in the capture, the checksum of its bytes, and the
+/// thread that its frames are about (0: the one that wrote them).
+pub(crate) type BlockId = (u64, u32, u32);
 
 /// The blocks of a capture, as bytes.
 pub(crate) fn encode<'a>(
@@ -47,9 +48,10 @@ pub(crate) fn encode<'a>(
 }
 
 /// Appends the bytes of a block of that chunk.
-pub(crate) fn append((ordinal, crc): BlockId, body: &[u8], bytes: &mut Vec<u8>) {
+pub(crate) fn append((ordinal, crc, thread): BlockId, body: &[u8], bytes: &mut Vec<u8>) {
     bytes.extend(ordinal.to_le_bytes());
     bytes.extend(crc.to_le_bytes());
+    bytes.extend(thread.to_le_bytes());
     bytes.extend((body.len() as u32).to_le_bytes());
     bytes.extend(xxh3_64(body).to_le_bytes());
     bytes.extend(body);
@@ -81,7 +83,7 @@ pub(crate) fn decode(
 
 /// The next block's chunk, and its bytes.
 fn record<'a>(from: &mut UnreadBytes<'a>) -> Option<(BlockId, &'a [u8])> {
-    let id = (from.word()?, from.number()?);
+    let id = (from.word()?, from.number()?, from.number()?);
     let (len, sum) = (from.count()?, from.word()?);
     let body = from.some(len)?;
     (xxh3_64(body) == sum).then_some((id, body))

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ppt_capture::ChunkFile;
+use ppt_capture::{ChunkFile, Payload};
 
 use crate::error::ViewError;
 use crate::layout::ViewLayout;
+use crate::payload::payload;
 use crate::slice::{ChunkSlices, Slice};
 
 /// Reads chunks, for one thread.
@@ -31,7 +32,11 @@ impl<'a> ChunkReader<'a> {
         let contents = &layout.captures[entry.capture];
         let read = self.payload(number, |payload| {
             let (stamps, kinds) = (contents.stamps(&entry.chunk), layout.kinds(entry));
-            ChunkSlices::read(payload, kinds, &stamps, contents.offset())
+            let is_its = |frame: &[u8]| match layout.other_threads(entry) {
+                None => true,
+                Some(threads) => entry.share.has(threads, frame),
+            };
+            ChunkSlices::read(payload, kinds, &stamps, contents.offset(), is_its)
         })?;
         Ok(read.unwrap_or_default())
     }
@@ -58,30 +63,15 @@ impl<'a> ChunkReader<'a> {
     fn payload<R>(
         &mut self,
         number: usize,
-        take: impl FnOnce(&ppt_capture::Payload<'_>) -> R,
+        take: impl FnOnce(&Payload<'_>) -> R,
     ) -> Result<Option<R>, ViewError> {
         let entry = &self.layout.chunks[number];
         let contents = &self.layout.captures[entry.capture];
-        let failed = |error: std::io::Error| ViewError::Read {
-            path: contents.path().to_owned(),
-            error: error.into(),
-        };
         if self.file.as_ref().is_none_or(|(of, _)| *of != entry.capture) {
             self.file = Some((entry.capture, ChunkFile::new(contents.file().clone())));
         }
         let Some((_, file)) = &mut self.file else { return Ok(None) };
-        let chunk = &entry.chunk;
-        match file.read(chunk.offset, chunk.len, 0).map_err(failed)? {
-            Err(damage) => {
-                contents.damage(damage);
-                Ok(None)
-            }
-            Ok(payload) => {
-                let head = &payload.head;
-                let is_same = (chunk.first_seq, chunk.count) == (head.first_seq, head.count);
-                Ok(is_same.then(|| take(&payload)))
-            }
-        }
+        payload(contents, file, &entry.chunk, take)
     }
 }
 

@@ -29,7 +29,7 @@ pub struct FrameFields {
     pub name: FrameName,
     /// The kind of frame, as its frame file calls it.
     pub frame: String,
-    /// The thread that wrote it.
+    /// The thread that it is about: as a field says, or the one that wrote it.
     pub tid: Option<u32>,
     /// Its process.
     pub pid: u32,

@@ -44,6 +44,6 @@ pub fn sealed_index(body: &[u8]) -> Vec<u8> {
     let mut bytes = cache::MAGIC.to_vec();
     bytes.extend(INDEX_VERSION.to_le_bytes());
     bytes.extend(0u32.to_le_bytes());
-    cache::append((0, 0), body, &mut bytes);
+    cache::append((0, 0, 0), body, &mut bytes);
     bytes
 }

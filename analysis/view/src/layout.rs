@@ -1,19 +1,21 @@
-//! What there is before a frame is read: chunks, whose they are, and what is missing.
+//! What there is before slices are read: chunks, whose they are, and what is missing. Of frames, only those
+//! are read that may be about other threads than the one that wrote them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ppt_capture::Cause;
-use ppt_tables::{
-    CaptureSet, Contents, FrameChunk, MissingFrames, ProcessRow, Processes, TableError,
-};
+use ppt_capture::columns::FrameThreads;
+use ppt_capture::{Cause, ChunkFile};
+use ppt_tables::{CaptureSet, Contents, FrameChunk, MissingFrames, ProcessRow, Processes};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::block::ClockMark;
 use crate::counters::Counters;
+use crate::error::ViewError;
+use crate::share::{KnownShares, ThreadShare, shares};
 use crate::slice::{Placed, Slice, SourceKinds};
 
-/// What there is, by the heads of chunks.
+/// What there is.
 #[derive(Debug)]
 pub(crate) struct ViewLayout {
     pub captures: Vec<Contents>,
@@ -26,6 +28,7 @@ pub(crate) struct ViewLayout {
     /// By capture.
     clocks: Vec<ClockMark>,
     pub counters: Counters,
+    shares: KnownShares,
 }
 
 /// What slices are called.
@@ -37,7 +40,7 @@ pub struct SliceName {
     pub buffer: String,
 }
 
-/// A chunk of frames, by its number in the view.
+/// A chunk of frames, or the share of a thread in one, by its number in the view.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChunkEntry {
     pub capture: usize,
@@ -45,6 +48,8 @@ pub(crate) struct ChunkEntry {
     /// Number of the ring in the view.
     pub ring: u32,
     pub chunk: FrameChunk,
+    /// Which of its frames.
+    pub share: ThreadShare,
 }
 
 /// A thread, or a ring of which nobody knows whose it was.
@@ -75,6 +80,7 @@ pub struct LostFrames {
 #[derive(Debug)]
 struct SourceEntry {
     kinds: Arc<SourceKinds>,
+    other_threads: Option<FrameThreads>,
     /// By the kind of a slice: its name.
     names: Vec<u32>,
 }
@@ -107,7 +113,14 @@ impl Tracks {
 }
 
 impl ViewLayout {
-    pub fn read(set: &Arc<CaptureSet>) -> Result<ViewLayout, TableError> {
+    /// Reads what there is; what is known of the shares of chunks is taken from the layout `before`.
+    ///
+    /// # Errors
+    /// A capture cannot be read.
+    pub fn read(
+        set: &Arc<CaptureSet>,
+        before: Option<&ViewLayout>,
+    ) -> Result<ViewLayout, ViewError> {
         let captures = set.contents();
         let known = Processes::new(set);
         let (mut tracks, mut rings) = (Tracks::default(), HashMap::new());
@@ -115,6 +128,7 @@ impl ViewLayout {
         let (mut names, mut name_numbers) = (Vec::new(), HashMap::new());
         let mut sources = Vec::new();
         let mut last_process = None;
+        let mut all_shares = KnownShares::new();
         for (capture, contents) in captures.iter().enumerate() {
             let of_source = |info: &ppt_capture::SourceInfo| {
                 let kinds = SourceKinds::from_schema(&info.schema);
@@ -127,7 +141,8 @@ impl ViewLayout {
                     })
                 };
                 let names = kinds.kinds.iter().map(|kind| kind.name.as_str()).map(number).collect();
-                SourceEntry { kinds: Arc::new(kinds), names }
+                let other_threads = FrameThreads::from_schema(&info.schema);
+                SourceEntry { kinds: Arc::new(kinds), other_threads, names }
             };
             sources.push(contents.sources().iter().map(of_source).collect::<Vec<_>>());
             let processes = (0..contents.sources().len()).map(|source| contents.process(source));
@@ -145,12 +160,38 @@ impl ViewLayout {
                     (track, number)
                 })
                 .collect();
+            let known = before.and_then(|before| before.shares.get(contents.id()));
+            let mut shares_here = HashMap::new();
+            let mut file = ChunkFile::new(contents.file().clone());
             for chunk in contents.chunks() {
-                let (track, ring) = placed[chunk.owner];
-                let source = owners[chunk.owner].source;
-                tracks.tracks[track].chunks.push(chunks.len());
-                chunks.push(ChunkEntry { capture, source, ring, chunk });
+                let owner = &owners[chunk.owner];
+                let (own_track, ring) = placed[chunk.owner];
+                let source = owner.source;
+                let of_source: &SourceEntry = &sources[capture][source];
+                let id = (chunk.ordinal, chunk.crc);
+                let of_chunk = match (&of_source.other_threads, known.and_then(|it| it.get(&id))) {
+                    (None, _) => vec![ThreadShare::whole(chunk.count)],
+                    (Some(_), Some(known)) => known.clone(),
+                    (Some(threads), None) => {
+                        shares(contents, &mut file, &chunk, (threads, owner.tid))?
+                    }
+                };
+                for share in &of_chunk {
+                    let track = match share.thread.cast_unsigned() {
+                        0 => own_track,
+                        tid => {
+                            let ring = (capture, source, owner.segment, owner.ring);
+                            tracks.number(owner.process, Some(tid), ring)
+                        }
+                    };
+                    tracks.tracks[track].chunks.push(chunks.len());
+                    chunks.push(ChunkEntry { capture, source, ring, chunk, share: *share });
+                }
+                if of_source.other_threads.is_some() {
+                    shares_here.insert(id, of_chunk);
+                }
             }
+            all_shares.insert(contents.id().to_owned(), shares_here);
             for gap in contents.missing() {
                 let ring = (capture, gap.source, gap.segment, gap.ring);
                 let process = contents.process(gap.source);
@@ -174,6 +215,7 @@ impl ViewLayout {
         Ok(ViewLayout {
             clocks: captures.iter().map(clock_mark).collect(),
             counters: Counters::read(&captures)?,
+            shares: all_shares,
             processes: processes.map(|number| known.get(number).clone()).collect(),
             captures,
             chunks,
@@ -185,6 +227,11 @@ impl ViewLayout {
 
     pub fn kinds(&self, chunk: &ChunkEntry) -> &Arc<SourceKinds> {
         &self.sources[chunk.capture][chunk.source].kinds
+    }
+
+    /// Which threads the frames of a chunk are about, if these may be others than the one that wrote them.
+    pub fn other_threads(&self, chunk: &ChunkEntry) -> Option<&FrameThreads> {
+        self.sources[chunk.capture][chunk.source].other_threads.as_ref()
     }
 
     /// The name of a kind of slices of a chunk.

@@ -151,12 +151,13 @@ pub(crate) struct ChunkSlices {
 }
 
 impl ChunkSlices {
-    /// Reads the slices of `payload`.
+    /// Reads the slices of the frames of `payload` that are `wanted`.
     pub fn read(
         payload: &Payload<'_>,
         kinds: &SourceKinds,
         stamps: &Stamps<'_>,
         offset: Option<i128>,
+        wanted: impl Fn(&[u8]) -> bool,
     ) -> ChunkSlices {
         let whole = payload.is_whole();
         let good: Vec<u32> = if whole { Vec::new() } else { payload.good().collect() };
@@ -165,7 +166,7 @@ impl ChunkSlices {
         read.found.slices.reserve(if whole { payload.head.count as usize } else { good.len() });
         let mut take = |(row, frame): (u32, &[u8])| {
             let id = if kinds.multi { usize::from(frame_id(frame)) } else { 0 };
-            let Some(slices) = kinds.frames.get(id) else { return };
+            let Some(slices) = kinds.frames.get(id).filter(|_| wanted(frame)) else { return };
             for &(start, end, kind) in &slices.intervals {
                 let start = read.time(start, frame, stamps, offset);
                 let end = read.time(end, frame, stamps, offset);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use ppt_tables::{CaptureSet, Trouble};
+use ppt_tables::{CaptureSet, FrameChunk, Trouble};
 
 use crate::about::{self, About};
 use crate::block::{IndexBlock, LEAF};
@@ -16,7 +16,7 @@ use crate::chunks::{ChunkReader, OpenChunk, Recent};
 use crate::error::ViewError;
 use crate::frame::{self, FrameFields, FrameName};
 use crate::index::{RowKey, TrackIndex, heads_cell, surroundings};
-use crate::layout::ViewLayout;
+use crate::layout::{ChunkEntry, ViewLayout};
 use crate::row::RowId;
 use crate::slice::Slice;
 use crate::tree::{PixelScale, Pixels, RowTree};
@@ -52,7 +52,8 @@ impl View {
         View::from_set(CaptureSet::open(captures)?, cache, memory)
     }
 
-    /// Looks at captures, of which only the heads of chunks are read. `cache`: the folder where indexes are
+    /// Looks at captures, of which only the heads of chunks are read, and frames that may be about another
+    /// thread than the one that wrote them. `cache`: the folder where indexes are
     /// kept, which is made if need be; a folder for nothing else. `memory`: how many bytes the frames may
     /// take that are read; it does not bound the index.
     ///
@@ -63,8 +64,17 @@ impl View {
         cache: Option<&Path>,
         memory: usize,
     ) -> Result<View, ViewError> {
+        View::from_layout(set, cache, memory, None)
+    }
+
+    fn from_layout(
+        set: CaptureSet,
+        cache: Option<&Path>,
+        memory: usize,
+        before: Option<&ViewLayout>,
+    ) -> Result<View, ViewError> {
         let set = Arc::new(set);
-        let layout = ViewLayout::read(&set)?;
+        let layout = ViewLayout::read(&set, before)?;
         let cache = cache.map(Cache::new);
         let mut view = View {
             index: layout.tracks.iter().map(|_| RwLock::new(None)).collect(),
@@ -85,7 +95,7 @@ impl View {
     /// # Errors
     /// As [`View::from_set`].
     pub fn grown(&self, set: CaptureSet) -> Result<View, ViewError> {
-        let mut view = View::from_set(set, None, self.memory)?;
+        let mut view = View::from_layout(set, None, self.memory, Some(&self.layout))?;
         view.cache.clone_from(&self.cache);
         let own = self.blocks();
         let stored = self.stored();
@@ -179,7 +189,7 @@ impl View {
             drop(last);
             progress(now);
         };
-        let frames = self.layout.chunks.iter().map(|chunk| u64::from(chunk.chunk.count)).sum();
+        let frames = self.layout.chunks.iter().map(|chunk| u64::from(chunk.share.count)).sum();
         let builder = Builder {
             layout: &self.layout,
             threads,
@@ -304,9 +314,9 @@ impl View {
     fn heads(&self, track: usize, scale: &PixelScale) -> Vec<Cell> {
         let chunks = self.layout.tracks[track].chunks.iter();
         let cells = chunks.filter_map(|&number| {
-            let chunk = &self.layout.chunks[number].chunk;
-            let (from, to) = chunk.times?;
-            Some(heads_cell(from, to.max(from), chunk.count.into(), number as u32))
+            let entry = &self.layout.chunks[number];
+            let (from, to) = entry.chunk.times.filter(|_| entry.share.count > 0)?;
+            Some(heads_cell(from, to.max(from), entry.share.count.into(), number as u32))
         });
         let mut cells: Vec<Cell> = cells.filter(|cell| scale.overlaps(cell)).collect();
         cells.sort_by_key(|cell| cell.from);
@@ -465,7 +475,8 @@ impl View {
         let entry = &self.layout.chunks[chunk];
         let contents = &self.layout.captures[entry.capture];
         let info = &contents.sources()[entry.source];
-        let tid = contents.owners()[entry.chunk.owner].tid;
+        let writer = contents.owners()[entry.chunk.owner].tid;
+        let threads = self.layout.other_threads(entry);
         let stamps = contents.stamps(&entry.chunk);
         let read = ChunkReader::new(&self.layout).frame(chunk, frame, |bytes| {
             let id = if info.schema.multi() {
@@ -477,7 +488,7 @@ impl View {
             Some(FrameFields {
                 name: name.clone(),
                 frame: kind.name.clone(),
-                tid,
+                tid: threads.and_then(|it| it.of(bytes)).map(i32::cast_unsigned).or(writer),
                 pid: info.source.process.pid,
                 host: contents.host().to_owned(),
                 fields: frame::fields(&info.schema, kind, bytes, &stamps, contents.offset()),
@@ -486,7 +497,7 @@ impl View {
         read.flatten().ok_or(ViewError::NoSuchFrame)
     }
 
-    /// The row of the thread that wrote a frame; None: there is no such frame.
+    /// The row of the thread that a frame is about; None: there is no such frame.
     pub fn thread_row(&self, name: &FrameName) -> Option<RowId> {
         let (chunk, _) = self.find(name)?;
         let is_its = |track: &crate::layout::Track| track.chunks.contains(&chunk);
@@ -513,20 +524,31 @@ impl View {
                     && contents.sources()[owner.source].source.buffer == name.buffer
             })
             .collect();
-        let mut chunks = self.layout.chunks.iter().enumerate();
-        chunks.find_map(|(number, entry)| {
-            let chunk = &entry.chunk;
-            if entry.capture != capture || !owners[chunk.owner] {
-                return None;
-            }
+        let in_chunk = |chunk: &FrameChunk| {
             let frame = name.seqno.checked_sub(chunk.first_seq)?;
-            let frame = u32::try_from(frame).ok().filter(|&number| number < chunk.count)?;
-            Some((number, frame))
-        })
+            u32::try_from(frame).ok().filter(|&number| number < chunk.count)
+        };
+        let mut places = self.layout.chunks.iter().enumerate().filter_map(|(number, entry)| {
+            let is_its = entry.capture == capture && owners[entry.chunk.owner];
+            Some((number, in_chunk(&entry.chunk).filter(|_| is_its)?))
+        });
+        let first = places.next()?;
+        let Some(threads) = self.layout.other_threads(&self.layout.chunks[first.0]) else {
+            return Some(first);
+        };
+        // The shares of threads follow each other.
+        let mut reader = ChunkReader::new(&self.layout);
+        let mut shares = std::iter::once(first).chain(places);
+        let its = shares.find(|&(number, frame)| {
+            let share = self.layout.chunks[number].share;
+            let is_its = reader.frame(number, frame, |bytes| share.has(threads, bytes));
+            matches!(is_its, Ok(Some(true)))
+        });
+        its.or(Some(first))
     }
 }
 
 fn block_id(layout: &ViewLayout, chunk: usize) -> BlockId {
-    let chunk = &layout.chunks[chunk].chunk;
-    (chunk.ordinal, chunk.crc)
+    let ChunkEntry { chunk, share, .. } = &layout.chunks[chunk];
+    (chunk.ordinal, chunk.crc, share.thread.cast_unsigned())
 }

@@ -2,16 +2,25 @@
 
 mod nested;
 
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use nested::{Dice, Shape, captures};
-use ppt_view::{BuildCost, INDEX_VERSION, Phase, View, ViewError, WindowRequest};
+use ppt_view::{BuildCost, INDEX_VERSION, Phase, RowId, View, ViewError, WindowRequest};
 
-const SHAPE: Shape =
-    Shape { seed: 5, slices: 4000, threads: 2, chunk: 300, buffers: 2, overlap: true, captures: 1 };
+const SHAPE: Shape = Shape {
+    seed: 5,
+    slices: 4000,
+    threads: 2,
+    chunk: 300,
+    buffers: 2,
+    overlap: true,
+    others: true,
+    captures: 1,
+};
 
 struct KeptIndex {
     folder: tempfile::TempDir,
@@ -194,7 +203,12 @@ fn heads_alone_tell_rows_and_losses() {
     let frames: u64 = about.captures[0].captured;
     let threads: Vec<_> =
         about.rows.iter().filter(|row| row.id.to_string().starts_with("thread")).collect();
-    assert_eq!(threads.len(), 2);
+    let tids = threads.iter().map(|row| row.tid.unwrap()).collect::<BTreeSet<_>>();
+    assert_eq!(
+        tids,
+        [1, 100, 101, 4_000_000].into(),
+        "the two that write, and whom frames are about"
+    );
     assert_eq!(threads.iter().map(|it| it.count).sum::<u64>(), frames);
     let lost: u64 = threads.iter().map(|thread| thread.lost).sum();
     assert!(lost > 0);
@@ -238,6 +252,26 @@ fn a_cell_leads_to_its_frame() {
         assert_eq!(size.unit, "B");
         assert_eq!(size.content, Some(ppt_view::Content::Integer(name.seqno.into())));
     }
+    // Every slice is found in the row of the thread that its frame is about.
+    let rows: Vec<RowId> = about.rows.iter().map(|row| row.id).collect();
+    let request = WindowRequest { rows, ..request };
+    let threads: HashMap<RowId, Option<u32>> =
+        about.rows.iter().map(|row| (row.id, row.tid)).collect();
+    let mut found = BTreeSet::new();
+    for row in view.window(&request, &cancel).map(Result::unwrap) {
+        let (RowId::Depth { thread, .. } | RowId::Moments { thread, .. }) = row.row else {
+            continue;
+        };
+        for cell in &row.cells {
+            let name = view.frame_name(cell.best).unwrap();
+            assert_eq!(view.thread_row(&name), Some(RowId::Thread(thread)));
+            assert_eq!(view.frame_place(&name), Some(cell.best));
+            let tid = view.frame(&name).unwrap().tid;
+            assert_eq!(Some(tid), threads.get(&RowId::Thread(thread)).copied());
+            found.insert(tid);
+        }
+    }
+    assert_eq!(found, [1, 100, 101, 4_000_000].map(Some).into());
     let nobody =
         ppt_view::FrameName { seqno: 1 << 40, ..view.frame_name(row.cells[0].best).unwrap() };
     assert!(matches!(view.frame(&nobody), Err(ViewError::NoSuchFrame)));

@@ -12,9 +12,9 @@ use crate::mistake::{Mistake, NameKind};
 use crate::role::{IN, OUT, SpanHalf};
 use crate::schema::Attribute;
 
-const KNOWN: [&str; 17] = [
+const KNOWN: [&str; 18] = [
     "at", "unit", "clock", "group", "name", "track", "flow", "counter", "span", "chain", "key",
-    "raw", "point", "in", "out", "begin", "end",
+    "raw", "point", "in", "out", "begin", "end", "thread",
 ];
 
 /// The meaning of the attributes of a field.
@@ -26,6 +26,8 @@ pub(super) struct FieldAttributes {
     pub key: Option<SourceRange>,
     /// The span of `@raw`.
     pub raw: Option<SourceRange>,
+    /// The span of `@thread`.
+    pub thread: Option<SourceRange>,
     /// `@in(…)` and `@out(…)`.
     pub sides: Vec<PointSide>,
     /// `@begin` and `@end`, with their spans.
@@ -62,6 +64,10 @@ pub(super) fn of_field(
             "key" => wrong_form(attribute, "@key", sink),
             "raw" if attribute.arguments.is_empty() => said.raw = Some(attribute.span.clone()),
             "raw" => wrong_form(attribute, "@raw", sink),
+            "thread" if attribute.arguments.is_empty() => {
+                said.thread = Some(attribute.span.clone());
+            }
+            "thread" => wrong_form(attribute, "@thread", sink),
             "in" => side(attribute, IN, "@in(messageid)", &mut said, sink),
             "out" => side(attribute, OUT, "@out(payload)", &mut said, sink),
             "begin" => half(attribute, SpanHalf::Begin, "@begin", &mut said, sink),
@@ -90,7 +96,8 @@ pub(super) fn of_frame(attributes: &[ast::Attribute], sink: &mut DiagnosticSink)
     known_and_single(attributes, sink);
     for attribute in attributes {
         match attribute.name.text.as_str() {
-            name @ ("at" | "unit" | "clock" | "key" | "raw" | "in" | "out" | "begin" | "end") => {
+            name @ ("at" | "unit" | "clock" | "key" | "raw" | "in" | "out" | "begin" | "end"
+            | "thread") => {
                 let name = name.to_owned();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnFrame { name });
             }
@@ -120,7 +127,7 @@ pub(super) fn of_metric(
             "unit" => said.unit = unit(attribute, sink),
             "group" => group(attribute, sink),
             name @ ("at" | "clock" | "key" | "raw" | "span" | "chain" | "point" | "in" | "out"
-            | "begin" | "end") => {
+            | "begin" | "end" | "thread") => {
                 let name = name.to_owned();
                 sink.report(attribute.span.clone(), Mistake::AttributeOnMetric { name });
             }

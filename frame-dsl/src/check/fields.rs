@@ -39,6 +39,8 @@ pub(super) struct DraftField {
     pub sides: Vec<PointSide>,
     /// Its `@begin` and `@end`.
     pub halves: Vec<(SpanHalf, SourceRange)>,
+    /// The span of its `@thread`.
+    pub thread: Option<SourceRange>,
 }
 
 impl<'a> Types<'a> {
@@ -248,5 +250,6 @@ fn draft(
         key: said.key.clone(),
         sides: said.sides.clone(),
         halves: said.halves.clone(),
+        thread: said.thread.clone(),
     }
 }

@@ -9,6 +9,7 @@ use super::kinds::{self, OwnEnum};
 use super::names::{self, Declared};
 use super::options::TimeMeaning;
 use super::points;
+use super::threads;
 use crate::ast::{self, FrameFile};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::mistake::{Mistake, NameKind};
@@ -83,6 +84,7 @@ fn draft(frame: &ast::FrameDecl, types: &Types<'_>, sink: &mut DiagnosticSink) -
     names_are_distinct(&mut fields, sink);
     kinds::keys(frame, said.as_ref(), &mut fields, sink);
     points::sides(frame, &mut fields, sink);
+    threads::mark(kinds::kind(said.as_ref()), &mut fields, sink);
     halves::halves(frame, kinds::kind(said.as_ref()), &mut fields, sink);
     let own = said.as_ref().and_then(|said| kinds::complete(frame, said, &mut fields, sink));
     place_in_time(&mut fields, sink);

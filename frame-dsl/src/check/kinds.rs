@@ -291,6 +291,7 @@ pub(super) fn complete(
         key: None,
         sides: Vec::new(),
         halves: Vec::new(),
+        thread: None,
     };
     let written = fields.iter().any(|draft| draft.at.is_some());
     let own_enum = said.mark().map(|mark| {

@@ -16,6 +16,7 @@ mod number;
 mod options;
 mod points;
 mod tables;
+mod threads;
 
 use crate::ast::{self, FrameFile};
 use crate::diagnostic::{DiagnosticSink, SourceRange};

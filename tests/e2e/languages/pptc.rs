@@ -177,7 +177,7 @@ fn warnings_are_no_failure() {
 1 | frame good { int who @nonsense; }
   |                      ^^^^^^^^^ kept in the schema without a meaning
   |
-  = help: known are @at, @unit, @clock, @group, @name, @track, @flow, @counter, @span, @chain, @point, @key, @in, @out and @raw
+  = help: known are @at, @unit, @clock, @group, @name, @track, @flow, @counter, @span, @chain, @point, @key, @in, @out, @raw and @thread
 pptc: 1 warning
 ",
     );

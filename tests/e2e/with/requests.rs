@@ -81,6 +81,35 @@ fn that_one_thread_reads_and_another_one_answers() {
     compare("threads", 1000);
 }
 
+/// The thread that uses a connection next writes the frame of the request before. The frame names the thread that
+/// it is about; every reader shows that one.
+#[test]
+fn of_threads_that_share_connections() {
+    let bench = exchange();
+    let (said, requests, _) = run(&bench, "shared", 1000);
+    requests.check(&said);
+    assert_eq!(requests.counters["contended"], 0);
+    for (frame, size, log) in [("served", "bytes_in", "taken"), ("called", "bytes_out", "asked")] {
+        let table = bench.table("out.bin", &["-b", "net", "--frame", frame]);
+        let columns = [size, "tid", "thread"].map(|name| table.column(name));
+        let mut threads: HashSet<&str> = HashSet::new();
+        for row in &table.rows {
+            let [size, tid, thread] = columns.map(|column| row[column].as_str());
+            assert_eq!(tid, said[&format!("{log}.{size}")].to_string(), "{frame} of {size} B");
+            assert_eq!(tid, thread);
+            threads.insert(tid);
+        }
+        assert_eq!(table.rows.len(), 1000, "{frame}");
+        assert!(threads.len() > 1, "the threads took turns: {threads:?}");
+        // Without the field, it would be that of the ring, which another thread wrote.
+        let of_one = format!("tid = {}", threads.iter().next().unwrap());
+        let chosen = bench.table("out.bin", &["-b", "net", "--frame", frame, "--where", &of_one]);
+        let expected =
+            table.rows.iter().filter(|row| of_one.ends_with(&format!(" {}", row[columns[1]])));
+        assert_eq!(chosen.rows.len(), expected.count());
+    }
+}
+
 #[test]
 fn with_children_that_close_everything() {
     compare("children", 100);

@@ -77,6 +77,16 @@ fn each_edge_leads_to_the_right_request() {
             edges.iter().find(|row| sources[&(row[0], row[1])] != targets[&(row[2], row[3])]);
         assert_eq!(wrong, None, "{from} -> {to}");
     }
+
+    // The slice of each request and call is in the thread that began it, whoever wrote its frame.
+    for (slice, point) in [("served.request", "taken"), ("called.call", "asked")] {
+        let sql = format!(
+            "SELECT count(*) FROM slices AS slice JOIN points AS point \
+             ON slice.pid = point.pid AND slice.tid = point.tid AND slice.ts = point.ts \
+             WHERE slice.name = '{slice}' AND point.point = '{point}'"
+        );
+        assert_eq!(rows(&bench, &sql), [[i64::try_from(count).unwrap()]], "{slice}");
+    }
 }
 
 /// Debian's nginx, Python and PostgreSQL: every request is seen in each of them, and the slowest is

@@ -366,6 +366,104 @@ static void threads(int number) {
     close_both(of_threads);
 }
 
+/* Threads that share connections, one after the other: which of them sent and took each request, by its
+ * size, which no other request has. */
+#define POOL 3
+#define MOST_IN_POOL 4000
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t given_back;
+    pthread_mutex_t serving[POOL];
+    both all[POOL];
+    int free[POOL], free_count, next, last;
+    long asked[MOST_IN_POOL], taken[MOST_IN_POOL];
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .given_back = PTHREAD_COND_INITIALIZER};
+
+static void *asks(void *nothing) {
+    char bytes[MOST_IN_POOL];
+    (void)nothing;
+    pthread_mutex_lock(&pool.lock);
+    while (pool.next < pool.last) {
+        int size = pool.next++;
+        while (pool.free_count == 0)
+            pthread_cond_wait(&pool.given_back, &pool.lock);
+        int which = pool.free[--pool.free_count];
+        pthread_mutex_unlock(&pool.lock);
+        memset(bytes, 0, sizeof bytes);
+        memcpy(bytes, &size, sizeof size);
+        pool.asked[size] = syscall(SYS_gettid);
+        CHECK(write(pool.all[which].client, bytes, (size_t)size) == size);
+        receive(pool.all[which].client, 20);
+        pthread_mutex_lock(&pool.lock);
+        served++, called++;
+        bytes_in += (unsigned long)size;
+        bytes_out += 20;
+        pool.free[pool.free_count++] = which;
+        pthread_cond_signal(&pool.given_back);
+    }
+    pthread_mutex_unlock(&pool.lock);
+    return NULL;
+}
+
+/* Takes a request, and answers it; 0: there are no more. */
+static int serves(int which) {
+    struct pollfd ready = {.fd = pool.all[which].server, .events = POLLIN};
+    int size, more = 1;
+    if (pthread_mutex_trylock(&pool.serving[which]) != 0)
+        return 1;
+    if (poll(&ready, 1, 0) == 1) {
+        ssize_t got = read(ready.fd, &size, sizeof size);
+        CHECK(got == 0 || got == sizeof size);
+        more = got > 0;
+        if (more) {
+            pool.taken[size] = syscall(SYS_gettid);
+            receive(ready.fd, (size_t)size - sizeof size);
+            transmit(ready.fd, 20);
+        }
+    }
+    pthread_mutex_unlock(&pool.serving[which]);
+    return more;
+}
+
+static void *takes(void *nothing) {
+    struct pollfd ready[POOL];
+    (void)nothing;
+    for (;;) {
+        for (int i = 0; i < POOL; i++)
+            ready[i] = (struct pollfd){.fd = pool.all[i].server, .events = POLLIN};
+        CHECK(poll(ready, POOL, -1) > 0);
+        for (int i = 0; i < POOL; i++)
+            if (ready[i].revents && !serves(i))
+                return NULL;
+    }
+}
+
+static void shared(int number) {
+    pthread_t asking[4], taking[4];
+    const int least = sizeof(int);
+    CHECK(least + number <= MOST_IN_POOL);
+    pool.next = least, pool.last = least + number;
+    for (int i = 0; i < POOL; i++) {
+        pthread_mutex_init(&pool.serving[i], NULL);
+        pool.all[i] = connected();
+        pool.free[pool.free_count++] = i;
+    }
+    for (int i = 0; i < 4; i++) {
+        CHECK(pthread_create(&taking[i], NULL, takes, NULL) == 0);
+        CHECK(pthread_create(&asking[i], NULL, asks, NULL) == 0);
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_join(asking[i], NULL);
+    for (int i = 0; i < POOL; i++)
+        CHECK(shutdown(pool.all[i].client, SHUT_WR) == 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(taking[i], NULL);
+    for (int i = 0; i < POOL; i++)
+        close_both(pool.all[i]);
+    for (int i = least; i < pool.last; i++)
+        printf("asked.%d %ld\ntaken.%d %ld\n", i, pool.asked[i], i, pool.taken[i]);
+}
+
 /* Four threads at both ends of one connection, at once. What comes of it is no request; nothing is to
  * break, and no byte is to be lost. */
 static void *shoveling(void *unused) {
@@ -543,6 +641,7 @@ int main(int argc, char **argv) {
                  {"half", half_closed},  {"reset", reset},         {"partial", partial},
                  {"greeting", greeting}, {"paths", paths},         {"numbers", numbers},
                  {"above", above},       {"threads", threads},     {"crowd", crowd},
+                 {"shared", shared},
                  {"children", children}, {"interrupted", interrupted},
                  {"filtered", filtered}, {"silent", silent},     {"nothing", nothing}};
     int number = argc > 2 ? atoi(argv[2]) : 10;

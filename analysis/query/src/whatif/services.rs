@@ -1,7 +1,4 @@
 //! Requests and calls of programs that nobody edited (`--with net`), as intervals of the threads that worked.
-//!
-//! A frame `served` or `called` is written when its connection is used again, perhaps by another thread.
-//! The point at its beginning has the thread that took the request up, or made the call.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,8 +10,6 @@ pub(super) struct ServiceFrame {
     pub table: &'static str,
     /// The name of the interval.
     pub interval: &'static str,
-    /// The point at which it begins.
-    point: &'static str,
     /// Its rows.
     pub query: &'static str,
 }
@@ -24,21 +19,16 @@ pub(super) const FRAMES: [ServiceFrame; 2] = [
     ServiceFrame {
         table: "net.served",
         interval: "served.request",
-        point: "taken",
         query: "SELECT host, pid, tid, request_start, request_end, port FROM net.served \
                 WHERE request_start IS NOT NULL AND request_end >= request_start",
     },
     ServiceFrame {
         table: "net.called",
         interval: "called.call",
-        point: "asked",
         query: "SELECT host, pid, tid, call_start, call_end, port FROM net.called \
                 WHERE call_start IS NOT NULL AND call_end >= call_start",
     },
 ];
-
-/// A moment of a process: host, pid and time.
-type ProcessMoment = (String, i64, i64);
 
 /// An interval of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,27 +44,14 @@ pub(super) struct ServiceInterval {
 /// What is read of services.
 #[derive(Debug, Default)]
 pub(super) struct ServiceRows {
-    /// The threads of points.
-    threads: HashMap<(&'static str, ProcessMoment), i64>,
     intervals: HashMap<&'static str, Vec<ServiceInterval>>,
 }
 
 impl ServiceRows {
-    /// A row of `points`: the columns `host pid tid ts point` from the sixth on.
-    pub fn point(&mut self, row: &RowView<'_>) -> Option<()> {
-        let point =
-            FRAMES.iter().map(|frame| frame.point).find(|&name| row.text(9) == Some(name))?;
-        let moment = (row.text(5).unwrap_or_default().to_owned(), row.long(6)?, row.long(8)?);
-        self.threads.insert((point, moment), row.long(7)?);
-        Some(())
-    }
-
     /// A row of a frame's query.
     pub fn interval(&mut self, frame: &ServiceFrame, row: &RowView<'_>) -> Option<()> {
         let host = row.text(0).unwrap_or_default().to_owned();
-        let (pid, begin, end) = (row.long(1)?, row.long(3)?, row.long(4)?);
-        let at_begin = self.threads.get(&(frame.point, (host.clone(), pid, begin)));
-        let tid = at_begin.copied().or_else(|| row.long(2))?;
+        let (pid, tid, begin, end) = (row.long(1)?, row.long(2)?, row.long(3)?, row.long(4)?);
         let port = row.long(5).unwrap_or_default();
         let interval = ServiceInterval { host, pid, tid, begin, end, port };
         self.intervals.entry(frame.interval).or_default().push(interval);

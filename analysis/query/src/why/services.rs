@@ -126,62 +126,42 @@ impl Engine {
         Ok(found)
     }
 
-    /// The calls that began in these intervals, by the threads that made them. A frame `called` is written when the
-    /// connection is used again, perhaps by another thread; the point `asked` has the thread.
+    /// The calls that began in these intervals, by the threads that made them.
     async fn calls(&self, slow: &[Slow]) -> Result<HashMap<ServiceThread, Vec<Call>>, QueryError> {
         let mut calls: HashMap<ServiceThread, Vec<Call>> = HashMap::new();
         let waited = |slow: &&Slow| slow.parts.iter().any(|part| part.part.is_wait());
         let all = || slow.iter().filter(waited);
         let ends = all().map(|slow| (slow.ts, slow.ts.saturating_add(slow.dur)));
-        let is_within =
-            |&(from, to): &(i64, i64)| number("ts").gt_eq(lit(from)).and(number("ts").lt(lit(to)));
+        let is_within = |&(from, to): &(i64, i64)| {
+            number("call_start").gt_eq(lit(from)).and(number("call_start").lt(lit(to)))
+        };
         let within = disjoint(ends.collect()).iter().map(is_within).collect();
-        let Some(within) = any_of(within) else { return Ok(calls) };
-        let called = self.whole_frames("net", "called")?;
-        let (Some(points), Some(called)) = (self.whole("points")?, called) else {
+        let (Some(within), Some(rows)) = (any_of(within), self.whole_frames("net", "called")?)
+        else {
             return Ok(calls);
         };
-
-        let rows = points.filter(word("point").eq(lit("asked")))?;
         let rows = among(rows, "pid", all().filter_map(|slow| slow.pid.map(i64::from)))?;
         let rows = among(rows, "tid", all().filter_map(|slow| slow.tid.map(i64::from)))?;
         let rows = rows.filter(within)?.limit(0, Some(MOST_CALLS + 1))?;
-        let columns = [word("host")].into_iter().chain(["pid", "tid", "ts"].map(number));
-        let mut threads: HashMap<ServiceTime, i64> = HashMap::new();
-        for batch in selected(rows, columns)?.collect().await? {
-            for row in 0..batch.num_rows() {
-                let [Some(pid), Some(tid), Some(ts)] = [1, 2, 3].map(|at| long(&batch, at, row))
-                else {
-                    continue;
-                };
-                let host = text(&batch, 0, row).unwrap_or_default().to_owned();
-                threads.insert(ServiceTime { host, pid, ts }, tid);
-            }
-        }
-        if threads.is_empty() || threads.len() > MOST_CALLS {
-            return Ok(calls);
-        }
-
-        let rows = among(called, "pid", threads.keys().map(|asked| asked.pid))?;
-        let rows = among(rows, "call_start", threads.keys().map(|asked| asked.ts))?;
         let words = [word("host"), word("peer")];
-        let numbers = ["pid", "call_start", "first", "call_end", "port"].map(number);
+        let numbers = ["pid", "call_start", "first", "call_end", "port", "tid"].map(number);
+        let mut count = 0;
         for batch in selected(rows, words.into_iter().chain(numbers))?.collect().await? {
+            count += batch.num_rows();
             for row in 0..batch.num_rows() {
                 let text = |at| text(&batch, at, row).unwrap_or_default().to_owned();
-                let [Some(pid), Some(ts), Some(first), Some(to), Some(port)] =
-                    [2, 3, 4, 5, 6].map(|at| long(&batch, at, row))
+                let [Some(pid), Some(ts), Some(first), Some(to), Some(port), Some(tid)] =
+                    [2, 3, 4, 5, 6, 7].map(|at| long(&batch, at, row))
                 else {
                     continue;
                 };
                 let asked = ServiceTime { host: text(0), pid, ts };
-                let Some(tid) = threads.remove(&asked) else { continue };
                 let service = if port == 0 { text(1) } else { format!(":{port}") };
                 let call = Call { asked, first, to, service };
                 calls.entry((call.asked.host.clone(), pid, tid)).or_default().push(call);
             }
         }
-        Ok(calls)
+        Ok(if count > MOST_CALLS { HashMap::new() } else { calls })
     }
 
     /// When and in which thread the called processes took these calls up.

@@ -128,6 +128,15 @@ fn schema(dice: &mut Dice, buffer: &str, names: &[&str]) -> Schema {
                 fields.push(field);
             }
         }
+        // Of any bytes: threads that do not exist, and numbers that no thread has.
+        let can_name_thread = |field: &&mut Field| {
+            matches!(field.ty, FieldType::U32 | FieldType::I32)
+                && field.array.is_none()
+                && field.interval.is_none()
+        };
+        if let Some(field) = fields.iter_mut().find(can_name_thread) {
+            field.extra.insert("thread".to_owned(), true.into());
+        }
         let is_at = |field: &&mut Field| {
             field.ty.is_time()
                 && field.array.is_none()

@@ -284,9 +284,9 @@ async fn lanes(
     // The heads of chunks give the same counts, unless they include frames outside of the selection.
     let has = |buffer: &str| buffers.iter().any(|known| *known == buffer);
     let threads = engine.set().thread_frames(has);
-    let all: u64 = threads.iter().map(|thread| thread.frames).sum();
     let labels = ThreadLabels::new(engine.set());
-    if swept.is_some_and(|swept| swept.count() == all) {
+    let all: u64 = threads.iter().map(|thread| thread.frames).sum();
+    if swept.is_some_and(|swept| swept.count() == all) && !engine.set().names_threads(has) {
         let shown =
             |number: Option<i32>| number.map(|number| number.to_string()).unwrap_or_default();
         let row = |thread: ThreadFrames| {

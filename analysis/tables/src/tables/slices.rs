@@ -84,10 +84,10 @@ fn data_type(column: SliceColumn) -> DataType {
         | SliceColumn::Nested(Nested::ParentBuffer | Nested::ParentSegment) => word_type(),
         SliceColumn::Standard(Standard::Seqno)
         | SliceColumn::Dur
-        | SliceColumn::Nested(Nested::ParentSeqno | Nested::SelfTime) => DataType::Int64,
+        | SliceColumn::Nested(Nested::ParentSeqno | Nested::SelfTime)
+        | SliceColumn::Thread => DataType::Int64,
         SliceColumn::Standard(Standard::Ring | Standard::Pid | Standard::Tid)
         | SliceColumn::Nested(Nested::Depth | Nested::ParentRing)
-        | SliceColumn::Thread
         | SliceColumn::Owner => DataType::Int32,
         SliceColumn::Standard(Standard::Ts | Standard::Drained) | SliceColumn::Start => timestamp(),
     }
@@ -237,8 +237,6 @@ struct SliceInterval {
 struct SourceIntervals {
     multi: bool,
     kinds: Vec<Vec<SliceInterval>>,
-    /// Of the set.
-    process: i32,
 }
 
 #[derive(Debug)]
@@ -248,16 +246,8 @@ struct Intervals {
     /// Names of intervals, by key.
     names: Arc<StringArray>,
     sources: HashMap<(usize, u16), SourceIntervals>,
-    threads: HashMap<SliceThread, i32>,
     owners: HashMap<SliceRing, i32>,
     parents: Arc<Parents>,
-}
-
-/// A thread of a process, or a ring where nobody knows whose it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum SliceThread {
-    Known(i32, i32),
-    Ring(SliceRing),
 }
 
 /// Capture, source, segment, ring.
@@ -275,7 +265,6 @@ impl Intervals {
             words: Vec::new(),
             names: Arc::new(StringArray::new_null(0)),
             sources: HashMap::new(),
-            threads: HashMap::new(),
             owners: HashMap::new(),
             parents: Arc::new(Parents::new(set)),
         };
@@ -285,16 +274,11 @@ impl Intervals {
             for info in &catalog.sources {
                 let kinds = info.schema.frames.iter();
                 let kinds = kinds.map(|frame| of_frame(frame, &mut names)).collect();
-                let source = SourceIntervals { multi: info.schema.multi(), kinds, process: -1 };
+                let source = SourceIntervals { multi: info.schema.multi(), kinds };
                 intervals.sources.insert((capture, info.id), source);
             }
             for owner in set.owners(capture, catalog) {
                 let ring = (capture, owner.source, owner.nonce, owner.ring);
-                if let Some(source) = intervals.sources.get_mut(&(capture, owner.source)) {
-                    source.process = owner.process;
-                }
-                let next = intervals.threads.len() as i32;
-                intervals.threads.entry(thread(owner.process, owner.tid, ring)).or_insert(next);
                 intervals.owners.entry(ring).or_insert_with(|| parents.add(&owner));
             }
         }
@@ -310,8 +294,9 @@ impl Intervals {
     }
 }
 
-fn thread(process: i32, tid: Option<i32>, ring: SliceRing) -> SliceThread {
-    tid.map_or(SliceThread::Ring(ring), |tid| SliceThread::Known(process, tid))
+/// The number of a thread of a process, or of a ring where nobody knows whose it was.
+fn thread(process: i32, tid: Option<i32>, owner: i32) -> i64 {
+    tid.map_or(-1 - i64::from(owner), |tid| i64::from(process) << 32 | i64::from(tid))
 }
 
 /// The intervals of time of a kind of frames. CPU time has no place in time.
@@ -419,8 +404,14 @@ impl Intervals {
                 Some(SliceColumn::Dur) => builder.extend(lengths.iter().copied()),
                 Some(SliceColumn::Standard(standard)) => chunk.standard(standard, rows, builder),
                 Some(SliceColumn::Thread) => {
-                    let thread = thread(owner.process, owner.tid, ring);
-                    builder.repeat(self.threads.get(&thread).copied(), count);
+                    let number = self.owners.get(&ring).copied().unwrap_or_default();
+                    let thread = |tid| Some(thread(owner.process, tid, number));
+                    match chunk.other_threads() {
+                        None => builder.repeat(thread(owner.tid), count),
+                        Some(others) => {
+                            builder.each(rows, |frame| thread(others.of(frame).or(owner.tid)));
+                        }
+                    }
                 }
                 Some(SliceColumn::Owner) => builder.repeat(self.owners.get(&ring).copied(), count),
                 Some(SliceColumn::Nested(_)) | None => builder.nulls(count),

@@ -13,7 +13,7 @@ const SECOND: u64 = 1_000_000_000;
 const MONO: u64 = 5_000 * SECOND;
 const REAL: u64 = 1_700_000_000 * SECOND;
 const TICK: u64 = 77_000_000;
-const STRIDE: u32 = 32;
+const STRIDE: u32 = 40;
 
 /// Numbers that look random, the same for one seed.
 pub struct Dice(u64);
@@ -43,6 +43,8 @@ pub struct Shape {
     pub buffers: u64,
     /// Slices that overlap, as those of tasks that share a thread.
     pub overlap: bool,
+    /// Frames about other threads than the one that wrote them; some of these do not exist.
+    pub others: bool,
     pub captures: u64,
 }
 
@@ -66,7 +68,7 @@ fn field(name: &str, ty: &FieldType, offset: u32, edge: Option<Edge>, at: bool) 
 }
 
 /// `job.handle` and `mark`, with times of this type.
-fn schema(buffer: &str, ty: &FieldType) -> Schema {
+fn schema(buffer: &str, ty: &FieldType, others: bool) -> Schema {
     let frame = |name: &str, fields| Frame {
         name: name.to_owned(),
         kind: "plain".to_owned(),
@@ -82,6 +84,13 @@ fn schema(buffer: &str, ty: &FieldType) -> Schema {
         field("handle", ty, 24, Some(Edge::End), true),
     ];
     let mark = vec![field("when", ty, 16, None, true)];
+    let thread = |mut fields: Vec<Field>| {
+        let mut own = field("thread", &FieldType::U32, 32, None, false);
+        own.extra.insert("thread".to_owned(), true.into());
+        fields.push(own);
+        fields
+    };
+    let (job, mark) = if others { (thread(job), thread(mark)) } else { (job, mark) };
     let schema = Schema {
         v: 1,
         buffer: buffer.to_owned(),
@@ -148,7 +157,7 @@ pub fn captures(shape: Shape) -> Vec<Vec<u8>> {
     let dice = &mut Dice::new(shape.seed);
     let types = [FieldType::Ns { clock: Clock::Monotonic }, FieldType::Tsc];
     let schemas: Vec<Schema> =
-        ["app", "db"].iter().zip(&types).map(|(name, ty)| schema(name, ty)).collect();
+        ["app", "db"].iter().zip(&types).map(|(name, ty)| schema(name, ty, shape.others)).collect();
     let schemas = &schemas[..shape.buffers as usize];
     let threads: Vec<Vec<Event>> = (0..shape.threads).map(|_| thread(dice, &shape)).collect();
     let end = threads.iter().flatten().map(|thread| thread.3).max().unwrap_or(0) + 1;
@@ -233,10 +242,13 @@ pub fn captures(shape: Shape) -> Vec<Vec<u8>> {
             let mut payload = Vec::new();
             for (_, kind, start, end) in &events {
                 let id = u64::from(*kind) | (*seq << 32);
-                let own = match kind {
-                    0 => [*seq, id, word(*start), word(*end)],
-                    _ => [*seq, id, word(*start), 0],
+                let thread = match dice.below(6) {
+                    0 => 100 + dice.below(shape.threads),
+                    1 => [1, 4_000_000, u32::MAX.into()][dice.below(3) as usize],
+                    _ => 0,
                 };
+                let last = if *kind == 0 { word(*end) } else { 0 };
+                let own = [*seq, id, word(*start), last, thread];
                 payload.extend(own.iter().flat_map(|number| number.to_le_bytes()));
                 *seq += 1;
             }
