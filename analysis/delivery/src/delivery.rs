@@ -87,7 +87,7 @@ impl Delivery {
         if self.manifest.captures.is_empty() {
             self.manifest.settings.wholes = settings.wholes;
         }
-        // Of what an earlier version began, nobody knows which spans are open.
+        // A manifest of an earlier version does not record open spans, so its setting is kept.
         let wholes = self.manifest.settings.wholes;
         if self.manifest.settings != (Settings { wholes, ..settings.clone() }) {
             let name = self.target.manifest_name();

@@ -59,7 +59,7 @@ pub struct SettledWholes {
     pub rows: Vec<RecordBatch>,
     /// What waits.
     pub waiting: WaitingWholes,
-    /// Frames that came after what is later than they are had been settled.
+    /// Frames that arrived after later frames had already been settled.
     pub late: u64,
     /// Frames that wait no longer because there were too many.
     pub let_go: u64,

@@ -268,7 +268,7 @@ impl CaptureSet {
         found.map(|(process, _)| format!("{process:?}")).unwrap_or_default()
     }
 
-    /// The boot that a capture is of; another capture may be of another one if nothing says so.
+    /// The boot id of a capture; a capture without one counts as a boot of its own.
     pub(crate) fn boot(&self, capture: usize) -> &str {
         self.captures[capture].boot()
     }

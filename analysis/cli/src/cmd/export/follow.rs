@@ -39,7 +39,7 @@ pub(super) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
             "--follow reads files and writes a folder, or objects of a store: name it with -o";
         return Err(Failure::Usage(why.to_owned()));
     }
-    // A signal ends what was begun, and nothing in the middle.
+    // A signal takes effect between ranges, never inside one.
     signals::end_questions();
     signals::end_nothing();
     let threads = args.captures.threads.unwrap_or_else(|| EngineOptions::default().threads);
@@ -376,7 +376,7 @@ impl<'a> Export<'a> {
         }
     }
 
-    /// Frames that came after what is later than they are had gone out, and those that waited too long.
+    /// Warns about frames that arrived after later ones were exported, and about halves exported alone.
     fn tell_late(&mut self) {
         let open = self.delivery.manifest().open.iter();
         let (late, let_go) =
@@ -384,12 +384,14 @@ impl<'a> Export<'a> {
         let (told_late, told_let_go) = self.told_late;
         if late > told_late {
             let (frames, name) = (grouped(late), self.delivery.target().name());
-            let text = "frames of spans or chains were published more than a second after their stamps:                         spans beside them may be in the export as two halves";
+            let text = "frames of spans or chains were published more than a second after their \
+                        stamps: spans beside them may be in the export as two halves";
             message::warning("late-frames", format_args!("{name}: {frames} {text}"));
         }
         if let_go > told_let_go {
             let (frames, name) = (grouped(let_go), self.delivery.target().name());
-            let text = "frames of spans or chains that had not ended are in the export as they were, because                         more waited than ppt keeps";
+            let text = "frames of spans or chains that had not ended are in the export as they \
+                        were, because more waited than ppt keeps";
             message::warning("halves-let-go", format_args!("{name}: {frames} {text}"));
         }
         self.told_late = (late, let_go);
@@ -423,8 +425,8 @@ impl<'a> Export<'a> {
     }
 }
 
-/// Frames, and readings of counters: each row is of one place of the capture. What the kernel did is made
-/// of frames of several places, and so are spans and chains, which are elsewhere.
+/// The tables whose rows each come from one frame or reading. Tables of the kernel, spans and chains
+/// combine frames of several ranges.
 fn tables(engine: &Engine) -> Result<Vec<FrameTable>, Failure> {
     let mut tables = engine.frames(None)?;
     let mut others = engine.exportable(None)?;
