@@ -327,7 +327,8 @@ fn a_killed_ppt() {
 #[test]
 fn a_ppt_that_is_killed_at_random() {
     let bench = build();
-    let mut target = start(&bench, 2, 20_000, &["ledger"]);
+    // Some of its readings, every 5 ms, are within a run.
+    let mut target = start(&bench, 2, 500_000, &["ledger"]);
     let done = || {
         let bytes = fs::read(bench.path("ledger")).unwrap();
         u64::from_le_bytes(bytes[8..16].try_into().unwrap())
@@ -336,7 +337,7 @@ fn a_ppt_that_is_killed_at_random() {
     for round in 0..rounds(5, 500) {
         let killed = bench.attach(&target, &["-o", "killed.bin", "--force", "--counters", "5ms"]);
         let before = done();
-        let kill_after = before + random(round as u64) % 40_000;
+        let kill_after = before + random(round as u64) % 900_000;
         target.say("go");
         wait_until("it is time", || done() >= kill_after);
         killed.kill();
