@@ -41,11 +41,13 @@ impl FrameCounter {
         self.count = 0;
     }
 
-    /// The frames so far. It stops to count when there are `enough`.
+    /// The frames so far. It stops counting when there are `enough`, and at frames that are written
+    /// meanwhile: a thread may write as fast as this counts.
     pub fn count(&mut self, enough: u64) -> u64 {
         let mut words = vec![0u64; STEP * self.stride];
         for (ring, next) in (0..).zip(&mut self.next) {
-            while self.count < enough && !self.segment.truncated() {
+            let end = self.segment.ring(ring).tail();
+            while *next < end && self.count < enough && !self.segment.truncated() {
                 let mut reader = RingReader::new(self.segment.ring(ring), *next);
                 let Ok(found) = reader.poll(&mut words) else { break };
                 if found.count == 0 && found.overrun == 0 {
