@@ -11,7 +11,7 @@ use crate::payload::payload;
 
 /// Other threads that get a share of a chunk; frames about further ones stay with the writer's, so that a
 /// chunk is not read more often than that.
-const MOST: usize = 256;
+const MOST_THREADS: usize = 256;
 
 /// The frames of a chunk that are about one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(crate) fn shares(
     let writer = writer.and_then(|tid| i32::try_from(tid).ok()).unwrap_or(0);
     let counts = payload(contents, file, chunk, |payload| others(payload, threads, writer))?;
     let mut counts = counts.unwrap_or_default();
-    while counts.len() > MOST {
+    while counts.len() > MOST_THREADS {
         counts.pop_last();
     }
     let last = counts.last_key_value().map_or(0, |other| *other.0);

@@ -6,7 +6,7 @@ import { counted, duration, grouped, moment, plain } from './text.js';
 import { make } from './elements.js';
 
 /** Of more frames, answers are only given when somebody asks. */
-const MOST = 1000000n;
+const MOST_FRAMES = 1000000n;
 /** Names, and slow intervals, that are shown. */
 const NAMES = 5;
 const SLOW = 3;
@@ -21,7 +21,7 @@ export class Start {
     const { about, pane } = this.page;
     const nodes = [make('h2', '', 'What this program did'), make('p', '', this.sentence())];
     const answers = make('div');
-    if (about.built && !about.live && about.from !== null && pane.captured <= MOST) {
+    if (about.built && !about.live && about.from !== null && pane.captured <= MOST_FRAMES) {
       if (pane.started?.view === about.view) answers.append(...pane.started.nodes);
       else {
         answers.append(make('p', 'faint', 'Reading what was slow …'));
@@ -147,10 +147,10 @@ export class Start {
 
   missing() {
     const missing = this.sum('lost') + this.sum('dropped');
-    if (missing === 0n) return [make('h3', '', 'What is missing'), make('p', '', 'Nothing: each frame that the program wrote is here.')];
     const line = make('p');
-    const span = make('span', 'bad', `${counted(missing, 'frame is', 'frames are')} missing`);
-    line.append(span, '. They are hatched in the row of their thread. ', this.tab('account', 'What is missing'));
+    if (missing === 0n) line.append('No frame was lost or dropped. ');
+    else line.append(make('span', 'bad', `${counted(missing, 'frame is', 'frames are')} missing`), '. They are hatched in the row of their thread. ');
+    line.append(this.tab('account', 'What is missing'));
     return [make('h3', '', 'What is missing'), line];
   }
 
