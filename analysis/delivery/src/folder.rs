@@ -50,9 +50,12 @@ impl DeliveryFolder {
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, DeliveryError> {
         let path = self.path.join(name);
         // Whoever reads a pipe waits for ever.
-        let read = || match fs::metadata(&path)?.is_file() {
-            true => fs::read(&path),
-            false => Err(io::Error::other("it is no regular file")),
+        let read = || {
+            if fs::metadata(&path)?.is_file() {
+                fs::read(&path)
+            } else {
+                Err(io::Error::other("it is no regular file"))
+            }
         };
         match read() {
             Ok(bytes) => Ok(Some(bytes)),

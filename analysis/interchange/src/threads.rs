@@ -28,16 +28,24 @@ pub(crate) enum PidScope {
     Machine,
 }
 
-/// Capture, segment, ring, thread, and the process, which rows of no ring have alone.
-type RingThread = (Option<i32>, Option<i32>, Option<i32>, Option<i32>, Option<i32>);
+/// What distinguishes the threads of rows. Captures and segments are keys of their lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct ThreadKey {
+    capture: Option<i32>,
+    segment: Option<i32>,
+    ring: Option<i32>,
+    tid: Option<i32>,
+    /// Rows of no ring, as of counters, differ by it alone.
+    pid: Option<i32>,
+}
 
 #[derive(Debug, Default)]
 struct ThreadBatch {
     /// The lists of captures and segments that keys are numbers of.
     lists: Option<[WordColumn; 2]>,
-    known: HashMap<RingThread, usize>,
+    known: HashMap<ThreadKey, usize>,
     /// Rows of one thread often follow each other.
-    last: Option<(RingThread, usize)>,
+    last: Option<(ThreadKey, usize)>,
 }
 
 /// Which thread of a process.
@@ -75,8 +83,13 @@ impl Threads {
 
     /// The number of the thread of a row, or of the spans of its `kind`.
     pub fn thread(&mut self, kind: usize, of: &EventSchema, rows: &EventRows, row: usize) -> usize {
-        let (capture, segment) = (rows.capture.key(row), rows.segment.key(row));
-        let key = (capture, segment, rows.ring(row), rows.tid(row), rows.pid(row));
+        let key = ThreadKey {
+            capture: rows.capture.key(row),
+            segment: rows.segment.key(row),
+            ring: rows.ring(row),
+            tid: rows.tid(row),
+            pid: rows.pid(row),
+        };
         let batch = &self.batches[kind];
         if let Some((last, number)) = batch.last
             && last == key
