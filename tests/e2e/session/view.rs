@@ -29,28 +29,28 @@ fn can_show() -> bool {
 /// The user who calls sudo(8).
 const CALLER: u32 = 1234;
 
-type Start = fn(&Bench, &[&str]) -> Shown;
+type Start = fn(&Bench, &[&str]) -> ViewProcess;
 
 /// As the user of this test and, if that is root, also under sudo.
 fn starts() -> Vec<Start> {
-    let under_sudo: Option<Start> = is_root().then_some(Shown::start_under_sudo);
-    [Shown::start as Start].into_iter().chain(under_sudo).collect()
+    let under_sudo: Option<Start> = is_root().then_some(ViewProcess::start_under_sudo);
+    [ViewProcess::start as Start].into_iter().chain(under_sudo).collect()
 }
 
 /// A running `ppt view`.
-struct Shown {
+struct ViewProcess {
     child: Child,
     stderr: Lines,
     url: String,
 }
 
-impl Shown {
-    fn start(bench: &Bench, args: &[&str]) -> Shown {
+impl ViewProcess {
+    fn start(bench: &Bench, args: &[&str]) -> ViewProcess {
         Self::started(bench.command(ppt()), bench, args)
     }
 
     /// The view runs as the user who calls sudo.
-    fn start_under_sudo(bench: &Bench, args: &[&str]) -> Shown {
+    fn start_under_sudo(bench: &Bench, args: &[&str]) -> ViewProcess {
         fs::set_permissions(bench.path(""), Permissions::from_mode(0o755)).unwrap();
         fs::create_dir_all(bench.path("cache")).unwrap();
         chown(bench.path("cache"), Some(CALLER), Some(CALLER)).unwrap();
@@ -65,13 +65,13 @@ impl Shown {
         shown
     }
 
-    fn started(mut command: Command, bench: &Bench, args: &[&str]) -> Shown {
+    fn started(mut command: Command, bench: &Bench, args: &[&str]) -> ViewProcess {
         command.arg("view").args(args).arg("--no-open").env("XDG_CACHE_HOME", bench.path("cache"));
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = Lines::new(child.stdout.take().unwrap(), "stdout of ppt view");
         let stderr = Lines::new(child.stderr.take().unwrap(), "stderr of ppt view");
         let rest = stdout.wait_for("http://127.0.0.1:");
-        Shown { child, stderr, url: format!("http://127.0.0.1:{rest}") }
+        ViewProcess { child, stderr, url: format!("http://127.0.0.1:{rest}") }
     }
 
     fn signal(&self, signal: Signal) {
@@ -117,7 +117,7 @@ impl Shown {
     }
 }
 
-impl Drop for Shown {
+impl Drop for ViewProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -151,7 +151,7 @@ fn check_ends(start_view: Start) {
     let mut target = start(&bench);
     let pid = target.pid().to_string();
     let mut makers = Vec::new();
-    type End = fn(&Shown);
+    type End = fn(&ViewProcess);
     // A name that is a number is no process.
     let ends: [(&str, End, i32); 4] = [
         ("int.bin", |shown| shown.signal(SIGINT), 0),
@@ -236,7 +236,7 @@ fn view_goes_on_when_the_process_has_ended() {
     }
     let bench = build(&[]);
     let mut target = start(&bench);
-    let mut shown = Shown::start(&bench, &[&target.pid().to_string()]);
+    let mut shown = ViewProcess::start(&bench, &[&target.pid().to_string()]);
     burst(&mut target, 500);
     target.finish();
     shown.stderr.wait_for("ppt: the capture has ended, and is still shown; Ctrl-C ends that");
@@ -259,7 +259,7 @@ fn view_of_a_captured_process_shows_that_capture() {
     for args in [&[][..], &["--rotate", "1h"]] {
         let attach = bench.attach(&target, args);
         burst(&mut target, 200);
-        let mut shown = Shown::start(&bench, &[&pid, "-b", "steady"]);
+        let mut shown = ViewProcess::start(&bench, &[&pid, "-b", "steady"]);
         shown.stderr.wait_for(&format!("ppt: process {pid} is captured into "));
         burst(&mut target, 100);
         shown.wait_for(300);

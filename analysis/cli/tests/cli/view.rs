@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 use crate::oracles::ask::ask as oracle;
 use crate::support::{Bench, root};
 
-struct Shown {
+struct ViewProcess {
     child: Child,
     url: String,
     /// What it says on stderr, up to the line that says how it ends.
     said: String,
 }
 
-fn shown(bench: &Bench, args: &[&str]) -> Shown {
+fn shown(bench: &Bench, args: &[&str]) -> ViewProcess {
     shown_as(bench, &[&["view", "out.bin", "--no-open"], args].concat())
 }
 
-fn shown_as(bench: &Bench, args: &[&str]) -> Shown {
+fn shown_as(bench: &Bench, args: &[&str]) -> ViewProcess {
     let mut command = bench.command(args);
     for name in ["DISPLAY", "WAYLAND_DISPLAY"] {
         command.env_remove(name);
@@ -35,7 +35,7 @@ fn shown_as(bench: &Bench, args: &[&str]) -> Shown {
     while !said.contains("Ctrl-C ends it") {
         assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
     }
-    Shown { child, url: url.trim().to_owned(), said }
+    ViewProcess { child, url: url.trim().to_owned(), said }
 }
 
 fn address(url: &str) -> &str {

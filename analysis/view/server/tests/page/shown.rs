@@ -8,13 +8,13 @@ use crate::made::{self, Shop};
 pub const HOSTILE: &str =
     "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>\u{202e}";
 
-pub struct Shown {
+pub struct ServedPage {
     pub server: ViewServer,
     pub folder: tempfile::TempDir,
 }
 
 /// Many captures at once.
-pub fn shown_together(all: &[Vec<u8>]) -> Shown {
+pub fn shown_together(all: &[Vec<u8>]) -> ServedPage {
     let folder = tempfile::tempdir().unwrap();
     let put = |(number, bytes): (usize, &Vec<u8>)| {
         let path = folder.path().join(format!("{number}.bin"));
@@ -24,14 +24,14 @@ pub fn shown_together(all: &[Vec<u8>]) -> Shown {
     let paths = all.iter().enumerate().map(put).collect();
     let captures = Captures { paths, threads: 2, ..Captures::default() };
     let options = ServeOptions { captures, ..ServeOptions::default() };
-    Shown { server: ViewServer::start(options).unwrap(), folder }
+    ServedPage { server: ViewServer::start(options).unwrap(), folder }
 }
 
-pub fn shown(bytes: &[u8]) -> Shown {
+pub fn shown(bytes: &[u8]) -> ServedPage {
     shown_beside(bytes, None)
 }
 
-pub fn shown_beside(bytes: &[u8], second: Option<&[u8]>) -> Shown {
+pub fn shown_beside(bytes: &[u8], second: Option<&[u8]>) -> ServedPage {
     let folder = tempfile::tempdir().unwrap();
     let captures = |name: &str, bytes: &[u8]| {
         let path = folder.path().join(name);
@@ -41,7 +41,7 @@ pub fn shown_beside(bytes: &[u8], second: Option<&[u8]>) -> Shown {
     let second = second.map(|bytes| captures("after.bin", bytes));
     let captures = captures("shop.bin", bytes);
     let options = ServeOptions { captures, second, ..ServeOptions::default() };
-    Shown { server: ViewServer::start(options).unwrap(), folder }
+    ServedPage { server: ViewServer::start(options).unwrap(), folder }
 }
 
 /// What a route answers, asked by the page itself.

@@ -316,7 +316,7 @@ fn two_sets_are_told_apart_and_held_against_each_other() {
     let options =
         ppt_view_server::ServeOptions { second: Some(second), ..options(paths[0].clone()) };
     let server = ppt_view_server::ViewServer::start(options).unwrap();
-    let shown = Shown { server, folder, captured: captured[0] };
+    let shown = ServedCapture { server, folder, captured: captured[0] };
     let abouts = ["/v1/about", "/v1/second/about"].map(|path| shown.get(path));
     for (about, captured) in abouts.iter().zip(&captured) {
         assert_eq!(about["captures"][0]["captured"], captured.to_string());

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-pub struct Shown {
+pub struct ServedCapture {
     pub folder: tempfile::TempDir,
     pub captured: u64,
     pub server: ViewServer,
@@ -41,20 +41,20 @@ pub fn options(path: PathBuf) -> ServeOptions {
     ServeOptions { captures, command: "ppt view shop.bin".into(), ..ServeOptions::default() }
 }
 
-pub fn shown_of(bytes: &[u8], captured: u64) -> Shown {
+pub fn shown_of(bytes: &[u8], captured: u64) -> ServedCapture {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shop.bin");
     std::fs::write(&path, bytes).unwrap();
-    Shown { server: ViewServer::start(options(path)).unwrap(), folder, captured }
+    ServedCapture { server: ViewServer::start(options(path)).unwrap(), folder, captured }
 }
 
-pub fn shown(shop: &Shop) -> Shown {
+pub fn shown(shop: &Shop) -> ServedCapture {
     let mut bytes = Vec::new();
     let captured = made::write(shop, &mut bytes);
     shown_of(&bytes, captured)
 }
 
-impl Shown {
+impl ServedCapture {
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("shop.bin")
     }

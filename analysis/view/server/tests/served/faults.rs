@@ -61,14 +61,11 @@ fn part(number: u32, end: Option<EndReason>) -> Vec<u8> {
     let seqs = first_seq..first_seq + u64::from(FRAMES);
     let payload: Vec<u8> = seqs.flat_map(|seq| [seq, 7]).flat_map(u64::to_le_bytes).collect();
     writer.frames(&head, &payload).unwrap();
-    let end = End {
-        reason: end.unwrap_or(EndReason::Stopped),
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: header.created_realtime_ns + 900_000,
-        mono_ns: header.created_mono_ns + 900_000,
-    };
+    let end = End::new(
+        end.unwrap_or(EndReason::Stopped),
+        header.created_realtime_ns + 900_000,
+        header.created_mono_ns + 900_000,
+    );
     let without = writer.bytes() as usize;
     let mut bytes = writer.end(&end).unwrap();
     if end.reason == EndReason::Stopped && number < 3 {
@@ -85,7 +82,7 @@ fn put(folder: &Path, name: &str, bytes: &[u8]) {
 }
 
 /// Waits until `/v1/about` is as wanted.
-fn wait(shown: &Shown, is_it: impl Fn(&Value) -> bool) -> Value {
+fn wait(shown: &ServedCapture, is_it: impl Fn(&Value) -> bool) -> Value {
     let begun = std::time::Instant::now();
     loop {
         let about = shown.about();
@@ -108,7 +105,7 @@ fn a_series_is_followed_from_file_to_file() {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), "out.000001.bin", &part(1, None));
     let server = ViewServer::start(options(folder.path().join("out.bin"))).unwrap();
-    let shown = Shown { server, folder, captured: 0 };
+    let shown = ServedCapture { server, folder, captured: 0 };
     let folder = shown.folder.path();
     let each = u64::from(FRAMES);
     assert_eq!(captured(&shown.about()), each);
@@ -157,7 +154,7 @@ fn a_capture_that_gets_shorter_while_it_is_viewed_is_told() {
     assert!(shown.get("/v1/panels").is_array());
 }
 
-fn listening(shown: &Shown) -> std::net::TcpStream {
+fn listening(shown: &ServedCapture) -> std::net::TcpStream {
     let mut events = shown.connect();
     let (host, token) = (shown.host(), shown.token());
     write!(events, "GET /v1/events HTTP/1.1\r\nhost: {host}\r\nauthorization: {token}\r\n\r\n")
@@ -189,7 +186,7 @@ fn a_live_capture_that_is_deleted_stays_on_the_page() {
     let shown = shown_of(&bytes[..bytes.len() / 2], all);
     let before = shown.about();
     let (from, to) = (ns(&before["from"]), ns(&before["to"]) + 1);
-    let cells = |shown: &Shown| -> f64 {
+    let cells = |shown: &ServedCapture| -> f64 {
         let tiles = shown.window(from, to, &["depth.0.0"], 4000, "frames");
         tiles[0].columns["count"].iter().sum()
     };
@@ -210,7 +207,7 @@ fn an_index_that_cannot_be_kept_is_told_and_answers_stay() {
     fs::write(&path, &bytes).unwrap();
     let index = Some("/proc/ppt-view".into());
     let server = ViewServer::start(ServeOptions { index, ..options(path) }).unwrap();
-    let shown = Shown { server, folder, captured: all };
+    let shown = ServedCapture { server, folder, captured: all };
     let about = shown.about();
     let troubles = about["troubles"].to_string();
     assert!(troubles.contains("/proc/ppt-view"), "{troubles}");
@@ -238,7 +235,7 @@ fn two_views_of_one_capture_share_its_index() {
     let mut answers = Vec::new();
     for server in servers {
         let folder = tempfile::tempdir().unwrap();
-        let shown = Shown { server, folder, captured: 0 };
+        let shown = ServedCapture { server, folder, captured: 0 };
         let about = shown.about();
         assert_eq!(about["troubles"], json!([]));
         let (from, to) = (ns(&about["from"]), ns(&about["to"]) + 1);
@@ -250,7 +247,7 @@ fn two_views_of_one_capture_share_its_index() {
     let first = kept();
     assert_eq!(first.len(), 1, "{:?}", first.iter().map(|file| &file.0).collect::<Vec<_>>());
     let folder = tempfile::tempdir().unwrap();
-    let shown = Shown { server: start(), folder, captured: 0 };
+    let shown = ServedCapture { server: start(), folder, captured: 0 };
     shown.about();
     drop(shown);
     assert!(kept() == first, "who comes later writes the same");
