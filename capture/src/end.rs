@@ -101,6 +101,13 @@ pub struct End {
 }
 
 impl End {
+    /// The end of a capture without a message, rings or drops, at these times of CLOCK_REALTIME and
+    /// CLOCK_MONOTONIC.
+    pub fn new(reason: EndReason, realtime_ns: u64, mono_ns: u64) -> Self {
+        let (message, rings, drops) = (String::new(), Vec::new(), Vec::new());
+        Self { reason, message, rings, drops, realtime_ns, mono_ns }
+    }
+
     /// The payload, for an end chunk at `offset` with the last index at `index`.
     pub(crate) fn encode(&self, offset: u64, index: u64) -> Vec<u8> {
         let body = head::LEN

@@ -66,6 +66,11 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
+    /// The values of two clocks at one moment.
+    pub fn exact(a: ClockId, a_value: u64, b: ClockId, b_value: u64) -> Self {
+        Self { a, a_before: a_value, b, b_value, a_after: a_value, distrusted: false }
+    }
+
     /// The best estimate of `a` at the time of `b_value`.
     pub fn a_middle(&self) -> u64 {
         self.a_before.midpoint(self.a_after)

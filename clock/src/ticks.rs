@@ -325,14 +325,7 @@ mod tests {
     }
 
     fn real(mono: u64, real: u64) -> ClockReading {
-        ClockReading {
-            a: ClockId::Monotonic,
-            a_before: mono,
-            b: ClockId::Realtime,
-            b_value: real,
-            a_after: mono,
-            distrusted: false,
-        }
+        ClockReading::exact(ClockId::Monotonic, mono, ClockId::Realtime, real)
     }
 
     const SECOND: u64 = 1_000_000_000;

@@ -38,14 +38,12 @@ impl Bench {
         let programs =
             programs.unwrap_or_else(|error| panic!("{error}\n{}", error.draw("where", false)));
         let mut clocks = ClockTable::default();
-        clocks.add(&[ClockReading {
-            a: ClockId::Monotonic,
-            a_before: 0,
-            b: ClockId::Realtime,
-            b_value: 1_000_000_000_000_000_000,
-            a_after: 0,
-            distrusted: false,
-        }]);
+        clocks.add(&[ClockReading::exact(
+            ClockId::Monotonic,
+            0,
+            ClockId::Realtime,
+            1_000_000_000_000_000_000,
+        )]);
         let stamps = Stamps::new(&clocks, 1, TimeNamespace::SAME);
         let head = FramesHead { ring: 3, tid: 0, drained_mono_ns: 5, ..FramesHead::default() };
         let offset = clocks.epoch_offset();

@@ -126,9 +126,7 @@ fn capture(frames: u64, out: impl Write) -> std::io::Result<()> {
         };
         writer.frames(&head, &payload)?;
     }
-    let (rings, drops) = (Vec::new(), Vec::new());
-    let (reason, message) = (EndReason::Stopped, String::new());
-    writer.end(&End { reason, message, rings, drops, realtime_ns: 0, mono_ns: 0 })?;
+    writer.end(&End::new(EndReason::Stopped, 0, 0))?;
     Ok(())
 }
 

@@ -147,14 +147,7 @@ mod tests {
             };
             writer.frames(&head, &frames).unwrap();
         }
-        let end = End {
-            reason: EndReason::Stopped,
-            message: String::new(),
-            rings: Vec::new(),
-            drops: Vec::new(),
-            realtime_ns: 9,
-            mono_ns: 9,
-        };
+        let end = End::new(EndReason::Stopped, 9, 9);
         writer.end(&end).unwrap()
     }
 

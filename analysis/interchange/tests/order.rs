@@ -78,10 +78,7 @@ fn made(id: u8, schema: &Schema, runs: &[(u64, Vec<u8>)]) -> Vec<u8> {
         let head = FramesHead { nonce, tid, stride, count, first_seq, ..FramesHead::default() };
         writer.frames(&head, bytes).unwrap();
     }
-    let (rings, drops) = (Vec::new(), Vec::new());
-    let (realtime_ns, mono_ns) = (EPOCH as u64 + 8_000, 9_000);
-    let (reason, message) = (EndReason::Stopped, String::new());
-    writer.end(&End { reason, message, rings, drops, realtime_ns, mono_ns }).unwrap()
+    writer.end(&End::new(EndReason::Stopped, EPOCH as u64 + 8_000, 9_000)).unwrap()
 }
 
 /// A capture of `frames` frames in ring 0 of each of two segments, all at one time.

@@ -57,14 +57,8 @@ fn picture() -> Picture {
         ..Source::default()
     };
     writer.source(0, &source).unwrap();
-    let reading = ClockReading {
-        a: ClockId::Monotonic,
-        a_before: 100 * SECOND,
-        b: ClockId::Realtime,
-        b_value: 500 * SECOND,
-        a_after: 100 * SECOND,
-        distrusted: false,
-    };
+    let reading =
+        ClockReading::exact(ClockId::Monotonic, 100 * SECOND, ClockId::Realtime, 500 * SECOND);
     writer.clock(&[reading]).unwrap();
     for second in 0..20 {
         let first_seq = 1 + second * 2 * SPANS;
@@ -80,14 +74,7 @@ fn picture() -> Picture {
         let bytes: Vec<u8> = (first_seq..first_seq + 2 * SPANS).flat_map(frame).collect();
         writer.frames(&head, &bytes).unwrap();
     }
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: 9,
-        mono_ns: 9,
-    };
+    let end = End::new(EndReason::Stopped, 9, 9);
     writer.finish(&end).unwrap();
     let tally = Tally::from_capture(&path).unwrap();
     tally.picture(tally.last())

@@ -121,9 +121,7 @@ fn capture(
         ..FileHeader::default()
     };
     let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
-    let (a, b) = (ClockId::Monotonic, ClockId::Realtime);
-    let (a_before, a_after, b_value) = (1, 1, REAL);
-    writer.clock(&[ClockReading { a, a_before, b, b_value, a_after, distrusted: false }]).unwrap();
+    writer.clock(&[ClockReading::exact(ClockId::Monotonic, 1, ClockId::Realtime, REAL)]).unwrap();
     let schemas = schemas();
     for (number, schema) in (0..).zip(&schemas) {
         let segment = |nonce| Segment { nonce, rings: RINGS, slots: 2, stride: 16 };
@@ -183,14 +181,7 @@ fn capture(
         let head = CellsHead { source, nonce, mono_ns: reading, ..CellsHead::default() };
         writer.cells(&head, &rows).unwrap();
     }
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: REAL + 99,
-        mono_ns: 99,
-    };
+    let end = End::new(EndReason::Stopped, REAL + 99, 99);
     (writer.end(&end).unwrap(), cells)
 }
 

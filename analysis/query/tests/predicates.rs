@@ -236,14 +236,7 @@ fn capture(dice: &mut Dice, schema: &Schema) -> Vec<u8> {
         writer.frames(&head, &frames.concat()).unwrap();
         next[ring] += count;
     }
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: REAL + 9 * SECOND,
-        mono_ns: MONO + 9 * SECOND,
-    };
+    let end = End::new(EndReason::Stopped, REAL + 9 * SECOND, MONO + 9 * SECOND);
     writer.end(&end).unwrap()
 }
 

@@ -139,14 +139,7 @@ fn written(id: u8, schemas: &[Schema], parts: &[SetPart<'_>]) -> CaptureWriter<V
 }
 
 fn end() -> End {
-    End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: REAL + 9,
-        mono_ns: 9,
-    }
+    End::new(EndReason::Stopped, REAL + 9, 9)
 }
 
 fn capture(id: u8, schemas: &[Schema], parts: &[SetPart<'_>]) -> Vec<u8> {
@@ -563,9 +556,7 @@ fn triggers_are_rows() {
         ..of_frame
     };
     writer.trigger(&by_hand).unwrap();
-    let (rings, drops, message) = Default::default();
-    let end = EndReason::Stopped;
-    let end = End { reason: end, message, rings, drops, realtime_ns: 0, mono_ns: 14 * second };
+    let end = End::new(EndReason::Stopped, 0, 14 * second);
     let files = Files::new(&[writer.end(&end).unwrap()]);
     for options in [with_pushdown(), without_pushdown()] {
         let engine = files.engine(&options);

@@ -121,14 +121,7 @@ fn capture(jobs: &[(u64, u64)], shop: Shop) -> Vec<u8> {
         ..FileHeader::default()
     };
     let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
-    let mono = ClockReading {
-        a: ClockId::Monotonic,
-        a_before: MONO,
-        b: ClockId::Realtime,
-        b_value: REAL,
-        a_after: MONO,
-        distrusted: false,
-    };
+    let mono = ClockReading::exact(ClockId::Monotonic, MONO, ClockId::Realtime, REAL);
     writer.clock(&[mono]).unwrap();
     let stride = schema.stride;
     let source = Source {
@@ -187,14 +180,7 @@ fn capture(jobs: &[(u64, u64)], shop: Shop) -> Vec<u8> {
             writer.frames(&head, &payload).unwrap();
         }
     }
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: REAL + (end - MONO),
-        mono_ns: end + 1,
-    };
+    let end = End::new(EndReason::Stopped, REAL + (end - MONO), end + 1);
     writer.end(&end).unwrap()
 }
 

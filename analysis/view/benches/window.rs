@@ -126,9 +126,7 @@ fn write(path: &Path, frames: u64) -> Result<(), Box<dyn Error>> {
             writer.frames(&head, &payload)?;
         }
     }
-    let (rings, drops) = (Vec::new(), Vec::new());
-    let (reason, message) = (EndReason::Stopped, String::new());
-    writer.end(&End { reason, message, rings, drops, realtime_ns: 0, mono_ns: 0 })?.flush()?;
+    writer.end(&End::new(EndReason::Stopped, 0, 0))?.flush()?;
     Ok(())
 }
 

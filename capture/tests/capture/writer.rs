@@ -76,14 +76,7 @@ fn large_payloads_begin_at_blocks() {
         }
     }
     assert!(at_blocks > 70 && starts.len() > 30, "{at_blocks} {}", starts.len());
-    let end = End {
-        reason: EndReason::Duration,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: 1,
-        mono_ns: 1,
-    };
+    let end = End::new(EndReason::Duration, 1, 1);
     let back = read(&writer.end(&end).unwrap()).unwrap();
     assert!(back.damaged.is_empty());
     assert!(back.rows.iter().map(|row| row.2).eq(1..seq));

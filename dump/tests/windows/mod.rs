@@ -350,14 +350,7 @@ fn header() -> FileHeader {
 }
 
 fn end() -> End {
-    End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: 0,
-        mono_ns: 0,
-    }
+    End::new(EndReason::Stopped, 0, 0)
 }
 
 pub fn model() -> impl Strategy<Value = CaptureModel> {

@@ -45,14 +45,11 @@ fn file(number: u32, keep: u32) -> Vec<u8> {
     let first_seq = frames.next_seq();
     let lost = Gap { source, nonce, ring, first_seq, count: 1, cause: Cause::Disk };
     writer.gap(&lost).unwrap();
-    let end = End {
-        reason: if number == LAST { EndReason::Stopped } else { EndReason::Rotated },
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: header.created_realtime_ns + 900_000,
-        mono_ns: header.created_mono_ns + 900_000,
-    };
+    let end = End::new(
+        if number == LAST { EndReason::Stopped } else { EndReason::Rotated },
+        header.created_realtime_ns + 900_000,
+        header.created_mono_ns + 900_000,
+    );
     writer.end(&end).unwrap()
 }
 

@@ -88,14 +88,7 @@ fn bench() -> Option<(Bench, BTreeMap<String, u64>)> {
         [seq.to_le_bytes(), at.to_le_bytes(), (seq * 10).to_le_bytes()].concat()
     });
     writer.frames(&head, &frames.collect::<Vec<u8>>()).unwrap();
-    let end = ppt_capture::End {
-        reason: ppt_capture::EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: 0,
-        mono_ns: 10_000,
-    };
+    let end = ppt_capture::End::new(ppt_capture::EndReason::Stopped, 0, 10_000);
     bench.write("out.bin", writer.end(&end).unwrap());
     Some((bench, symbols))
 }

@@ -232,9 +232,7 @@ fn of_two_buffers() -> Vec<u8> {
             writer.frames(&head, &bytes).unwrap();
         }
     }
-    let (rings, drops) = (Vec::new(), Vec::new());
-    let (reason, message) = (EndReason::Stopped, String::new());
-    writer.end(&End { reason, message, rings, drops, realtime_ns: 900, mono_ns: 900 }).unwrap()
+    writer.end(&End::new(EndReason::Stopped, 900, 900)).unwrap()
 }
 
 #[test]

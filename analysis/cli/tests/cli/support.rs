@@ -33,14 +33,7 @@ pub fn capture(header: &FileHeader, schema: &Schema, runs: &[(FramesHead, Vec<u8
         let head = FramesHead { nonce: 7, tid: 77, stride, count, ..*head };
         writer.frames(&head, frames).unwrap();
     }
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: 9,
-        mono_ns: 9,
-    };
+    let end = End::new(EndReason::Stopped, 9, 9);
     writer.end(&end).unwrap()
 }
 

@@ -55,14 +55,7 @@ fn bench() -> Bench {
     }
     let names = vec![named(77, 3000, b"old")];
     writer.thread_names(&ThreadNames { source: 0, is_base: false, names }).unwrap();
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: 1_009_000,
-        mono_ns: 10_000,
-    };
+    let end = End::new(EndReason::Stopped, 1_009_000, 10_000);
     let bench = Bench::empty();
     bench.write("out.bin", writer.end(&end).unwrap());
     bench

@@ -109,14 +109,7 @@ fn capture() -> Vec<u8> {
         };
         writer.frames(&head, &frames).unwrap();
     }
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: 9,
-        mono_ns: 9,
-    };
+    let end = End::new(EndReason::Stopped, 9, 9);
     writer.end(&end).unwrap()
 }
 

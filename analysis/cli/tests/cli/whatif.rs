@@ -68,14 +68,7 @@ fn lossy(lost: std::ops::Range<u64>) -> Bench {
     let FramesHead { source, nonce, ring, .. } = chunk(0..20);
     let (first_seq, count) = (lost.start + 1, lost.end - lost.start);
     writer.gap(&Gap { source, nonce, ring, first_seq, count, cause: Cause::Overrun }).unwrap();
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: BEGIN + 4_000_000,
-        mono_ns: 4_000_000,
-    };
+    let end = End::new(EndReason::Stopped, BEGIN + 4_000_000, 4_000_000);
     let bench = Bench::empty();
     bench.write("out.bin", writer.end(&end).unwrap());
     bench

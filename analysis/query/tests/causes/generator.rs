@@ -232,14 +232,7 @@ fn capture(
         ..FileHeader::default()
     };
     let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
-    let mono = ClockReading {
-        a: ClockId::Monotonic,
-        a_before: MONO,
-        b: ClockId::Realtime,
-        b_value: REAL,
-        a_after: MONO,
-        distrusted: false,
-    };
+    let mono = ClockReading::exact(ClockId::Monotonic, MONO, ClockId::Realtime, REAL);
     writer.clock(&[mono]).unwrap();
     let all = rings();
     let mut processes: Vec<u32> = here.iter().map(|&ring| all[ring].0).collect();
@@ -303,13 +296,6 @@ fn capture(
             writer.frames(&head, &payload).unwrap();
         }
     }
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: REAL + (end - MONO),
-        mono_ns: end + 1,
-    };
+    let end = End::new(EndReason::Stopped, REAL + (end - MONO), end + 1);
     writer.end(&end).unwrap()
 }

@@ -164,14 +164,7 @@ fn capture(number: usize, host: &GeneratedHost, events: &mut [Event]) -> Vec<u8>
         ..FileHeader::default()
     };
     let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
-    let real = ClockReading {
-        a: ClockId::Monotonic,
-        a_before: host.mono,
-        b: ClockId::Realtime,
-        b_value: host.real,
-        a_after: host.mono,
-        distrusted: false,
-    };
+    let real = ClockReading::exact(ClockId::Monotonic, host.mono, ClockId::Realtime, host.real);
     writer.clock(&[real]).unwrap();
     let tick = |t: u64| ClockReading {
         a: ClockId::Tick,
@@ -223,13 +216,6 @@ fn capture(number: usize, host: &GeneratedHost, events: &mut [Event]) -> Vec<u8>
         writer.frames(&head, &payload).unwrap();
         seq += some.len() as u64;
     }
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: host.real + LONG * SECOND,
-        mono_ns: host.mono + LONG * SECOND,
-    };
+    let end = End::new(EndReason::Stopped, host.real + LONG * SECOND, host.mono + LONG * SECOND);
     writer.end(&end).unwrap()
 }

@@ -281,9 +281,9 @@ pub fn capture(id: u8, kind: &str, schema: &Schema, chunks: &[(FramesHead, Vec<u
         ..FileHeader::default()
     };
     let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
-    let (a, b) = (ClockId::Monotonic, ClockId::Realtime);
-    let (a_before, a_after, b_value) = (1, 1, REAL + 1);
-    writer.clock(&[ClockReading { a, a_before, b, b_value, a_after, distrusted: false }]).unwrap();
+    writer
+        .clock(&[ClockReading::exact(ClockId::Monotonic, 1, ClockId::Realtime, REAL + 1)])
+        .unwrap();
     let source = Source {
         schema_json: schema.to_json().into_bytes(),
         schema_hash: schema.hash(),
@@ -295,13 +295,6 @@ pub fn capture(id: u8, kind: &str, schema: &Schema, chunks: &[(FramesHead, Vec<u
     };
     writer.source(0, &source).unwrap();
     chunks.iter().for_each(|(head, frames)| writer.frames(head, frames).unwrap());
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: REAL + 99,
-        mono_ns: 99,
-    };
+    let end = End::new(EndReason::Stopped, REAL + 99, 99);
     writer.end(&end).unwrap()
 }

@@ -214,14 +214,7 @@ fn capture(
         ..FileHeader::default()
     };
     let mut writer = CaptureWriter::create(Vec::new(), &header).unwrap();
-    let mono = ClockReading {
-        a: ClockId::Monotonic,
-        a_before: MONO,
-        b: ClockId::Realtime,
-        b_value: REAL,
-        a_after: MONO,
-        distrusted: false,
-    };
+    let mono = ClockReading::exact(ClockId::Monotonic, MONO, ClockId::Realtime, REAL);
     writer.clock(&[mono]).unwrap();
     let sources: BTreeMap<u16, (u32, u64)> =
         rings.iter().map(|ring| (ring.source, (ring.pid, ring.nonce))).collect();
@@ -287,13 +280,6 @@ fn capture(
             }
         }
     }
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: REAL + END,
-        mono_ns: MONO + END,
-    };
+    let end = End::new(EndReason::Stopped, REAL + END, MONO + END);
     writer.end(&end).unwrap()
 }

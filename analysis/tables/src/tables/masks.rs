@@ -102,14 +102,7 @@ mod tests {
         writer.masks(&Flip { changes, rings, mono_ns: 3000, ..start }).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.bin");
-        let end = ppt_capture::End {
-            reason: ppt_capture::EndReason::Stopped,
-            message: String::new(),
-            rings: Vec::new(),
-            drops: Vec::new(),
-            realtime_ns: 0,
-            mono_ns: 0,
-        };
+        let end = ppt_capture::End::new(ppt_capture::EndReason::Stopped, 0, 0);
         std::fs::write(&path, writer.end(&end).unwrap()).unwrap();
         let set = CaptureSet::open(&[path]).unwrap();
         let rows = rows(&set).unwrap();

@@ -269,14 +269,7 @@ pub fn captures(shape: Shape) -> Vec<Vec<u8>> {
             writer.packed_frames(&head, &Packer::new(None).pack(&payload)).unwrap();
         }
         writer.clock(&clock(end)).unwrap();
-        let end = End {
-            reason: EndReason::Stopped,
-            message: String::new(),
-            rings: Vec::new(),
-            drops: Vec::new(),
-            realtime_ns: REAL + end,
-            mono_ns: MONO + end,
-        };
+        let end = End::new(EndReason::Stopped, REAL + end, MONO + end);
         writer.end(&end).unwrap()
     });
     captures.collect()

@@ -62,13 +62,6 @@ pub fn capture(host: u32, sources: u16, threads: u32, frames: u32) -> Vec<u8> {
             writer.frames(&head, &payload).unwrap();
         }
     }
-    let end = End {
-        reason: EndReason::Stopped,
-        message: String::new(),
-        rings: Vec::new(),
-        drops: Vec::new(),
-        realtime_ns: REAL + MONO,
-        mono_ns: 2 * MONO,
-    };
+    let end = End::new(EndReason::Stopped, REAL + MONO, 2 * MONO);
     writer.end(&end).unwrap()
 }
