@@ -11,8 +11,20 @@
 //!  8  8  conversation: chosen by who asks
 //! 16  8  number: from 1, in each conversation
 //! 24  …  body
-//!    16  tag
+//!    16  tag: the first half of the HMAC-SHA256 of all bytes before
 //! ```
+//!
+//! The bodies of questions and answers, each with its number and the bytes of the packet:
+//! - Hello (1, 2; 216): the question has 0 (8 bytes) and the asking host, the answer the token of
+//!   the conversation (8) and the answering host.
+//! - Probe (3, 4; 120): the question has the token; the answer T2, the ticks when the question
+//!   arrived, T3 of the four answers before (0: not known), the latest first, a reading of ticks
+//!   and REALTIME, and how many questions arrived.
+//! - Clocks (5, 6; 112): the question has the token, the answer the readings of [`OTHER_CLOCKS`].
+//! - Another version (254; 40): an empty answer, whose byte 4 is the version of the answering host.
+//!
+//! Times and ticks have 8 bytes, a reading 24: A before, B, A after. A host is its rate of ticks
+//! (8), name (64), boot id (64), and the version of its program (32), filled up with zeros.
 
 use ppt_clock::sync::{Host, MAX_NAME};
 use ppt_clock::{ClockId, ClockReading};
