@@ -93,15 +93,28 @@ export class Pane {
     return id === undefined ? undefined : this.store.get(id);
   }
 
-  /** How many frames there are over the whole time, from heads of chunks. */
+  /** How many frames there are over the whole time, from heads of chunks: an index that is built changes nothing. */
   async loadOutline() {
     if (this.about.from === null) return;
+    const whole = this.page.span.whole.to;
+    const asked = `${this.about.view} ${this.zero} ${whole}`;
+    if (this.outlined === asked) return;
     // Only the last one counts.
-    const own = (this.outlining = {});
+    this.outlined = asked;
+    try {
+      const outline = await this.readOutline(whole, () => this.outlined === asked);
+      if (outline) this.outline = outline;
+    } catch (error) {
+      this.outlined = undefined;
+      throw error;
+    }
+  }
+
+  /** Counts of frames and of losses, by bar; nothing once they are not `wanted` any more. */
+  async readOutline(whole, wanted) {
     const threads = this.about.rows.filter((row) => row.id.startsWith('thread.')).map((row) => row.id);
     const counts = new Array(BARS).fill(0);
     const losses = new Array(BARS).fill(0);
-    const whole = this.page.span.whole.to;
     const asked = { from: this.time(0), to: this.time(whole), px: BARS, phase: 'index' };
     const spread = (list, from, to, count) => {
       const first = Math.max(0, Math.min(BARS - 1, Math.floor((from / whole) * BARS)));
@@ -116,8 +129,8 @@ export class Pane {
           for (let at = 0; at < (lost?.count ?? 0); at++) spread(losses, lost.from[at], lost.to[at], lost.counts[at]);
         }
       });
-      if (this.outlining !== own) return;
+      if (!wanted()) return undefined;
     }
-    this.outline = { counts, losses };
+    return { counts, losses };
   }
 }

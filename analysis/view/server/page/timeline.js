@@ -40,8 +40,12 @@ export class Timeline {
     return this.labelWidth + pane.number * (this.width + BETWEEN);
   }
 
+  /** Paints at once: canvases of another size than the page would be stretched or cut. */
   resize() {
     this.refresh();
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    this.paint();
   }
 
   /** Asks for what is in sight, and draws what is there. */

@@ -18,12 +18,12 @@ fn a_browser_draws_the_page_and_runs_nothing_else() {
         // Nothing but the head.
         (empty[..empty.len().min(4096)].to_vec(), 0),
     ];
+    let Some(mut browser) = Browser::empty(1280, 800) else { return };
     for (bytes, captured) in all {
         let shown = shown(&bytes);
         for (width, height) in [(1280, 800), (420, 700)] {
-            let Some(mut browser) = Browser::open(&shown.server.url(), width, height) else {
-                return;
-            };
+            browser.resize(width, height);
+            browser.visit(&shown.server.url());
             assert_eq!(browser.text("document.body.dataset.frames"), captured.to_string());
             assert!(browser.text("document.body.innerText").contains("What was captured"));
             assert_ne!(browser.text("document.title"), "owned", "a script of the target ran");
@@ -34,6 +34,7 @@ fn a_browser_draws_the_page_and_runs_nothing_else() {
             // The token is gone from what others may see over the shoulder.
             assert!(!browser.text("location.href").contains("token"));
             assert_eq!(browser.complaints, Vec::<String>::new());
+            browser.navigate("about:blank");
         }
     }
 }
@@ -51,9 +52,10 @@ fn captures_of_every_shape_have_room() {
         ("sources", vec![many::capture(0, 4096, 1, 2)], "8,192 frames of 4,096 threads"),
         ("hosts", hosts, "270 frames of 90 threads"),
     ];
+    let Some(mut browser) = Browser::empty(1280, 800) else { return };
     for (name, captures, glance) in all {
         let shown = shown_together(&captures);
-        let Some(mut browser) = Browser::open(&shown.server.url(), 1280, 800) else { return };
+        browser.visit(&shown.server.url());
         let said = browser.text("document.getElementById('glance').innerText");
         assert!(said.contains(glance), "{name}: {said}");
         for (width, height) in [(1280, 800), (420, 700)] {
@@ -76,6 +78,8 @@ fn captures_of_every_shape_have_room() {
         browser.wait_for(last);
         keep(&mut browser, &format!("{name}-last"));
         assert_eq!(browser.complaints, Vec::<String>::new(), "{name}");
+        // Before its server ends.
+        browser.navigate("about:blank");
     }
 }
 

@@ -33,8 +33,7 @@ impl Browser {
     /// A page once it has drawn. None: there is no Chromium, which is said.
     pub fn open(url: &str, width: u32, height: u32) -> Option<Browser> {
         let mut browser = Browser::empty(width, height)?;
-        browser.navigate(url);
-        browser.wait_for("document.body?.dataset.ready === '1'");
+        browser.visit(url);
         Some(browser)
     }
 
@@ -56,32 +55,38 @@ impl Browser {
             complaints: Vec::new(),
             _profile: profile,
         };
-        let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
-        let attach = json!({ "targetId": target["targetId"], "flatten": true });
-        let session = browser.call("Target.attachToTarget", attach);
-        browser.session = session["sessionId"].as_str().map(str::to_owned);
-        for domain in ["Runtime", "Log", "Page"] {
-            browser.call(&format!("{domain}.enable"), json!({}));
-        }
+        browser.tab();
         browser.resize(width, height);
         Some(browser)
+    }
+
+    /// Opens a tab, and stays with it.
+    fn tab(&mut self) {
+        self.session = None;
+        let target = self.call("Target.createTarget", json!({ "url": "about:blank" }));
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let session = self.call("Target.attachToTarget", attach);
+        self.session = session["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Runtime", "Log", "Page"] {
+            self.call(&format!("{domain}.enable"), json!({}));
+        }
     }
 
     pub fn navigate(&mut self, url: &str) {
         self.call("Page.navigate", json!({ "url": url }));
     }
 
+    /// Goes to a page of another server, until it has drawn.
+    pub fn visit(&mut self, url: &str) {
+        self.navigate(url);
+        self.wait_for("document.body?.dataset.ready === '1'");
+    }
+
     /// Opens one more tab, and stays with it.
     pub fn another(&mut self, url: &str) {
-        self.session = None;
-        let target = self.call("Target.createTarget", json!({ "url": "about:blank" }));
-        let attach = json!({ "targetId": target["targetId"], "flatten": true });
-        let session = self.call("Target.attachToTarget", attach);
-        self.session = session["sessionId"].as_str().map(str::to_owned);
-        self.call("Page.enable", json!({}));
+        self.tab();
         self.call("Page.bringToFront", json!({}));
-        self.call("Page.navigate", json!({ "url": url }));
-        self.wait_for("document.body?.dataset.ready === '1'");
+        self.visit(url);
     }
 
     pub fn resize(&mut self, width: u32, height: u32) {
