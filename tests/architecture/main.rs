@@ -95,7 +95,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "ppt-view-server",
         &["ppt-interchange", "ppt-models", "ppt-predicate", "ppt-query", "ppt-text", "ppt-view"],
     ),
-    ("ppt-view", &["ppt-capture", "ppt-output", "ppt-tables"]),
+    ("ppt-view", &["ppt-capture", "ppt-output", "ppt-predicate", "ppt-tables"]),
 ];
 
 fn metadata() -> serde_json::Value {

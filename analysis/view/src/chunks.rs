@@ -60,7 +60,11 @@ impl<'a> ChunkReader<'a> {
         Ok(taken.flatten())
     }
 
-    fn payload<R>(
+    /// Gives the frames of a chunk to `take`; None where the chunk is damaged, or another one is there now.
+    ///
+    /// # Errors
+    /// The capture cannot be read.
+    pub fn payload<R>(
         &mut self,
         number: usize,
         take: impl FnOnce(&Payload<'_>) -> R,

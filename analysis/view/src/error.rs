@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ppt_capture::CaptureError;
 use ppt_output::OutputError;
+use ppt_predicate::ExpressionError;
 use ppt_tables::{SetError, TableError};
 use thiserror::Error;
 
@@ -41,6 +42,17 @@ pub enum ViewError {
     /// There is no such frame.
     #[error("there is no such frame")]
     NoSuchFrame,
+    /// No frame can have what is looked for.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+    /// Finding what matches takes too long.
+    #[error(
+        "what matches is not looked for in more than {most} frames at once: zoom in, and it is shown"
+    )]
+    TooManyFrames {
+        /// How many.
+        most: u64,
+    },
     /// Nobody waits for the answer any more.
     #[error("cancelled")]
     Cancelled,

@@ -226,7 +226,12 @@ impl ViewLayout {
     }
 
     pub fn kinds(&self, chunk: &ChunkEntry) -> &Arc<SourceKinds> {
-        &self.sources[chunk.capture][chunk.source].kinds
+        self.source_kinds(chunk.capture, chunk.source)
+    }
+
+    /// What the slices of a source of a capture are.
+    pub fn source_kinds(&self, capture: usize, source: usize) -> &Arc<SourceKinds> {
+        &self.sources[capture][source].kinds
     }
 
     /// Which threads the frames of a chunk are about, if these may be others than the one that wrote them.

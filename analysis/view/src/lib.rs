@@ -51,6 +51,7 @@ mod cell;
 mod chunks;
 mod counters;
 mod error;
+mod filter;
 mod frame;
 mod hostile;
 mod index;
@@ -73,6 +74,7 @@ pub use cell::{
 };
 pub use counters::CounterCell;
 pub use error::ViewError;
+pub use filter::{SliceFilter, WantedSlices};
 pub use frame::{Content, FieldContent, FrameFields, FrameName};
 #[doc(hidden)]
 pub use hostile::{read_index, sealed_index};

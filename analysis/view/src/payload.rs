@@ -31,3 +31,13 @@ pub(crate) fn payload<R>(
         }
     }
 }
+
+/// Gives the frames that carry their own numbers to `take`, each with its place in the chunk.
+pub(crate) fn frames(payload: &Payload<'_>, mut take: impl FnMut(u32, &[u8])) {
+    let (bytes, stride) = (payload.bytes(), payload.head.stride as usize);
+    if payload.is_whole() {
+        (0..).zip(bytes.chunks_exact(stride)).for_each(|(row, frame)| take(row, frame));
+    } else {
+        payload.good().for_each(|row| take(row, &bytes[row as usize * stride..][..stride]));
+    }
+}

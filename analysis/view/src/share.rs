@@ -7,7 +7,7 @@ use ppt_capture::{ChunkFile, Payload};
 use ppt_tables::{Contents, FrameChunk};
 
 use crate::error::ViewError;
-use crate::payload::payload;
+use crate::payload::{frames, payload};
 
 /// Other threads that get a share of a chunk; frames about further ones stay with the writer's, so that a
 /// chunk is not read more often than that.
@@ -69,16 +69,10 @@ pub(crate) fn shares(
 /// How many frames are about each other thread.
 fn others(payload: &Payload<'_>, threads: &FrameThreads, writer: i32) -> BTreeMap<i32, u32> {
     let mut counts = BTreeMap::new();
-    let stride = payload.head.stride as usize;
-    let mut count = |frame: &[u8]| {
+    frames(payload, |_, frame| {
         if let Some(other) = threads.of(frame).filter(|&other| other != writer) {
             *counts.entry(other).or_default() += 1;
         }
-    };
-    if payload.is_whole() {
-        payload.bytes().chunks_exact(stride).for_each(count);
-    } else {
-        payload.good().for_each(|row| count(&payload.bytes()[row as usize * stride..][..stride]));
-    }
+    });
     counts
 }

@@ -66,6 +66,12 @@ impl RowTree {
         self.levels.last()?.first()
     }
 
+    /// The leaves that overlap a window.
+    pub fn leaves<'a>(&'a self, scale: &'a PixelScale) -> impl Iterator<Item = &'a Cell> {
+        let leaves = self.levels.first().into_iter().flatten();
+        leaves.take_while(|cell| cell.from < scale.to).filter(|cell| scale.overlaps(cell))
+    }
+
     /// Gives cells that overlap the window to `take`, in the order of `from`: those that are no longer than
     /// a pixel and within it, or else leaves, with their number.
     pub fn visit(&self, scale: &PixelScale, take: &mut impl FnMut(&Cell, Option<usize>)) {

@@ -22,6 +22,8 @@ use crate::slice::Slice;
 use crate::tree::{PixelScale, Pixels, RowTree};
 use crate::window::{self, Phase, WIDE, WindowRequest, WindowRow};
 
+mod filtered;
+
 /// Captures, as one looks at them over time.
 ///
 /// Several threads may ask it at once, also while one of them builds the index.

@@ -1,4 +1,4 @@
-// Only the rows that have what is in the field of Find.
+// Only the threads that have what is in the field of Find, and of their bars only those that match.
 
 import { paths, range } from './links.js';
 import { grouped } from './text.js';
@@ -30,6 +30,7 @@ export class Filter {
     try {
       const answer = await pane.api.filter({ text, from: pane.time(0), to: pane.time(span.whole.to) });
       const counts = answer.rows.map(({ row, count }) => [rows.named(pane.number, row)?.id, count]);
+      page.notice('');
       this.text = text;
       this.command = answer.command;
       rows.keepOnly(new Map(counts.filter(([id]) => id !== undefined)));
@@ -52,7 +53,13 @@ export class Filter {
     this.changed();
   }
 
+  /** What the bars of rows are restricted to. */
+  get where() {
+    return this.text || undefined;
+  }
+
   changed() {
+    for (const pane of this.page.panes) pane.store.clear();
     element('filter-button').setAttribute('aria-pressed', String(this.text !== ''));
     this.page.changed();
   }

@@ -61,7 +61,7 @@ export class Store {
     // Half a window more on each side: what comes into sight next is there.
     const margin = (to - from) / 2;
     const px = Math.min(4096, Math.max(2, Math.round(pixels * 2)));
-    const asked = { from: pane.time(from - margin), to: pane.time(to + margin), px };
+    const asked = { from: pane.time(from - margin), to: pane.time(to + margin), px, where: pane.page.filter.where };
     const range = { from: pane.offset(asked.from), to: pane.offset(asked.to), px };
     const isOfTable = (id) => /^(spans|states)\./.test(id);
     const tables = missing.filter(isOfTable);
@@ -103,6 +103,7 @@ export class Store {
           this.put(tile.row, { ...tile, ...range, shift: Number(tile.origin - this.pane.zero), isCoarse });
         } else {
           this.put(tile.row, { ...range, row: tile.row, error: tile.error });
+          this.failed(new Error(tile.error));
         }
       }
       this.changed();

@@ -81,6 +81,7 @@ impl From<ViewError> for HttpRefusal {
     fn from(error: ViewError) -> HttpRefusal {
         let status = match error {
             ViewError::NoSuchRow(_) | ViewError::NoSuchFrame => StatusCode::NOT_FOUND,
+            ViewError::Expression(_) => StatusCode::BAD_REQUEST,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         HttpRefusal::new(status, error.to_string())

@@ -3,6 +3,7 @@
 use ppt_predicate::{Predicate, to_sql};
 use ppt_query::datafusion::common::DFSchema;
 use ppt_query::{Engine, QueryError};
+use ppt_view::WantedSlices;
 use serde::{Deserialize, Serialize};
 
 use crate::error::HttpRefusal;
@@ -101,6 +102,16 @@ impl FindCondition {
         Ok(FindCondition::Where { frame, text })
     }
 
+    /// The slices of it in the rows of a window.
+    pub(crate) fn slices(&self) -> Result<WantedSlices, HttpRefusal> {
+        Ok(match self {
+            FindCondition::Name(part) => WantedSlices::Named(part.clone()),
+            FindCondition::Where { frame, text } => {
+                WantedSlices::OfFrames { frame: frame.clone(), expression: expression(text)? }
+            }
+        })
+    }
+
     /// The statement that selects columns of what is found, in what `window` allows. There are `name`, `ts`,
     /// `dur`, and those that all frames have.
     pub(crate) async fn statement(
@@ -117,7 +128,7 @@ impl FindCondition {
             }
             FindCondition::Where { frame, text } => (frame, text),
         };
-        Predicate::parse(text).map_err(|error| HttpRefusal::bad(error.to_string()))?;
+        expression(text)?;
         let condition = to_sql(text);
         let mut parts = Vec::new();
         let mut refusal = None;
@@ -145,6 +156,10 @@ impl FindCondition {
             _ => Ok(format!("SELECT {columns} FROM ({}) AS found", parts.join(" UNION ALL "))),
         }
     }
+}
+
+fn expression(text: &str) -> Result<Predicate, HttpRefusal> {
+    Predicate::parse(text).map_err(|error| HttpRefusal::bad(error.to_string()))
 }
 
 /// The frame that a text begins with, and the rest: `job` and `bytes > 5` of `job.bytes > 5`.
@@ -221,7 +236,7 @@ fn hit(row: Vec<Option<String>>) -> Option<FindHit> {
 mod tests {
     use super::*;
 
-    fn expression(frame: Option<&str>, text: &str) -> FindCondition {
+    fn condition(frame: Option<&str>, text: &str) -> FindCondition {
         FindCondition::Where { frame: frame.map(str::to_owned), text: text.into() }
     }
 
@@ -230,20 +245,20 @@ mod tests {
         let parse = |text: &str| FindCondition::parse(text).unwrap();
         assert_eq!(parse(" job.handle "), FindCondition::Name("job.handle".into()));
         assert_eq!(parse("waits in line"), FindCondition::Name("waits in line".into()));
-        assert_eq!(parse("handle > 10ms"), expression(None, "handle > 10ms"));
-        assert_eq!(parse("job.bytes<=-5"), expression(Some("job"), "bytes <= -5"));
-        assert_eq!(parse("user = Ann's"), expression(None, "user = 'Ann''s'"));
-        assert_eq!(parse("user != 'a b'"), expression(None, "user != 'a b'"));
-        assert_eq!(parse("ok == true"), expression(None, "ok = true"));
+        assert_eq!(parse("handle > 10ms"), condition(None, "handle > 10ms"));
+        assert_eq!(parse("job.bytes<=-5"), condition(Some("job"), "bytes <= -5"));
+        assert_eq!(parse("user = Ann's"), condition(None, "user = 'Ann''s'"));
+        assert_eq!(parse("user != 'a b'"), condition(None, "user != 'a b'"));
+        assert_eq!(parse("ok == true"), condition(None, "ok = true"));
         // Whole expressions are what `--where` takes.
         let between = "handle BETWEEN 1ms AND 2ms";
-        assert_eq!(parse(between), expression(None, between));
-        assert_eq!(parse(&format!("job.{between}")), expression(Some("job"), between));
+        assert_eq!(parse(between), condition(None, between));
+        assert_eq!(parse(&format!("job.{between}")), condition(Some("job"), between));
         let both = "op = 'PUT' AND handle > 10ms";
-        assert_eq!(parse(both), expression(None, both));
+        assert_eq!(parse(both), condition(None, both));
         // What is no number is a text, whatever it says.
-        assert_eq!(parse("a = 1 b"), expression(None, "a = '1 b'"));
-        assert_eq!(parse("a = 1.2.3"), expression(None, "a = '1.2.3'"));
+        assert_eq!(parse("a = 1 b"), condition(None, "a = '1 b'"));
+        assert_eq!(parse("a = 1.2.3"), condition(None, "a = '1.2.3'"));
         for bad in ["", "  ", "> 5", "a <", "="] {
             assert!(FindCondition::parse(bad).is_err(), "{bad}");
         }

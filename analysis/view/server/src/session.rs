@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ppt_query::{Engine, Window};
 use ppt_text::escaped;
-use ppt_view::{Progress, View};
+use ppt_view::{Progress, SliceFilter, View};
 use tokio::sync::{Semaphore, watch};
 
 use crate::captures::{Captures, FileMark};
@@ -59,6 +59,8 @@ pub(crate) struct ViewSession {
     current: RwLock<(u64, Arc<View>)>,
     /// The engine of a view, once somebody asked for it.
     engine: Mutex<Option<(u64, Arc<Engine>)>>,
+    /// What rows were restricted to last: of which view, as it was typed, and which frames are known to have it.
+    filter: Mutex<Option<(u64, String, Arc<SliceFilter>)>>,
     news: watch::Sender<SessionState>,
     /// Whose turn it is to make a file: one after another.
     pub exporting: Semaphore,
@@ -86,6 +88,7 @@ impl ViewSession {
             command,
             current: RwLock::new((0, Arc::new(view))),
             engine: Mutex::default(),
+            filter: Mutex::default(),
             news: watch::Sender::default(),
             exporting: Semaphore::new(1),
             stop: AtomicBool::new(false),
@@ -124,6 +127,24 @@ impl ViewSession {
         let made = Arc::new(self.captures.engine(Window::default())?);
         *engine = Some((number, made.clone()));
         Ok(made)
+    }
+
+    /// What a text restricts the rows of a view to, which `make` finds out unless it was asked for last.
+    pub fn filter(
+        &self,
+        number: u64,
+        text: &str,
+        make: impl FnOnce() -> Result<SliceFilter, HttpRefusal>,
+    ) -> Result<Arc<SliceFilter>, HttpRefusal> {
+        let mut last = lock(&self.filter);
+        if let Some((of, known, filter)) = &*last
+            && (*of, known.as_str()) == (number, text)
+        {
+            return Ok(filter.clone());
+        }
+        let filter = Arc::new(make()?);
+        *last = Some((number, text.to_owned(), filter.clone()));
+        Ok(filter)
     }
 
     /// An engine that sees a part of the captures.

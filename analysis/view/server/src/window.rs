@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ppt_view::{Cell, Phase, RowId, ViewError, WindowRequest};
+use ppt_view::{Cell, Phase, RowId, SliceFilter, View, ViewError, WindowRequest};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::body::{HttpAnswer, Pieces, json as answer, pieces};
 use crate::error::HttpRefusal;
+use crate::find::FindCondition;
 use crate::layers::{self, TableRow};
 use crate::session::ViewSession;
 use crate::tiles;
@@ -25,6 +26,9 @@ pub(crate) struct WindowAsked {
     px: u32,
     rows: Vec<String>,
     phase: PhaseAsked,
+    /// Rows of the index have only what this finds, as it is typed; frames are read, whatever the phase.
+    #[serde(default, rename = "where")]
+    wanted: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -71,15 +75,21 @@ pub(crate) fn window(
 ) -> Result<HttpAnswer, HttpRefusal> {
     let request = asked.request()?;
     let layers: Vec<TableRow> = asked.rows.iter().filter_map(|row| TableRow::parse(row)).collect();
+    let (number, view) = session.view();
+    let filter = |text: &String| {
+        let make = || Ok(view.filter(&FindCondition::parse(text)?.slices()?)?);
+        session.filter(number, text, make)
+    };
+    let filter = asked.wanted.as_ref().map(filter).transpose()?;
     let session = session.clone();
     let (answer, pieces) = pieces("application/octet-stream");
     tokio::spawn(async move {
         let pieces = Arc::new(pieces);
         let wanted = (request.from, request.to, request.pixels);
-        if !index_rows(&session, request, pieces.clone()).await || layers.is_empty() {
+        if !index_rows(view.clone(), request, filter, pieces.clone()).await || layers.is_empty() {
             return;
         }
-        let about = session.view().1.about();
+        let about = view.about();
         for group in layers::groups(&layers) {
             let cells = match session.engine() {
                 Ok(engine) => {
@@ -112,13 +122,20 @@ pub(crate) fn window(
 }
 
 /// Sends the rows that the index knows; false if nobody reads.
-async fn index_rows(session: &ViewSession, request: WindowRequest, pieces: Arc<Pieces>) -> bool {
-    let (_, view) = session.view();
+async fn index_rows(
+    view: Arc<View>,
+    request: WindowRequest,
+    filter: Option<Arc<SliceFilter>>,
+    pieces: Arc<Pieces>,
+) -> bool {
     let runtime = tokio::runtime::Handle::current();
     let work = tokio::task::spawn_blocking(move || {
         let gone = Arc::clone(pieces.gone());
-        let rows = request.rows.iter().zip(view.window(&request, &gone));
-        for (id, row) in rows {
+        let all: Box<dyn Iterator<Item = _>> = match &filter {
+            None => Box::new(view.window(&request, &gone)),
+            Some(filter) => Box::new(view.filtered(&request, filter, &gone)),
+        };
+        for (id, row) in request.rows.iter().zip(all) {
             let id = id.to_string();
             let bytes = match row {
                 Ok(row) => tiles::tile(&id, &row, request.from),

@@ -9,5 +9,6 @@ mod every;
 mod answers;
 mod client;
 mod faults;
+mod filtered;
 mod following;
 mod guarded;
