@@ -20,6 +20,7 @@ pub(crate) enum Code {
     Demo,
     ExperimentRuns,
     FilteredProgram,
+    IoUring,
     MetricsEnded,
     NamesMissing,
     NoAnalysis,

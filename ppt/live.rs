@@ -16,6 +16,7 @@ mod filter;
 mod flight;
 mod follow;
 mod grow;
+mod io_uring;
 mod kernel;
 mod look;
 mod modules;
@@ -51,6 +52,7 @@ use door::Door;
 pub(crate) use filter::check_where;
 pub(crate) use flight::check_flight;
 pub(crate) use follow::{Follow, Guest, is_gone};
+use io_uring::IoUringWatch;
 pub(crate) use kernel::KernelWatch;
 use modules::MemberModules;
 pub(crate) use options::{CaptureForm, allowed, attach_options, check_size};
@@ -93,6 +95,8 @@ pub(crate) struct Live<'a> {
     names: Vec<String>,
     /// When the names of threads are read next.
     names_due: NamesDue,
+    /// Whether a process reads and writes past the preloaded library.
+    io_uring: IoUringWatch,
     ticks: TimerFd,
     deadline: Option<TimerFd>,
     status: StatusLine,
@@ -222,6 +226,7 @@ impl<'a> Live<'a> {
             dropped: Vec::new(),
             names: Vec::new(),
             names_due: NamesDue::default(),
+            io_uring: IoUringWatch::default(),
             ticks,
             deadline,
             // The command itself writes to the terminal.
@@ -301,6 +306,7 @@ impl<'a> Live<'a> {
         if count > 0 {
             self.state_facts(self.members.len() - 1);
         }
+        self.look_for_io_uring(self.members.len() - 1..);
         self.look_again(FIRST_LOOK);
     }
 
@@ -371,6 +377,9 @@ impl<'a> Live<'a> {
                 }
             }
             self.names_due.look(|| stated.iter_mut().for_each(|member| member.name(listener)));
+            if self.io_uring.is_due() {
+                self.look_for_io_uring(0..);
+            }
             self.stand_back();
             self.close_drained();
             if self.follow.as_ref().is_some_and(Follow::is_due) {

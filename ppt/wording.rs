@@ -30,6 +30,14 @@ pub(crate) fn message(error: &AgentError) -> String {
     }
 }
 
+/// What the preloaded library misses of `process`, which has an io_uring.
+pub(crate) fn beside_io_uring(process: &str) -> String {
+    format!(
+        "{process} has an io_uring: what it sends, receives, reads and writes through that is in no \
+         frame of --with"
+    )
+}
+
 /// The whole message about a part of `--kernel` that is missing.
 pub(crate) fn of_kernel(error: &KernelError) -> String {
     let remedy = match error {

@@ -50,6 +50,8 @@ pub struct FoundModules {
 pub struct ModuleWatch {
     /// The mappings at the last look, reduced to what is needed to notice a change.
     seen: Vec<ProcMapping>,
+    /// Whether a ring of an io_uring was ever mapped.
+    has_io_uring: bool,
 }
 
 /// A mapping as in procfs.
@@ -73,6 +75,9 @@ impl ModuleWatch {
         if !target.maps_same_memory() {
             return None;
         }
+        let is_ring =
+            |mapping: &Mapping| mapping.object.as_deref() == Some("anon_inode:[io_uring]");
+        self.has_io_uring |= mappings.iter().any(is_ring);
         let is_code = |mapping: &&Mapping| mapping.executable && !mapping.path().is_empty();
         let code: Vec<&Mapping> = mappings.iter().filter(is_code).collect();
         let left_out = code.len().saturating_sub(MODULES_A_LOOK) as u32;
@@ -87,6 +92,11 @@ impl ModuleWatch {
             ModuleFiles { target, mappings: &mappings, budget: Budget::of_one(), read: Vec::new() };
         let mapped = code.iter().map(|mapping| files.module(mapping)).collect();
         Some(FoundModules { mono_ns, mapped, left_out })
+    }
+
+    /// Whether a look has found the ring of an io_uring.
+    pub fn has_io_uring(&self) -> bool {
+        self.has_io_uring
     }
 
     /// Forgets the last look, so that the next one returns everything.

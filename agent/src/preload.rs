@@ -10,8 +10,10 @@ use goblin::elf::Elf;
 use goblin::elf::header::{EM_AARCH64, EM_X86_64, Header};
 use goblin::elf::program_header::{PT_INTERP, PT_NOTE, ProgramHeader};
 use memchr::memmem;
+use procfs::process::Process;
 
 use crate::system::System;
+use crate::target::has_io_uring;
 
 /// Why a preloaded library would not be in a program, or would see nothing there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub struct Preloaded {
     pub barrier: Option<PreloadBarrier>,
     /// The systemd service of the process.
     pub service: Option<String>,
+    /// The process has an io_uring, which no library sees.
+    pub has_io_uring: bool,
 }
 
 /// The state of the library with this file name in process `pid`. `None` if the process cannot be
@@ -51,6 +55,7 @@ pub fn preloaded(system: &System, pid: i32, file_name: &str) -> Option<Preloaded
         is_loaded: memmem::find(&maps, format!("/{file_name}").as_bytes()).is_some(),
         barrier: preload_barrier(&folder.join("exe")).ok().flatten(),
         service: service.map(str::to_owned),
+        has_io_uring: Process::new_with_root(folder).is_ok_and(|process| has_io_uring(&process)),
     })
 }
 
@@ -154,7 +159,7 @@ mod tests {
             .map(|(name, pid)| preloaded(&system, pid, name));
         std::fs::remove_dir_all(&folder).unwrap();
         let service = Some("nginx.service".to_owned());
-        let loaded = Preloaded { is_loaded: true, barrier: None, service };
+        let loaded = Preloaded { is_loaded: true, barrier: None, service, has_io_uring: false };
         let other = Preloaded { is_loaded: false, ..loaded.clone() };
         assert_eq!(found, [Some(loaded), Some(other), None]);
     }

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
-use procfs::process::{LimitValue, Process, Status, Task};
+use procfs::process::{FDTarget, LimitValue, Process, Status, Task};
 use procfs::{FromRead, ProcError, ProcResult};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -329,6 +329,12 @@ impl Target {
         }
     }
 
+    /// Whether it has a descriptor of an io_uring. What it reads and writes through that calls no function.
+    #[must_use]
+    pub fn has_io_uring(&self) -> bool {
+        has_io_uring(&self.view)
+    }
+
     /// The root of the file system that it sees.
     pub(crate) fn root(&self) -> Option<OwnedFd> {
         let look = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
@@ -421,6 +427,12 @@ impl Target {
             },
         ))
     }
+}
+
+/// Whether one of its descriptors is that of an io_uring.
+pub(crate) fn has_io_uring(process: &Process) -> bool {
+    let is_io_uring = |target| matches!(target, FDTarget::AnonInode(name) if name == "[io_uring]");
+    process.fd().is_ok_and(|mut all| all.any(|it| it.is_ok_and(|it| is_io_uring(it.target))))
 }
 
 fn status(process: &Process) -> ProcResult<Status> {

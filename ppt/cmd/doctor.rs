@@ -128,7 +128,10 @@ fn library() -> Check {
 /// Whether the process has that library, and if not, what to type.
 fn preloaded(system: &System, pid: i32) -> Option<Check> {
     let process = ppt_agent::preloaded(system, pid, FILE_NAME)?;
-    Some(if process.is_loaded {
+    Some(if process.is_loaded && process.has_io_uring {
+        let found = format!("{FILE_NAME} is loaded; {}", wording::beside_io_uring("the process"));
+        with(CheckVerdict::Note, found, None, Some(Code::IoUring))
+    } else if process.is_loaded {
         let found = format!(
             "{FILE_NAME} is loaded: an attach shows requests, waits for locks, and operations on files"
         );

@@ -1,5 +1,7 @@
 //! Checks attached buffers, and reacts to what has changed.
 
+use std::ops::RangeFrom;
+
 use ppt_agent::{BufferEnd, News};
 use ppt_listener::EndReason;
 
@@ -24,6 +26,15 @@ impl Live<'_> {
             self.look(index);
             // Skips it if it was removed and another one took its position.
             index += usize::from(self.members.get(index).is_some_and(|member| member.feed == feed));
+        }
+    }
+
+    /// Reports the first process that reads and writes past the preloaded library.
+    pub(super) fn look_for_io_uring(&mut self, members: RangeFrom<usize>) {
+        let processes = self.members[members].iter().map(|it| (&it.session, &it.modules));
+        if let Some(message) = self.io_uring.look(processes) {
+            self.status.clear();
+            report::warning(Code::IoUring, message);
         }
     }
 

@@ -37,6 +37,11 @@ impl MemberModules {
             && self.tell_now(first_feed, session, listener)
     }
 
+    /// Whether a read has found the ring of an io_uring.
+    pub(super) fn has_io_uring(&self) -> bool {
+        self.watch.has_io_uring()
+    }
+
     /// The same, whether it is due or not.
     pub(super) fn tell_now(
         &mut self,

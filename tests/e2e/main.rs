@@ -143,6 +143,7 @@ mod with {
     mod commands;
     mod files;
     mod hops;
+    mod io_uring;
     mod locks;
     mod preloading;
     mod requests;
