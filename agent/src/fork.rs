@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 
+use nix::unistd::Pid;
+
 use crate::budget::Budget;
 use crate::buffer::{Buffer, Path};
 use crate::descriptor::{Candidate, Checked, check};
 use crate::error::Result;
 use crate::kin::process;
+use crate::memory::read_by_call;
 use crate::system::System;
 use crate::target::Target;
 
@@ -33,6 +36,14 @@ impl Target {
         let mut random = [0; 16];
         let read = self.memory().read_exact(address, &mut random);
         read.is_ok_and(|whole| whole).then_some(Origin { address, random })
+    }
+
+    /// The origin of the process, if it is one of `known`. Of another user's process, somebody with only
+    /// CAP_SYS_PTRACE may not read where the random bytes are, but may look where `known` have theirs.
+    pub fn origin_among<'a>(&self, known: impl IntoIterator<Item = &'a Origin>) -> Option<Origin> {
+        let own = self.origin();
+        let is_same = |it: &&Origin| own.map_or_else(|| it.is_in(self.pid()), |own| own == **it);
+        known.into_iter().find(is_same).copied()
     }
 
     /// Returns the buffers of `known` that this process has at the same addresses. `known` are
@@ -78,6 +89,15 @@ impl Target {
     }
 }
 
+impl Origin {
+    /// Whether a process has the same bytes at the same address.
+    fn is_in(&self, pid: i32) -> bool {
+        let mut random = [0; 16];
+        let read = read_by_call(Pid::from_raw(pid), self.address, &mut random);
+        read.is_ok_and(|size| size == random.len()) && random == self.random
+    }
+}
+
 /// The current parent of a process.
 pub fn parent(system: &System, pid: i32) -> Option<i32> {
     Some(process(system, pid)?.stat().ok()?.ppid)
@@ -91,13 +111,15 @@ pub fn was_started_with(system: &System, pid: i32, variable: &[u8]) -> bool {
 }
 
 /// Whether a process may have one of these origins. It reads one file, which excludes most
-/// processes.
+/// processes; if it may not, their random bytes.
 pub fn may_be_of<'a>(
     system: &System,
     pid: i32,
     mut origins: impl Iterator<Item = &'a Origin>,
 ) -> bool {
-    let bytes = read(system, pid, "auxv").unwrap_or_default();
+    let Some(bytes) = read(system, pid, "auxv") else {
+        return origins.any(|origin| origin.is_in(pid));
+    };
     let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
     let entry = bytes.chunks_exact(16).find(|chunk| word(&chunk[..8]) == AT_RANDOM);
     entry.is_some_and(|entry| origins.any(|origin| origin.address == word(&entry[8..])))

@@ -91,11 +91,7 @@ impl ProcessMemory {
     }
 
     fn read_by_call(&self, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let remote = [RemoteIoVec { base: address as usize, len: buffer.len() }];
-        match process_vm_readv(self.pid, &mut [IoSliceMut::new(buffer)], &remote) {
-            Err(Errno::EFAULT | Errno::ESRCH) => Ok(0),
-            other => Ok(other?),
-        }
+        read_by_call(self.pid, address, buffer)
     }
 
     /// Returns whether all of `buffer` was filled; the address space may end before.
@@ -131,6 +127,15 @@ impl ProcessMemory {
             ));
         }
         Ok((written, Transport::Writev))
+    }
+}
+
+/// Reads the memory of the process that has this number now. Reads 0 bytes where nothing is mapped.
+pub(crate) fn read_by_call(pid: Pid, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let remote = [RemoteIoVec { base: address as usize, len: buffer.len() }];
+    match process_vm_readv(pid, &mut [IoSliceMut::new(buffer)], &remote) {
+        Err(Errno::EFAULT | Errno::ESRCH) => Ok(0),
+        other => Ok(other?),
     }
 }
 

@@ -83,8 +83,11 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
         descriptors::raise_limit();
     }
     // From here on, ppt looks for children that are forked.
-    let follow = args.follow.then(Follow::forks).transpose()?;
+    let mut follow = args.follow.then(Follow::forks).transpose()?;
     let sessions = sessions(args, chosen, follow.as_ref())?;
+    if let Some(follow) = &mut follow {
+        sessions.iter().for_each(|session| follow.know(session));
+    }
     let mut kernel = KernelWatch::wanted(capture);
     for session in &sessions {
         kernel.iter_mut().for_each(|watch| watch.open(session.target()));

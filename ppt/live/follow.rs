@@ -163,10 +163,17 @@ impl Follow {
         }
     }
 
+    /// Records a process that is attached before ppt gives up privileges: later, the origin of another
+    /// user's process cannot be read.
+    pub(crate) fn know(&mut self, session: &Session) {
+        let _ = self.enter(session);
+    }
+
     /// Records an attached process.
     pub(super) fn enter(&mut self, session: &Session) -> Option<Origin> {
         self.taken.insert(session.target().pid());
-        let origin = session.target().origin()?;
+        let target = session.target();
+        let origin = target.origin().or_else(|| target.origin_among(self.known.keys()))?;
         let known = self.known.entry(origin).or_default();
         known.owners.insert(session.target().owner());
         for buffer in session.attached() {

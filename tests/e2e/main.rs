@@ -60,6 +60,7 @@ mod fixtures {
     pub mod limits;
     pub mod node;
     pub mod output;
+    pub mod postgresql;
     pub mod preloaded;
     pub mod python;
     pub mod refused;
@@ -128,6 +129,7 @@ mod session {
     mod modules;
     mod probes;
     mod sessions;
+    mod stack_names;
     mod stacks;
     mod thread_names;
     mod top;
@@ -145,6 +147,7 @@ mod with {
     mod hops;
     mod io_uring;
     mod locks;
+    mod postgresql;
     mod preloading;
     mod requests;
     mod servers;

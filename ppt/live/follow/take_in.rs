@@ -233,10 +233,8 @@ impl Live<'_> {
             Err(_) if by == By::Look => return Ok(()),
             Err(error) => return Err(Failed::new("", error)),
         };
-        let (Some(origin), Some(follow)) = (target.origin(), &self.follow) else { return Ok(()) };
-        if !follow.known.contains_key(&origin) {
-            return Ok(());
-        }
+        let Some(follow) = &self.follow else { return Ok(()) };
+        let Some(origin) = target.origin_among(follow.known.keys()) else { return Ok(()) };
         if by == By::Look && follow.command.is_none() && !self.descends(&target, origin) {
             return Ok(());
         }
@@ -270,8 +268,8 @@ impl Live<'_> {
     /// has the same origin and is not captured. If its parent has ended, it does.
     fn descends(&self, target: &Target, origin: Origin) -> bool {
         let Some(parent) = target.parent() else { return false };
-        let origin_of = |pid| Target::open(&System::default(), pid).ok()?.origin();
-        self.has(parent) || origin_of(parent) != Some(origin)
+        let is_same = |target: Target| target.origin_among([&origin]).is_some();
+        self.has(parent) || !Target::open(&System::default(), parent).is_ok_and(is_same)
     }
 
     /// Attaches to a program that a command started, or to what it has loaded since.
@@ -350,7 +348,7 @@ impl Live<'_> {
         let choose: Arc<dyn ppt_agent::Choose> = self.choice.clone();
         let options = options::attach_options(self.options, Some(follow.socket));
         let mut options = AttachOptions { choose: Some(choose), ..options };
-        let family = target.origin();
+        let family = target.origin_among(follow.known.keys());
         let origin = family.filter(|_| options.segment == SegmentChoice::Auto);
         let known = origin.and_then(|origin| follow.known.get(&origin));
         if known.is_some_and(ProgramFacts::makes_its_own) {

@@ -2,6 +2,7 @@
 //! filters, programs of earlier versions, a `ppt` that dies.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child as Process, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -142,6 +143,29 @@ fn a_child_that_becomes_another_user() {
     assert_eq!(mine["frames"], 200, "{mine}");
     let case = "attach --follow: a child becomes another user";
     record("36", case, written, account, &info, segments_of(&[agent]));
+}
+
+/// While it captures, ppt has no right to open the files of another user's process.
+#[test]
+fn children_of_another_users_process() {
+    if !is_root() {
+        return;
+    }
+    let bench = Family::build();
+    fs::set_permissions(bench.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let command = steady::as_nobody(bench.command(bench.path("family_main")));
+    let mut family = Family::new(Target::start(command));
+    let attach = follow(&bench, family.target.pid(), &[]);
+    for kind in ["fork", "grandchild", "daemon"] {
+        let child = family.make(kind);
+        attached(&attach.stderr, child);
+        assert_eq!(family.round(child), 100);
+    }
+    let (written, agent) = (family.written, attach.pid());
+    let said = attach.stop();
+    assert!(!said.contains("not captured"), "{said}");
+    family.target.finish();
+    whole(&bench, written, "attach --follow: of another user", agent);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! `--probe`: compares calls of functions and hits of USDT probes with the program's own counts.
 
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 
 use crate::fixtures::explained::explained;
+use crate::fixtures::postgresql::PostgreSql;
 use crate::fixtures::refused::with;
-use crate::fixtures::steady::{as_nobody, is_root, open_to_nobody, start_as_nobody};
+use crate::fixtures::steady::{is_root, open_to_nobody, start_as_nobody};
 use crate::fixtures::support::{
     Account, Attach, Bench, Table, Target, available, copy_program, ppt, stopped, text, wait_until,
 };
@@ -440,30 +441,23 @@ fn redis_processes_as_many_commands_as_it_says() {
 #[test]
 fn postgresql_answers_as_many_queries_as_it_is_asked() {
     const QUERIES: usize = 300;
-    let Some(programs) = postgresql().filter(|_| is_permitted()) else { return };
+    if !is_permitted() {
+        return;
+    }
     let bench = Bench::new();
-    std::fs::set_permissions(bench.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let folder = bench.path("postgresql");
-    std::fs::create_dir(&folder).unwrap();
-    std::os::unix::fs::chown(&folder, Some(65534), Some(65534)).unwrap();
-    let program = |name: &str| as_nobody(bench.command(programs.join(name)));
-    let data = folder.join("data");
-    let made = program("initdb")
-        .args(["-A", "trust", "-U", "ppt", "-N", "--locale=C", "-D"])
-        .arg(&data)
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{made:?}");
+    let Some(database) = PostgreSql::new(&bench) else { return };
+    let program = |name: &str| database.program(name);
+    let folder = &database.folder;
     let mut command = program("postgres");
-    command.args(["-c", "listen_addresses=", "-c", "fsync=off", "-D"]).arg(&data);
-    command.arg("-k").arg(&folder).stderr(std::process::Stdio::null());
+    command.args(["-c", "listen_addresses=", "-c", "fsync=off", "-D"]).arg(database.data());
+    command.arg("-k").arg(folder).stderr(std::process::Stdio::null());
     let server = Target::spawn(command);
     let is_ready =
-        || program("pg_isready").arg("-q").arg("-h").arg(&folder).status().unwrap().success();
+        || program("pg_isready").arg("-q").arg("-h").arg(folder).status().unwrap().success();
     wait_until("the server listens", is_ready);
 
     let mut command = program("psql");
-    command.args(["-qAt", "-U", "ppt", "-d", "postgres", "-h"]).arg(&folder);
+    command.args(["-qAt", "-U", "ppt", "-d", "postgres", "-h"]).arg(folder);
     let mut client = Target::spawn(command);
     client.say("select 'backend ' || pg_backend_pid();");
     let backend = client.stdout.wait_for("backend ");
@@ -491,17 +485,6 @@ fn postgresql_answers_as_many_queries_as_it_is_asked() {
     assert_eq!((starts.len(), planned.len()), (QUERIES, QUERIES), "{said}");
     let is_within = |(at, (start, end)): (&i64, (&i64, &i64))| start < at && at < end;
     assert!(planned.iter().zip(starts.iter().zip(&ends)).all(is_within));
-}
-
-/// The folder of PostgreSQL's programs in Debian.
-fn postgresql() -> Option<std::path::PathBuf> {
-    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let mut folders = versions.map(|version| version.path().join("bin"));
-    let found = folders.find(|folder| folder.join("initdb").exists());
-    if found.is_none() {
-        eprintln!("skipped: PostgreSQL is not installed");
-    }
-    found
 }
 
 #[test]
