@@ -1,6 +1,6 @@
 //! The promises of the documents: their paths exist, and their commands can be copied.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -62,6 +62,78 @@ fn every_path_in_the_documents_exists() {
         }
     }
     assert!(found > 20, "{found}");
+}
+
+/// A line with `X` for each piece from `open` to `close`.
+fn without(line: &str, open: &str, close: char) -> String {
+    let mut rest = line;
+    let mut left = String::new();
+    while let Some((before, behind)) = rest.split_once(open) {
+        let Some((_, behind)) = behind.split_once(close) else { break };
+        left += &format!("{before}X");
+        rest = behind;
+    }
+    left + rest
+}
+
+/// The commands of ppt in a line of a shell example: each command's word, and its options.
+fn commands_in(line: &str) -> Vec<(String, Vec<String>)> {
+    let line = line.split(" #").next().unwrap();
+    let line = without(&without(&without(line, "'", '\''), "\"", '"'), "$(", ')');
+    let mut commands = Vec::new();
+    for piece in line.split(['|', '&', ';', '(', ')']) {
+        let piece = piece.trim().trim_start_matches("sudo ");
+        let mut words = piece.split_whitespace();
+        let (Some("ppt"), Some(command)) = (words.next(), words.next()) else { continue };
+        let is_option = |word: &&str| word.starts_with('-');
+        let options = words.take_while(|&word| word != "--").filter(is_option);
+        let name = |word: &str| word.split('=').next().unwrap().to_owned();
+        commands.push((command.to_owned(), options.map(name).collect()));
+    }
+    commands
+}
+
+#[test]
+fn options_in_the_examples_of_the_documents_exist() {
+    let line = "sudo ppt stat $(ls -t) -f 'a -b' --by=x | ppt run -o a -- b -c; x  # ppt top -z";
+    let options = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let expected = [("stat".into(), options(&["-f", "--by"])), ("run".into(), options(&["-o"]))];
+    assert_eq!(commands_in(line), expected);
+
+    let bench = Bench::new();
+    let mut helps: HashMap<Vec<String>, Option<String>> = HashMap::new();
+    let mut found = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        let mut is_shell = false;
+        for line in text.lines() {
+            if line.starts_with("```") {
+                is_shell = line == "```sh";
+            }
+            for (command, options) in commands_in(line).into_iter().filter(|_| is_shell) {
+                let mut words = vec![command, "--help".into()];
+                if options.iter().any(|option| option == "--live") {
+                    words.insert(1, "--live".into());
+                }
+                let help = helps.entry(words).or_insert_with_key(|words| {
+                    let ran = bench.ppt(&words.iter().map(String::as_str).collect::<Vec<_>>());
+                    let is_elsewhere = ran.stderr.contains("more: ppt explain no-");
+                    assert!(ran.code() == 0 || is_elsewhere, "{line}: {ran:?}");
+                    (ran.code() == 0).then_some(ran.stdout)
+                });
+                let Some(help) = help else { continue };
+                let outside = |c: char| !c.is_ascii_alphanumeric() && c != '-';
+                let known: BTreeSet<&str> = help.split(outside).collect();
+                for option in options.iter().filter(|&option| option != "--live") {
+                    let place = document.display();
+                    assert!(known.contains(&**option), "{place}: {line}: no {option}");
+                    found += 1;
+                }
+            }
+        }
+    }
+    eprintln!("{found} options");
+    assert!(found > 50, "{found}");
 }
 
 #[test]
