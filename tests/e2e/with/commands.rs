@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::fixtures::preloaded::{exchange, preload};
-use crate::fixtures::support::{Bench, Target, copy_program, ppt, said};
+use crate::fixtures::support::{Bench, Ran, Target, available, copy_program, ppt, said, text};
 
 #[test]
 fn the_variable_and_a_drop_in() {
@@ -21,6 +21,37 @@ fn the_variable_and_a_drop_in() {
     assert_eq!(wrong.code(), 2, "{wrong:?}");
 }
 
+/// systemd checks it, also with a path full of what it gives a meaning to.
+#[test]
+fn systemd_accepts_the_drop_in() {
+    if !available("systemd-analyze") {
+        return;
+    }
+    let bench = Bench::new();
+    let folder = bench.path("100%n\"or\\n");
+    fs::create_dir(&folder).unwrap();
+    copy_program(ppt(), folder.join("ppt"));
+    fs::write(folder.join("libppt-with.so"), "").unwrap();
+    let output = bench.command(folder.join("ppt")).args(["with", "--systemd", "web"]).output();
+    let ran = Ran::of(output.unwrap());
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    assert!(ran.stdout.contains("100%%n\\\"or\\\\n/libppt-with.so\"\n"), "{ran:?}");
+    bench.write("web.service", "[Service]\nExecStart=/bin/sleep 1\n");
+    fs::create_dir(bench.path("web.service.d")).unwrap();
+    // What it says of that file. It says nothing of a good one.
+    let complaints = |drop_in: &str| {
+        bench.write("web.service.d/ppt.conf", drop_in);
+        let mut command = bench.command("systemd-analyze");
+        let said = command.args(["verify", "--man=no"]).arg(bench.path("web.service")).output();
+        let said = said.unwrap();
+        let lines = text(&said.stderr);
+        let of_it = lines.lines().filter(|line| line.contains("ppt.conf")).count();
+        (said.status.success(), of_it)
+    };
+    assert_eq!(complaints(&ran.stdout), (true, 0));
+    assert!(complaints(&ran.stdout.replacen('"', "", 1)).1 > 0);
+}
+
 /// A ppt that was installed alone names the location that it checked, and installs the library
 /// there.
 #[test]
@@ -30,7 +61,7 @@ fn a_ppt_without_the_library_makes_one() {
     copy_program(ppt(), bench.path("bin/ppt"));
     let run = |args: &[&str]| {
         let output = bench.command(bench.path("bin/ppt")).args(args).output().unwrap();
-        crate::fixtures::support::Ran::of(output)
+        Ran::of(output)
     };
     let ran = run(&["run", "--with", "net", "--", "./exchange", "nothing"]);
     assert_eq!(ran.code(), 125, "{ran:?}");
@@ -54,7 +85,7 @@ fn a_path_that_the_variable_cannot_have() {
     copy_program(ppt(), bench.path("a b/ppt"));
     fs::write(bench.path("a b/libppt-with.so"), "").unwrap();
     let output = bench.command(bench.path("a b/ppt")).args(["with", "--env"]).output().unwrap();
-    let ran = crate::fixtures::support::Ran::of(output);
+    let ran = Ran::of(output);
     assert_eq!(ran.code(), 1);
     assert!(ran.stderr.contains("because a space or a colon is in the path"), "{ran:?}");
     assert!(ran.stderr.contains("more: ppt explain cannot-preload"), "{ran:?}");
