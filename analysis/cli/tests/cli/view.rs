@@ -22,7 +22,10 @@ fn shown(bench: &Bench, args: &[&str]) -> ViewProcess {
 }
 
 fn shown_as(bench: &Bench, args: &[&str]) -> ViewProcess {
-    let mut command = bench.command(args);
+    started(bench, bench.command(args))
+}
+
+fn started(bench: &Bench, mut command: Command) -> ViewProcess {
     for name in ["DISPLAY", "WAYLAND_DISPLAY"] {
         command.env_remove(name);
     }
@@ -296,4 +299,75 @@ fn what_cannot_be_shown_is_refused() {
     first.child.kill().unwrap();
     first.child.wait().unwrap();
     assert!(!bench.path("cache").exists(), "--no-index keeps nothing");
+}
+
+/// A command whose folder `index` is a full file system, mounted with these options; None: there cannot be one, which
+/// is said.
+fn with_own_index(bench: &Bench, options: &str, args: &[&str]) -> Option<Command> {
+    let may = Command::new("unshare").args(["-Urm", "true"]).output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: namespaces of a user of its own are not allowed here");
+        return None;
+    }
+    let folder = bench.path("index");
+    std::fs::create_dir_all(&folder).unwrap();
+    let own = bench.command(args);
+    let script = "mount -t tmpfs -o \"$1\" none \"$2\" || exit; \
+                  cat /dev/zero 2>&- >\"$2/others\"; shift 2; exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["-Urm", "sh", "-c", script, "sh", options]).arg(folder);
+    command.arg(own.get_program()).args(own.get_args());
+    command.current_dir(own.get_current_dir().unwrap());
+    for (name, value) in own.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    Some(command)
+}
+
+/// No room for the index, or a folder that is only read: the page works, and says so once.
+#[test]
+fn an_index_that_has_no_room_is_told_and_answers_stay() {
+    let bench = Bench::empty();
+    imported(&bench, "out.bin", |_| 500_000);
+    let told = |about: &Value| -> Vec<String> {
+        let troubles = about["troubles"].as_array().unwrap().iter();
+        troubles.map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    let about = |shown: &ViewProcess| -> Value {
+        loop {
+            let about: Value = serde_json::from_str(&ask(&shown.url, "/v1/about")).unwrap();
+            if about["built"] == true {
+                return about;
+            }
+        }
+    };
+    let args = ["view", "out.bin", "--no-open", "--index", "index"];
+    let kept = shown_as(&bench, &args);
+    let expected = about(&kept);
+    assert_eq!(told(&expected), Vec::<String>::new());
+    let index = std::fs::read_dir(bench.path("index")).unwrap().next().unwrap().unwrap();
+    assert!(index.metadata().unwrap().len() > 0);
+    let stop = |mut shown: ViewProcess| {
+        shown.child.kill().unwrap();
+        shown.child.wait().unwrap();
+    };
+    stop(kept);
+    for (options, why) in [
+        ("nr_inodes=1,mode=0700", "No space left on device"),
+        ("size=4k,mode=0700", "No space left on device"),
+        ("ro,mode=0700", "Read-only file system"),
+    ] {
+        let Some(command) = with_own_index(&bench, options, &args) else { return };
+        let shown = started(&bench, command);
+        let found = about(&shown);
+        let troubles = told(&found);
+        assert_eq!(troubles.len(), 1, "{options}: {troubles:?}");
+        assert!(troubles[0].starts_with("the index is not kept, "), "{options}: {troubles:?}");
+        assert!(troubles[0].contains(why), "{options}: {troubles:?}");
+        assert_eq!((&found["rows"], &found["names"]), (&expected["rows"], &expected["names"]));
+        stop(shown);
+    }
 }

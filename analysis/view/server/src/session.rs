@@ -246,8 +246,12 @@ impl ViewSession {
         if self.is_over() {
             return;
         }
-        if let Err(error) = built.and_then(|_| view.save()) {
-            self.trouble(error.to_string());
+        match built.map(|_| view.save()) {
+            Err(error) => self.trouble(error.to_string()),
+            Ok(Err(error)) => self.trouble(format!(
+                "the index is not kept, so that the next `ppt view` builds it again: {error}"
+            )),
+            Ok(Ok(())) => {}
         }
     }
 
@@ -281,7 +285,13 @@ impl ViewSession {
         }
     }
 
+    /// Says something, unless it was said: a capture that grows meets the same again.
     fn trouble(&self, text: String) {
-        self.news.send_modify(|news| news.troubles.push(escaped(&text)));
+        let text = escaped(&text);
+        self.news.send_if_modified(|news| {
+            let is_new = !news.troubles.contains(&text);
+            news.troubles.extend(is_new.then_some(text));
+            is_new
+        });
     }
 }

@@ -214,6 +214,32 @@ fn an_index_that_cannot_be_kept_is_told_and_answers_stay() {
     assert_eq!(about["rows"], shown_of(&bytes, all).about()["rows"]);
 }
 
+/// A capture that grows meets the same each time.
+#[test]
+fn what_is_wrong_again_and_again_is_told_once() {
+    let mut bytes = Vec::new();
+    let all = made::write(&Shop { frames: 6000, ..Shop::default() }, &mut bytes);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shop.bin");
+    let parts = [bytes.len() / 3, bytes.len() * 2 / 3, bytes.len()];
+    fs::write(&path, &bytes[..parts[0]]).unwrap();
+    let index = Some("/proc/ppt-view".into());
+    let server = ViewServer::start(ServeOptions { index, ..options(path.clone()) }).unwrap();
+    let shown = ServedCapture { server, folder, captured: all };
+    let mut before = captured(&shown.about());
+    let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    for part in parts.windows(2) {
+        file.write_all(&bytes[part[0]..part[1]]).unwrap();
+        let about = wait(&shown, |about| about["built"] == true && captured(about) > before);
+        before = captured(&about);
+    }
+    assert_eq!(before, all);
+    let about = wait(&shown, |about| about["live"] == false && about["built"] == true);
+    let troubles = about["troubles"].as_array().unwrap();
+    assert_eq!(troubles.len(), 1, "{troubles:?}");
+    assert!(troubles[0].as_str().unwrap().starts_with("the index is not kept, "), "{troubles:?}");
+}
+
 #[test]
 fn two_views_of_one_capture_share_its_index() {
     let mut bytes = Vec::new();
