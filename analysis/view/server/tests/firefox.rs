@@ -6,7 +6,7 @@ mod made;
 #[path = "support/firefox.rs"]
 mod firefox;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use firefox::Firefox;
 use made::Shop;
@@ -52,6 +52,96 @@ fn firefox_draws_the_page_takes_keys_and_complains_of_nothing() {
         drop(server);
         page.wait_for("document.getElementById('notice').innerText.includes('The server has')");
     }
+}
+
+/// A page of a made capture.
+fn shown(program: &Path, threads: u32) -> (Firefox, ViewServer, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shop.bin");
+    let mut bytes = Vec::new();
+    made::write(&Shop { frames: 4000, threads, ..Shop::default() }, &mut bytes);
+    std::fs::write(&path, bytes).unwrap();
+    let captures = Captures { paths: vec![path], threads: 2, ..Captures::default() };
+    let server = ViewServer::start(ServeOptions { captures, ..ServeOptions::default() }).unwrap();
+    (Firefox::open(program, &server.url()), server, folder)
+}
+
+/// By day and by night, at twice the size, and on a screen of 420 px.
+#[test]
+fn firefox_has_the_colours_and_sizes_that_one_likes() {
+    let Some(program) = program() else { return };
+    let (mut page, _server, _folder) = shown(&program, 3);
+    let mut grounds = Vec::new();
+    for scheme in ["light", "dark"] {
+        page.prefer_scheme(scheme);
+        // Canvases follow: the corner of the axis has the ground of labels.
+        page.wait_for(
+            "(() => { const style = getComputedStyle(document.documentElement);
+                const raised = style.getPropertyValue('--raised').trim();
+                const pixel = document.getElementById('axis').getContext('2d').getImageData(2, 2, 1, 1).data;
+                return raised === '#' + [...pixel.slice(0, 3)].map((it) => it.toString(16).padStart(2, '0')).join(''); })()",
+        );
+        grounds.push(page.text("getComputedStyle(document.body).backgroundColor"));
+        for (width, zoom) in [(1280, 1), (1280, 2), (840, 2)] {
+            page.resize(width, 900, zoom);
+            // The cells have as many pixels as the screen.
+            page.wait_for(
+                "(() => { const cells = document.getElementById('cells');
+                    const ratio = Math.min(devicePixelRatio, 2);
+                    return Math.abs(cells.width - cells.clientWidth * ratio) <= ratio; })()",
+            );
+            page.wait_for(PAINTED);
+            let overflow = "document.documentElement.scrollWidth > innerWidth";
+            assert_eq!(page.value(overflow), false, "{scheme}: {width} px, {zoom} times as large");
+            let least = "Math.min(...[...document.querySelectorAll('header button, #tabs button, #labels button')]
+                .map((button) => button.getBoundingClientRect().height))";
+            assert!(page.value(least).as_f64().unwrap() >= 23.9, "targets have 24 px");
+        }
+        page.resize(1280, 900, 1);
+    }
+    assert_ne!(grounds[0], grounds[1]);
+    assert_eq!(page.complaints(), Vec::<String>::new());
+}
+
+/// Fingers zoom, move and choose.
+#[test]
+fn firefox_takes_fingers() {
+    let Some(program) = program() else { return };
+    let (mut page, _server, _folder) = shown(&program, 3);
+    let number = |page: &mut Firefox, what: &str| page.value(what).as_f64().unwrap();
+    let cells = "document.getElementById('cells').getBoundingClientRect()";
+    let (left, wide) =
+        (number(&mut page, &format!("{cells}.left")), number(&mut page, &format!("{cells}.width")));
+    let row = "document.getElementById('row-depth.0.0').getBoundingClientRect().bottom - 3";
+    let y = number(&mut page, row);
+    let word =
+        |name: &str| format!("Number(new URLSearchParams(location.hash.slice(1)).get('{name}'))");
+    let length = format!("({} - {})", word("to"), word("from"));
+    // A key has the address name what is seen.
+    page.press("0");
+    page.wait_for(&format!("{length} > 0"));
+    let whole = number(&mut page, &length);
+    let middle = left + wide / 2.0;
+    // Two fingers go apart: three times as large.
+    page.touch(&[
+        [(middle - 40.0, y), (middle - 120.0, y)],
+        [(middle + 40.0, y), (middle + 120.0, y)],
+    ]);
+    page.wait_for(&format!("Math.abs({length} / {whole} - 1 / 3) < 0.05"));
+    // One finger moves: as long, and elsewhere.
+    let (now, from) = (number(&mut page, &length), number(&mut page, &word("from")));
+    page.touch(&[[(middle, y), (middle + 80.0, y)]]);
+    let moved = 80.0 / wide * now;
+    page.wait_for(&format!("Math.abs({from} - {} - {moved}) < {moved} / 10", word("from")));
+    // A tap chooses.
+    page.touch(&[[(middle, y), (middle, y)]]);
+    page.wait_for("document.querySelector('.row.picked').id === 'row-depth.0.0'");
+    // Drags on the axis mark.
+    let axis = "document.getElementById('axis').getBoundingClientRect().top + 10";
+    let axis = number(&mut page, axis);
+    page.touch(&[[(middle, axis), (middle + 100.0, axis)]]);
+    page.wait_for("location.hash.includes('marked=')");
+    assert_eq!(page.complaints(), Vec::<String>::new());
 }
 
 const PAINTED: &str = "(() => { const canvas = document.getElementById('cells');

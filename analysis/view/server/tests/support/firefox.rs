@@ -17,6 +17,7 @@ user_pref(\"datareporting.policy.dataSubmissionEnabled\", false);
 user_pref(\"app.normandy.enabled\", false);
 user_pref(\"network.captive-portal-service.enabled\", false);
 user_pref(\"network.connectivity-service.enabled\", false);
+user_pref(\"dom.w3c_touch_events.enabled\", 1);
 ";
 
 /// A page in Firefox, which ends with it.
@@ -113,13 +114,55 @@ impl Firefox {
         self.call("WebDriver:PerformActions", json!({ "actions": actions }));
     }
 
+    /// Runs a script of the browser's own.
+    fn chrome(&mut self, script: &str) -> Value {
+        self.call("Marionette:SetContext", json!({ "value": "chrome" }));
+        let answer = self.call("WebDriver:ExecuteScript", json!({ "script": script, "args": [] }));
+        self.call("Marionette:SetContext", json!({ "value": "content" }));
+        answer
+    }
+
+    /// A page of this size, zoomed by `zoom`: it has as many fewer pixels of its own.
+    pub fn resize(&mut self, width: u32, height: u32, zoom: u32) {
+        self.chrome(&format!(
+            "const chosen = gBrowser.selectedBrowser; chosen.fullZoom = {zoom};
+             window.resizeTo({width} + window.outerWidth - chosen.clientWidth,
+                 {height} + window.outerHeight - chosen.clientHeight);"
+        ));
+        self.wait_for(&format!("innerWidth === {}", width / zoom));
+    }
+
+    /// Has the colours that a person has chosen for all pages: `light` or `dark`.
+    pub fn prefer_scheme(&mut self, scheme: &str) {
+        let number = u8::from(scheme == "light");
+        let name = "layout.css.prefers-color-scheme.content-override";
+        self.chrome(&format!("Services.prefs.setIntPref('{name}', {number})"));
+        self.wait_for(&format!("matchMedia('(prefers-color-scheme: {scheme})').matches"));
+    }
+
+    /// Fingers that touch the screen, each from one place to another.
+    pub fn touch(&mut self, fingers: &[[(f64, f64); 2]]) {
+        let moves = |(x, y): (f64, f64), ms: u32| {
+            let (x, y) = (x.round() as i64, y.round() as i64);
+            json!({ "type": "pointerMove", "duration": ms, "x": x, "y": y })
+        };
+        let finger = |(number, [from, to]): (usize, &[(f64, f64); 2])| {
+            json!({
+                "type": "pointer", "id": format!("finger{number}"), "parameters": { "pointerType": "touch" },
+                "actions": [moves(*from, 0), { "type": "pointerDown", "button": 0 }, moves(*to, 200),
+                    { "type": "pointerUp", "button": 0 }],
+            })
+        };
+        let actions: Vec<Value> = fingers.iter().enumerate().map(finger).collect();
+        self.call("WebDriver:PerformActions", json!({ "actions": actions }));
+        self.call("WebDriver:ReleaseActions", json!({}));
+    }
+
     /// What the browser itself says of the page: errors of scripts, and of the policy of its content.
     pub fn complaints(&mut self) -> Vec<String> {
-        self.call("Marionette:SetContext", json!({ "value": "chrome" }));
         let script = "return Services.console.getMessageArray().map((one) => [one.category ?? '', \
                       one.sourceName ?? '', one.errorMessage ?? one.message ?? ''].join(' | '))";
-        let all = self.call("WebDriver:ExecuteScript", json!({ "script": script, "args": [] }));
-        self.call("Marionette:SetContext", json!({ "value": "content" }));
+        let all = self.chrome(script);
         let all = all.as_array().unwrap().iter().filter_map(Value::as_str).map(str::to_owned);
         all.filter(|text| text.contains(&self.address) || text.contains("CSP")).collect()
     }
