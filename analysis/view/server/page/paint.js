@@ -9,6 +9,9 @@ const AIR = 2;
 /** A single slice that is as wide has its name. */
 const NAMED = 34;
 
+/** How high states are of which a thread does nothing. */
+const STATE_HEIGHTS = { runnable: 0.7, blocked: 0.3 };
+
 /** How many lanes the slices of a tile need. */
 function lanes(cells) {
   if (cells.lanes === undefined) {
@@ -33,8 +36,8 @@ export function box(cells, at, shift, scale, top, height) {
   if (isSingle) return [left, right, top + AIR, top + height];
   const width = cells.to[at] - cells.from[at];
   const busy = width > 0 ? Math.min(cells.busy[at] / width, 1) : 1;
-  const isCounted = (cells.flags[at] & HEADS) !== 0 || cells.busy[at] === 0;
-  const part = isCounted ? 0.5 : Math.max(busy, 0.12);
+  const isHeads = (cells.flags[at] & HEADS) !== 0;
+  const part = isHeads ? 0.25 : cells.busy[at] === 0 ? 0.5 : Math.max(busy, 0.12);
   return [left, right, top + AIR + (1 - part) * (height - AIR), top + height];
 }
 
@@ -74,7 +77,9 @@ export function paintCells(pixels, tile, scale, top, height, names) {
     const name = cells.flags[at] & HEADS ? undefined : names[isSingle ? cells.bestName[at] : cells.name[at]];
     const tone = colour(name?.name, name?.buffer);
     const isWide = right - left >= 3;
-    pixels.fill(left, isWide && isSingle ? right - 1 : right, upper, lower, pixel(tone, isSingle ? 255 : 215));
+    // What a thread does stands out from what it waits for.
+    const high = (name?.buffer === 'kernel' && STATE_HEIGHTS[name.name]) || 1;
+    pixels.fill(left, isWide && isSingle ? right - 1 : right, lower - high * (lower - upper), lower, pixel(tone, isSingle ? 255 : 215));
     if (isSingle && right - left >= NAMED * scale.ratio) wide.push([left, right, upper, lower, name?.name ?? '?', tone]);
     // What overlaps or runs backwards is marked, and not only by its colour.
     if (!isSingle && cells.flags[at] & OVERLAP) pixels.fill(left, right, upper, upper + 1, pixel([0, 0, 0], 120));

@@ -73,7 +73,7 @@ export class Rows {
       // The host first: that is what differs.
       return `${several ? `${plain(process?.host)}: ` : ''}${name} (${process?.pid ?? '?'})`;
     }
-    if (row.kind === 'thread') return row.label === '?' ? 'frames of no thread' : `thread ${row.label}`;
+    if (row.kind === 'thread') return threadText(row.label, processes[Number(row.parent?.split('.')[1])]);
     if (row.kind === 'depth') return row.second === 0 ? 'intervals' : `within, ${row.second} deep`;
     return row.label;
   }
@@ -237,4 +237,13 @@ export class Rows {
   at(height) {
     return this.between(height, height + 1)[0];
   }
+}
+
+/** A thread, by its number and its name, which often is the one of its program: that stands above it. */
+function threadText(label, process) {
+  if (label === '?') return 'frames of no thread';
+  const [, number, name] = /^(\d+) \((.*)\)$/.exec(label) ?? [];
+  // The kernel keeps 15 bytes of a name.
+  const isOfProgram = name && plain(process?.exe).split('/').pop().slice(0, 15) === name;
+  return `thread ${isOfProgram ? number : label}`;
 }
