@@ -26,7 +26,7 @@ export class Timeline {
   }
 
   get labelWidth() {
-    return Math.round(Math.min(220, this.scroller.clientWidth * 0.36));
+    return Math.round(Math.min(240, this.scroller.clientWidth * 0.38));
   }
 
   /** Pixels of the page that the cells of a pane have. */
