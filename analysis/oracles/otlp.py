@@ -1,8 +1,9 @@
 """Reads an export for OpenTelemetry by its official messages, strictly; what it holds as JSON, one a line.
 
-    otlp.py FOLDER FILE         the export as protobuf, and the same as lines of JSON
+    otlp.py FOLDER FILE         the export as protobuf, and the same as lines of JSON: both must hold equal messages
+    otlp.py FOLDER              an export that goes on: the files of its folders `traces` and `metrics`
 
-Both must hold equal messages. A line is {"span": name, "trace", "id", "parent", "ts", "dur", "kind", "args",
+A line is {"span": name, "trace", "id", "parent", "ts", "dur", "kind", "args",
 "links", "resource"}, or {"metric": name, "unit", "type", "ts", "value", "args", "resource"}; numbers that JSON does
 not hold are text, as in trace.py.
 """
@@ -162,14 +163,32 @@ def points(metric, resource):
         yield said
 
 
-def main(folder, file):
-    folder = pathlib.Path(folder)
+def both(folder, file):
     traces = messages(folder / "traces.pb", ExportTraceServiceRequest)
     metrics = messages(folder / "metrics.pb", ExportMetricsServiceRequest)
     for found, expected in zip(lines(pathlib.Path(file)), (traces, metrics)):
         # As text: what is no number does not equal itself.
         if list(map(str, found)) != list(map(str, expected)):
             fail("the lines of JSON hold other messages")
+    return traces, metrics
+
+
+def followed(folder):
+    all_ = []
+    for of, (kind, request) in enumerate(
+        {"traces": ExportTraceServiceRequest, "metrics": ExportMetricsServiceRequest}.items()
+    ):
+        found = []
+        for path in sorted((folder / kind).glob("[!._]*")):
+            read = messages(path, request) if path.suffix == ".pb" else lines(path)[of]
+            found += read
+        all_.append(found)
+    return all_
+
+
+def main(folder, *file):
+    folder = pathlib.Path(folder)
+    traces, metrics = both(folder, *file) if file else followed(folder)
     seen = {}
     for request in traces:
         if sum(len(it.spans) for of in request.resource_spans for it in of.scope_spans) > 512:

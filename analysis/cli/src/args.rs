@@ -362,7 +362,7 @@ pub(crate) struct ExportTo {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct FollowArgs {
     /// Go on while captures grow, until they end: a new file each minute or each 64 MiB, each row in exactly
-    /// one, also if the exporter is killed (--format parquet).
+    /// one, also if the exporter is killed (--format parquet, otlp, otlp-json).
     #[arg(long, conflicts_with_all = [
         "from", "to", "partition_by", "for_spreadsheet", "force", "sync", "reference",
     ])]
@@ -370,7 +370,8 @@ pub(crate) struct FollowArgs {
     /// How long what was captured may wait for its file [default: 1m].
     #[arg(long, value_name = "TIME", value_parser = nanoseconds, requires = "follow")]
     every: Option<i64>,
-    /// How many bytes of frames a file has at most, about, as the capture stores them [default: 64M].
+    /// How many bytes of frames a file has at most, about, as the capture stores them [default: 64M;
+    /// for OpenTelemetry 4M, which are about 64M of spans].
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "follow")]
     bytes: Option<usize>,
     /// How long an object store may be away until the export ends with an error [default: 10m].
@@ -387,8 +388,10 @@ impl FollowArgs {
         self.every.map_or(Duration::from_secs(60), |ns| Duration::from_nanos(ns.unsigned_abs()))
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.map_or(64 << 20, |bytes| bytes as u64).max(1)
+    pub(crate) fn bytes(&self, format: ExportFormat) -> u64 {
+        // A span takes about 16 times the bytes of its frame.
+        let most = if format == ExportFormat::Parquet { 64 << 20 } else { 4 << 20 };
+        self.bytes.map_or(most, |bytes| bytes as u64).max(1)
     }
 }
 

@@ -6,13 +6,15 @@ use ppt_query::{Engine, QueryError};
 use crate::event::{COLUMNS, EventRole, EventSchema};
 use crate::source::{column, quoted};
 
-/// Edges that are certain, between frames of these `kinds`; None: no two of them can have any.
+/// Edges that are certain, between frames of these `kinds`; None: no two of them can have any. `is_part`:
+/// without those of spans and chains, whose frames may be in other parts of their capture.
 ///
 /// # Errors
 /// [`QueryError::Incomparable`], if times of several hosts cannot be compared; see [`QueryError`].
 pub(crate) async fn edges(
     engine: &Engine,
     kinds: &[EventSchema],
+    is_part: bool,
 ) -> Result<Option<(EventSchema, DataFrame)>, QueryError> {
     let may_have = |kind: &&EventSchema| kind.may_have_edges();
     let mut told: Vec<_> =
@@ -29,6 +31,7 @@ pub(crate) async fn edges(
         });
         each.collect::<Vec<_>>().join(" OR ")
     };
+    let left_out = if is_part { "'wake', 'span', 'chain'" } else { "'wake'" };
     let [begin, dur, placed, first, capture, buffer, segment, ring, seqno, host, pid, tid] =
         COLUMNS.map(|name| format!("AS \"{}\"", column(name)));
     let sql = format!(
@@ -37,7 +40,7 @@ pub(crate) async fn edges(
                 src_segment {segment}, src_ring {ring}, src_seqno {seqno}, src_host {host}, \
                 src_pid {pid}, src_tid {tid}, \
                 dst_capture, dst_segment, dst_ring, dst_seqno, kind, type \
-         FROM edges WHERE certainty = 'certain' AND kind <> 'wake' AND src_ts IS NOT NULL \
+         FROM edges WHERE certainty = 'certain' AND kind NOT IN ({left_out}) AND src_ts IS NOT NULL \
            AND ({src}) AND ({dst}) ORDER BY 1",
         src = is_told("src"),
         dst = is_told("dst"),

@@ -1,6 +1,8 @@
 //! Events of captures: the kinds that an engine has, and the rows of each.
 
-use ppt_query::arrow::array::AsArray;
+use std::collections::BTreeMap;
+
+use ppt_query::arrow::array::{AsArray, RecordBatch};
 use ppt_query::arrow::datatypes::{DataType, Field, Int64Type};
 use ppt_query::datafusion::functions::core::expr_fn::coalesce;
 use ppt_query::datafusion::logical_expr::{Expr, lit};
@@ -21,6 +23,16 @@ pub struct Events<'a> {
     form: TraceFormat,
     /// The time of what has none, ns since the epoch.
     start: i64,
+    growing: Option<GrowingEvents>,
+}
+
+/// What is known of a part of a capture that grows.
+#[derive(Debug)]
+struct GrowingEvents {
+    /// By buffer and frame: the spans that are done, wherever they began.
+    spans: BTreeMap<(String, String), Vec<RecordBatch>>,
+    /// Nothing of the capture follows.
+    is_last: bool,
 }
 
 fn any(intervals: &[IntervalColumns]) -> Expr {
@@ -34,7 +46,17 @@ fn ns(column: &str) -> Expr {
 impl<'a> Events<'a> {
     /// The events of `engine`'s captures for a trace of that `form`.
     pub fn new(engine: &'a Engine, form: TraceFormat) -> Events<'a> {
-        Events { engine, form, start: engine.set().began().unwrap_or(0) }
+        let start = engine.set().began().unwrap_or(0);
+        Events { engine, form, start, growing: None }
+    }
+
+    /// The captures are a part of one that grows: these are the spans that are done with it.
+    pub(crate) fn grow(
+        &mut self,
+        spans: BTreeMap<(String, String), Vec<RecordBatch>>,
+        is_last: bool,
+    ) {
+        self.growing = Some(GrowingEvents { spans, is_last });
     }
 
     /// The kinds of events of what was selected, and for each the source of its rows.
@@ -108,7 +130,7 @@ impl<'a> Events<'a> {
         add(kind, TraceRows::Sorted(rows));
         let mut edges_are_unknown = None;
         if self.form == TraceFormat::Otlp {
-            match edges(self.engine, &kinds).await {
+            match edges(self.engine, &kinds, self.growing.is_some()).await {
                 Ok(None) => {}
                 Ok(Some((kind, rows))) => {
                     kinds.push(kind);
@@ -131,7 +153,15 @@ impl<'a> Events<'a> {
         let spans = self.engine.spans(frame).filter(|_| self.form != TraceFormat::Ctf);
         let spans = spans.and_then(|spans| Some((IntervalColumns::whole(&spans)?, spans)));
         let Some((interval, spans)) = spans else { return Ok(None) };
-        let rows = self.engine.context().table(spans.name.clone()).await?;
+        let context = self.engine.context();
+        let rows = match &self.growing {
+            None => context.table(spans.name.clone()).await?,
+            Some(growing) => {
+                let table = (frame.buffer.clone(), frame.frame.clone());
+                let Some(done) = growing.spans.get(&table) else { return Ok(None) };
+                context.read_batches(done.iter().cloned())?
+            }
+        };
         let columns = self.columns(spans.table.as_ref(), Some(&interval), lit(false));
         let rows = rows.filter(interval.is_there())?.select(columns)?;
         let kind = EventSchema { what: EventRole::Spans, ..self.kind(&spans, None) };
@@ -268,6 +298,8 @@ impl<'a> Events<'a> {
         }
         let (buffers, causes) = (words(&buffers), words(&dropped_causes()));
         let start = self.start;
+        // What was dropped is counted until the end.
+        let is_told = self.growing.as_ref().is_none_or(|growing| growing.is_last);
         let [begin, dur, placed, first, capture, buffer, segment, ring, seqno, host, pid, tid] =
             COLUMNS.map(|text| format!("AS \"{}\"", column(text)));
         let long = |of: &str| format!("arrow_cast({of}, 'Int64')");
@@ -284,7 +316,7 @@ impl<'a> Events<'a> {
              SELECT arrow_cast({start}, 'Int64'), {none}, false, true, capture, buffer, \
                     arrow_cast(NULL, 'Dictionary(Int32, Utf8)'), {int}, {none}, host, pid, {int}, \
                     count, cause, {none} \
-             FROM account WHERE count > 0 AND buffer IN ({buffers}) AND cause IN ({causes}) \
+             FROM account WHERE {is_told} AND count > 0 AND buffer IN ({buffers}) AND cause IN ({causes}) \
              ORDER BY 1, \"ppt:seqno\", \"ppt:ring\""
         );
         let rows = self.engine.sql(&sql).await?;

@@ -30,7 +30,7 @@ pub use ctf::Ctf;
 pub use event::{COLUMNS, ClockPair, EventRole, EventRows, EventSchema, Marks, Trace, TraceFormat};
 pub use events::Events;
 pub use merge::{Merge, RowRun};
-pub use otlp::{Encoding, Otlp, Resources};
+pub use otlp::{Encoding, GrowingOtlp, Otlp, OtlpFiles, RangeWholes, ReadRange, Resources};
 pub use perfetto::Perfetto;
 pub use selection::TraceSelection;
 pub use source::Sources;

@@ -7,6 +7,7 @@
 mod attributes;
 mod batch;
 mod causes;
+mod growing;
 mod histograms;
 mod ids;
 mod json;
@@ -25,6 +26,7 @@ use ppt_tables::Processes;
 
 pub use batch::Encoding;
 use batch::write_metrics;
+pub use growing::{GrowingOtlp, OtlpFiles, RangeWholes, ReadRange};
 use histograms::HistogramReadings;
 use message::{KeyValue, NumberDataPoint, NumberValue};
 use points::{MetricId, MetricPoint, Points};

@@ -36,6 +36,12 @@ impl TraceSelection {
         Ok(TraceSelection { frames, counters, histograms, states, unknown, ..Self::default() })
     }
 
+    /// The same without the states of threads.
+    #[must_use]
+    pub fn without_states(self) -> TraceSelection {
+        TraceSelection { states: false, ..self }
+    }
+
     /// What is called `name`: a kind of frames, or a table that is made of frames (`request_spans`,
     /// `counters`).
     ///

@@ -21,6 +21,7 @@ use arrow_select::take::take_record_batch;
 
 use crate::bounds::Bounds;
 use crate::error::TableError;
+use crate::pair::{Pair, PairColumn};
 use crate::table::{Runner, Scan};
 use crate::whole::{Halves, Missing, NOTHING, SpanFrame, Taken};
 
@@ -63,7 +64,24 @@ pub struct SettledWholes {
     pub late: u64,
     /// Frames that wait no longer because there were too many.
     pub let_go: u64,
+    /// Of what is done, by [`LINK_COLUMNS`]: each begin with its end, or each step with the next one.
+    pub links: Vec<RecordBatch>,
+    /// What names the frames that are done: capture, segment, ring, number.
+    pub done: Option<RecordBatch>,
 }
+
+/// The columns of links: when the first of the two was written, what names it, and what names the other one.
+pub const LINK_COLUMNS: [&str; 9] = [
+    "ts",
+    "capture",
+    "segment",
+    "ring",
+    "seqno",
+    "end_capture",
+    "end_segment",
+    "end_ring",
+    "end_seqno",
+];
 
 /// Up to when what is there is settled.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +94,8 @@ pub struct Settling {
     pub is_next: bool,
     /// Frames that may wait.
     pub most: usize,
+    /// Whether somebody asks for [`SettledWholes::links`] and [`SettledWholes::done`].
+    pub with_links: bool,
 }
 
 /// What makes a whole.
@@ -122,6 +142,23 @@ pub trait GrowingTable: fmt::Debug + Send + Sync {
     fn growing(&self, with_absent: bool) -> Result<GrowingWholes, TableError>;
 }
 
+impl HalfColumns {
+    /// The pairs of which both frames are there, by [`LINK_COLUMNS`].
+    pub fn links(&self, fifo: Vec<bool>, steps: bool, read: &SchemaRef) -> Pair {
+        let names = [self.capture, self.segment, self.ring, self.seqno];
+        let own = std::iter::once(self.ts).chain(names).map(PairColumn::Begin);
+        let columns: Vec<PairColumn> = own.chain(names.map(PairColumn::End)).collect();
+        let field = |(name, column): (&str, &PairColumn)| {
+            let (PairColumn::Begin(of) | PairColumn::End(of)) = column else { return None };
+            Some(Field::new(name, read.field(*of).data_type().clone(), true))
+        };
+        let fields = LINK_COLUMNS.into_iter().zip(&columns).filter_map(field);
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let HalfColumns { group, key, mark, ts, .. } = *self;
+        Pair { group, key, mark, ts, fifo, columns, schema, closed: true, steps, missing: None }
+    }
+}
+
 type MakeRunner = Box<dyn Fn(Vec<Missing>) -> Box<dyn Runner> + Send + Sync>;
 
 /// The spans or the chains of a kind of frames, in a part of a capture.
@@ -131,6 +168,7 @@ pub struct GrowingWholes {
     columns: HalfColumns,
     groups: Vec<GrowingGroup>,
     runner: MakeRunner,
+    links: Pair,
 }
 
 impl fmt::Debug for GrowingWholes {
@@ -196,7 +234,15 @@ impl GrowingWholes {
         groups: Vec<GrowingGroup>,
         runner: impl Fn(Vec<Missing>) -> Box<dyn Runner> + Send + Sync + 'static,
     ) -> GrowingWholes {
-        GrowingWholes { scan, schema, columns, groups, runner: Box::new(runner) }
+        let (mut fifo, mut steps) = (Vec::new(), false);
+        for group in &groups {
+            match group.form {
+                WholeForm::Span { fifo: of } => fifo.push(of),
+                WholeForm::Chain { .. } => steps = true,
+            }
+        }
+        let links = columns.links(fifo, steps, scan.schema());
+        GrowingWholes { scan, schema, columns, groups, runner: Box::new(runner), links }
     }
 
     /// Reads the frames of the part, and gives out what is done with them and with those that wait.
@@ -239,7 +285,13 @@ impl GrowingWholes {
             };
             groups[..self.groups.len()].iter().map(times).collect()
         };
-        settled.rows.extend(self.run(&take(&all, sorted.done)?, missing())?);
+        let done = take(&all, sorted.done)?;
+        settled.rows.extend(self.run(&done, missing())?);
+        if settling.with_links {
+            let HalfColumns { capture, segment, ring, seqno, .. } = self.columns;
+            settled.done = Some(done.project(&[capture, segment, ring, seqno])?);
+            settled.links = passed(self.links.runner(), done)?;
+        }
         if settling.until.is_none() {
             settled.rows.extend(others.last_rows());
             return Ok(settled);
@@ -391,14 +443,7 @@ impl GrowingWholes {
         halves: &RecordBatch,
         missing: Vec<Missing>,
     ) -> Result<Vec<RecordBatch>, TableError> {
-        if halves.num_rows() == 0 {
-            return Ok(Vec::new());
-        }
-        let mut runner = (self.runner)(missing);
-        let mut rows = runner.push(halves.clone())?;
-        rows.extend(runner.finish()?);
-        rows.retain(|batch| batch.num_rows() > 0);
-        Ok(rows)
+        passed((self.runner)(missing), halves.clone())
     }
 
     /// The same of those that wait, each with the number of its group.
@@ -425,6 +470,17 @@ impl GrowingWholes {
         }
         Ok(concat_batches(&schema, &rows)?)
     }
+}
+
+/// What a runner makes of rows.
+fn passed(mut runner: Box<dyn Runner>, rows: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
+    if rows.num_rows() == 0 {
+        return Ok(Vec::new());
+    }
+    let mut out = runner.push(rows)?;
+    out.extend(runner.finish()?);
+    out.retain(|batch| batch.num_rows() > 0);
+    Ok(out)
 }
 
 /// Those that wait of the groups of a part, and the others.

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::ask::ask;
 use crate::delivered::{MANIFEST, check, manifest, pattern, rows};
+use crate::group::ProcessGroup;
 use crate::store::{ADDRESS, Store, reach};
 use crate::support::{Bench, wait_for};
 
@@ -32,21 +32,22 @@ pub fn ppt() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_ppt-analysis")).with_file_name("ppt")
 }
 
-/// Builds a program and captures it in small files, until a signal ends it. None: it cannot be built here.
-pub fn capture(bench: &Bench, (folder, name): (&str, &str), args: &[&str]) -> Option<Child> {
+/// Builds a program and captures it in files that are no larger or longer than `rotate`, until a signal ends it. None: it cannot be built here.
+pub fn capture(
+    bench: &Bench,
+    (folder, name): (&str, &str),
+    args: &[&str],
+    rotate: &str,
+) -> Option<ProcessGroup> {
     let ppt = ppt();
     if !build(bench, &ppt, (folder, name)) {
         return None;
     }
-    let child = Command::new(ppt)
-        .args(["run", "-o", "out.bin", "--rotate", "1M", "--"])
-        .arg(format!("./{name}"))
-        .args(args)
-        .current_dir(bench.folder())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .unwrap();
+    let mut command = Command::new(ppt);
+    command.args(["run", "-o", "out.bin", "--rotate", rotate, "--"]);
+    command.arg(format!("./{name}")).args(args).current_dir(bench.folder()).stderr(Stdio::null());
+    // `ppt run` goes on while a child of the program lives.
+    let child = ProcessGroup::spawn(&mut command);
     wait_for("the first file", || bench.path("out.000001.bin").exists().then_some(()));
     Some(child)
 }
@@ -76,12 +77,8 @@ fn export(bench: &Bench, to: &str) -> Command {
     let args = ["export", "out.bin", "--follow", "--format", "parquet", "-o", to];
     let mut command = bench.with_tmp(&args);
     command.args(["--every", "50ms", "--bytes", "100K", "--threads", "1"]);
-    command.process_group(0).stderr(Stdio::piped());
+    command.stderr(Stdio::piped());
     command
-}
-
-pub fn group(child: &Child) -> Pid {
-    Pid::from_child(child)
 }
 
 /// The captures of the bench.
@@ -90,7 +87,7 @@ fn captures(bench: &Bench) -> impl Iterator<Item = String> {
 }
 
 /// Frames of all captures, as `ppt info` counts them.
-fn captured(bench: &Bench) -> u64 {
+pub fn captured(bench: &Bench) -> u64 {
     let count = |file: String| {
         let mut command = Command::new(ppt());
         command.args(["info", &file, "--json"]).current_dir(bench.folder());
@@ -104,7 +101,7 @@ fn captured(bench: &Bench) -> u64 {
 }
 
 /// Frames of a kind in all captures, as `ppt dump` counts them.
-fn dumped(bench: &Bench, frame: &str) -> u64 {
+pub fn dumped(bench: &Bench, frame: &str) -> u64 {
     let count = |file: String| {
         let output = Command::new(ppt())
             .args(["dump", &file, "--frame", frame])
@@ -131,7 +128,7 @@ fn readings(bench: &Bench, folder: &Path, table: &str, delivered: u64) {
 }
 
 pub fn kills() -> usize {
-    if std::env::var_os("PPT_LONG").is_some() { 100 } else { 15 }
+    if std::env::var_os("PPT_LONG").is_some() { 100 } else { 20 }
 }
 
 /// 100 kills with `PPT_LONG=1`.
@@ -152,7 +149,7 @@ fn each_row_is_in_one_object_however_often_the_exporter_is_killed() {
         reach(&mut command, port);
         command
     };
-    survives(&Bench::empty(), kills().max(20), export, |bench| store.fetch(bench));
+    survives(&Bench::empty(), kills(), export, |bench| store.fetch(bench));
 }
 
 /// An exporter that is killed this often, and then not any more, has each row that was captured in one file.
@@ -163,30 +160,39 @@ fn survives(
     export: impl Fn(&Bench) -> Command,
     mut look: impl FnMut(&Bench) -> PathBuf,
 ) {
-    let program = capture(bench, ("numbers", "live"), &["100000000", "40000"]);
+    let program = capture(bench, ("numbers", "live"), &["2000000", "40000"], "1M");
     let Some(mut capturing) = program else { return };
     let mut numbers = Numbers(7);
-    let (mut in_the_middle, mut further) = (0, 0);
+    let (mut in_the_middle, mut further, mut before) = (0, 0, 0);
+    // How long an exporter takes for its first files here, at this load.
+    let since = Instant::now();
+    let mut first = ProcessGroup::spawn(&mut export(bench));
+    first.until("files", || {
+        let folder = look(bench);
+        folder.exists() && !crate::delivered::files(&folder).is_empty()
+    });
+    drop(first);
+    let longest = (2 * since.elapsed().as_millis()).max(1200) as u64;
     for _ in 0..kills {
-        let mut child = export(bench).spawn().unwrap();
-        thread::sleep(Duration::from_millis(numbers.below(1200)));
-        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
-        let _ = kill_process_group(group(&child), Signal::KILL);
-        child.wait().unwrap();
+        let mut exporter = ProcessGroup::spawn(&mut export(bench));
+        thread::sleep(Duration::from_millis(numbers.below(longest)));
+        exporter.runs();
+        drop(exporter);
         let folder = look(bench);
         if !folder.exists() {
             continue;
         }
         check(&folder);
-        further += usize::from(!crate::delivered::files(&folder).is_empty());
+        let count = crate::delivered::files(&folder).len();
+        further += usize::from(count > before);
+        before = count;
         let planned = folder.join(MANIFEST).exists() && !manifest(&folder)["planned"].is_null();
         in_the_middle += usize::from(planned);
     }
-    assert!(further > kills / 2, "hardly anything was written between kills");
+    assert!(further > kills / 5, "hardly anything was written between kills");
     eprintln!("{kills} kills, {in_the_middle} of them while a range was written");
-    // `ppt run` goes on while a child of the program lives.
-    kill_process_group(group(&capturing), Signal::TERM).unwrap();
-    capturing.wait().unwrap();
+    capturing.signal(Signal::TERM);
+    capturing.wait();
     let done = export(bench).output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success() && said.contains(": complete\n"), "{said}");

@@ -8,7 +8,9 @@ mod delivered;
 #[path = "../../../report/tests/made/kinds.rs"]
 #[allow(dead_code, reason = "other tests need the rest")]
 mod every;
+mod group;
 mod killed;
+mod otlp;
 mod refused;
 mod series;
 mod spans;

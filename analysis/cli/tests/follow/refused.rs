@@ -7,7 +7,7 @@ use ppt_capture::EndReason;
 use serde_json::json;
 
 use crate::delivered::{MANIFEST, check, manifest, rows};
-use crate::series::{EACH, EXPORT, SeriesFile, whole};
+use crate::series::{EACH, EXPORT, SeriesFile, export_as, whole};
 use crate::support::{Bench, wait_for};
 
 /// Says `code`, and exits with 1.
@@ -30,7 +30,17 @@ fn a_folder_that_cannot_be_written() {
 
 #[test]
 fn a_full_disk_is_said_and_the_same_command_goes_on() {
-    let bench = whole(400);
+    goes_on_after_a_full_disk("parquet", 400);
+}
+
+/// Spans are larger than their frames, and these wait until the end.
+#[test]
+fn a_disk_that_is_full_of_spans_is_said_and_the_same_command_goes_on() {
+    goes_on_after_a_full_disk("otlp", 60);
+}
+
+fn goes_on_after_a_full_disk(format: &str, chunks: u64) {
+    let bench = whole(chunks);
     let capture = fs::read(bench.path("out.bin")).unwrap();
     fs::create_dir(bench.path("small")).unwrap();
     let script = "mount -t tmpfs -o size=800k none small && {
@@ -40,7 +50,7 @@ fn a_full_disk_is_said_and_the_same_command_goes_on() {
     }";
     let output = Command::new("unshare")
         .args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_ppt-analysis")])
-        .args(&EXPORT[..6])
+        .args(&export_as(format)[..6])
         .args(["small/ex", "--bytes", "200K"])
         .current_dir(bench.folder())
         .output();
@@ -56,7 +66,7 @@ fn a_full_disk_is_said_and_the_same_command_goes_on() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "first 1\nsecond 0\n", "{said}");
     let folder = bench.path("kept/ex");
     check(&folder);
-    assert_eq!(rows(&folder).into_values().sum::<u64>(), 400 * EACH);
+    assert_eq!(rows(&folder).into_values().sum::<u64>(), chunks * EACH);
     assert!(fs::read(bench.path("out.bin")).unwrap() == capture, "the capture is another one");
 }
 

@@ -87,3 +87,8 @@ pub fn whole(chunks: u64) -> Bench {
 
 /// The command, without options of its own.
 pub const EXPORT: [&str; 7] = ["export", "out.bin", "--follow", "--format", "parquet", "-o", "ex"];
+
+/// The same for another format.
+pub fn export_as(format: &str) -> [&str; 7] {
+    EXPORT.map(|word| if word == "parquet" { format } else { word })
+}

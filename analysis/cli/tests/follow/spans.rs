@@ -1,29 +1,29 @@
 //! Spans and chains of a program that is captured: each is in one file, as an export of the whole captures
 //! has it, whichever file it began in and however often the exporter was killed.
 
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Signal, kill_process_group};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::ask::ask;
 use crate::delivered::{check, manifest, pattern, rows};
-use crate::killed::{self, Numbers, group, kills};
+use crate::group::ProcessGroup;
+use crate::killed::{self, Numbers, kills};
 use crate::support::Bench;
 
 /// Captures the program for some seconds.
-fn capture(bench: &Bench, seconds: &str) -> Option<Child> {
-    killed::capture(bench, ("follow", "spans"), &[seconds, "2000"])
+fn capture(bench: &Bench, seconds: &str) -> Option<ProcessGroup> {
+    killed::capture(bench, ("follow", "spans"), &[seconds, "2000"], "1M")
 }
 
 fn export(bench: &Bench) -> Command {
     let args = ["export", "out.bin", "--follow", "--format", "parquet", "-o", "ex"];
     let mut command = bench.with_tmp(&args);
     command.args(["--every", "300ms", "--bytes", "200K", "--threads", "1"]);
-    command.process_group(0).stderr(Stdio::piped());
+    command.stderr(Stdio::piped());
     command
 }
 
@@ -89,11 +89,11 @@ fn equals_an_export_of_all(bench: &Bench) {
 #[test]
 fn an_export_that_follows_has_the_spans_and_chains_of_one_of_all() {
     let bench = Bench::empty();
-    let Some(mut capturing) = capture(&bench, "8") else { return };
+    let Some(capturing) = capture(&bench, "8") else { return };
     let output = export(&bench).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    capturing.wait().unwrap();
+    capturing.wait();
     assert!(bench.path("out.000003.bin").exists(), "it did not rotate");
     equals_an_export_of_all(&bench);
     // Some had gone out before the end.
@@ -110,11 +110,10 @@ fn each_span_is_in_one_file_however_often_the_exporter_is_killed() {
     let mut numbers = Numbers(11);
     let mut open = 0;
     for _ in 0..kills() {
-        let mut child = export(&bench).spawn().unwrap();
+        let mut exporter = ProcessGroup::spawn(&mut export(&bench));
         thread::sleep(Duration::from_millis(numbers.below(1500)));
-        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
-        let _ = kill_process_group(group(&child), Signal::KILL);
-        child.wait().unwrap();
+        exporter.runs();
+        drop(exporter);
         let folder = bench.path("ex");
         if !folder.exists() {
             continue;
@@ -124,8 +123,8 @@ fn each_span_is_in_one_file_however_often_the_exporter_is_killed() {
         open += usize::from(is_there && !manifest(&folder)["open"].is_null());
     }
     assert!(open > kills() / 2, "hardly anything was open between kills");
-    kill_process_group(group(&capturing), Signal::TERM).unwrap();
-    capturing.wait().unwrap();
+    capturing.signal(Signal::TERM);
+    capturing.wait();
     let output = export(&bench).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains(": complete\n"), "{said}");

@@ -69,7 +69,7 @@ static void *chain(void *argument) {
         if (part == 0) {
             PPT_STEP_HOP(TAKEN, f) f.id = id;
             atomic_store(&taken, id);
-            usleep(500);
+            usleep(pause_us / 4);
             continue;
         }
         _Atomic unsigned long *before = part == 1 ? &taken : &moved;

@@ -7,13 +7,25 @@ use std::process::Stdio;
 use ppt_capture::EndReason;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
 use crate::delivered::{MANIFEST, check, manifest, rows};
-use crate::series::{EACH, EXPORT, SeriesFile};
+use crate::series::{EACH, EXPORT, SeriesFile, export_as};
 use crate::support::{Bench, wait_for};
 
 #[test]
 fn ctrl_c_writes_what_is_whole_and_the_same_command_goes_on() {
+    stops_and_goes_on("parquet", "b.it");
+}
+
+#[test]
+fn ctrl_c_keeps_the_spans_that_wait_for_the_same_command() {
+    stops_and_goes_on("otlp", "traces");
+    stops_and_goes_on("otlp-json", "traces");
+}
+
+fn stops_and_goes_on(format: &str, table: &str) {
+    let export = export_as(format);
     let bench = Bench::empty();
     let ended = SeriesFile { number: 1, chunks: 30, end: Some(EndReason::Stopped) }.bytes(0);
     let growing = SeriesFile { number: 1, chunks: 30, end: None }.bytes(0);
@@ -24,7 +36,7 @@ fn ctrl_c_writes_what_is_whole_and_the_same_command_goes_on() {
     let writer = fs::OpenOptions::new().append(true).open(bench.path("out.bin")).unwrap();
     flock(&writer, FlockOperation::LockExclusive).unwrap();
     // Nothing is due for an hour.
-    let mut command = bench.command(&[&EXPORT[..], &["--every", "1h"]].concat());
+    let mut command = bench.command(&[&export[..], &["--every", "1h"]].concat());
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
     wait_for("the manifest", || bench.path("ex").join(MANIFEST).exists().then_some(()));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
@@ -33,14 +45,20 @@ fn ctrl_c_writes_what_is_whole_and_the_same_command_goes_on() {
     assert_eq!(output.status.signal(), Some(2), "{said}");
     assert!(said.contains("stopped: all that is whole by now is exported"), "{said}");
     assert!(said.contains("the same command goes on"), "{said}");
-    assert_eq!(rows(&bench.path("ex"))["b.it"], 29 * EACH);
-    assert_eq!(manifest(&bench.path("ex"))["state"], "running");
+    let stopped = manifest(&bench.path("ex"));
+    assert_eq!(
+        (&stopped["state"], &stopped["captures"][0]["frames"]),
+        (&json!("running"), &json!(29 * EACH))
+    );
+    if format == "parquet" {
+        assert_eq!(rows(&bench.path("ex"))[table], 29 * EACH);
+    }
 
     drop(writer);
     bench.write("out.bin", &ended);
-    bench.done(&EXPORT);
+    bench.done(&export);
     check(&bench.path("ex"));
-    assert_eq!(rows(&bench.path("ex"))["b.it"], 30 * EACH);
+    assert_eq!(rows(&bench.path("ex"))[table], 30 * EACH);
     assert_eq!(manifest(&bench.path("ex"))["state"], "complete");
 }
 

@@ -139,6 +139,23 @@ fn answers_that_get_lost_do_no_harm() {
 }
 
 #[test]
+fn spans_are_in_one_object_each_though_answers_get_lost() {
+    let Some(mut store) = Store::start() else { return };
+    let (bench, line) = (whole(30), Line::to(store.port));
+    line.lose_each(5);
+    let mut command = bench.command(&EXPORT.map(|it| if it == "parquet" { "otlp" } else { it }));
+    reach(&mut command, line.port).args(["--bytes", "40K"]);
+    succeeds(command.output().unwrap());
+    line.lose_each(0);
+    let folder = store.fetch(&bench);
+    check(&folder);
+    assert_eq!(rows(&folder)["traces"], 30 * EACH);
+    if let Some(all) = crate::otlp::read(&folder) {
+        assert_eq!(all.len() as u64, 30 * EACH);
+    }
+}
+
+#[test]
 fn of_two_exporters_the_later_one_goes_on() {
     let Some(mut store) = Store::start() else { return };
     let bench = Bench::empty();

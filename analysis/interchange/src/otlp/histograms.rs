@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::growing::state::{BucketTotal, CellTotal, HistogramTotal};
 use super::message::HistogramDataPoint;
 use crate::event::EventRows;
 use crate::values::FieldValue;
@@ -69,6 +70,44 @@ impl HistogramReadings {
             bucket_counts,
             explicit_bounds,
         })
+    }
+}
+
+impl HistogramReadings {
+    /// All that was taken in and written.
+    pub fn total(&self) -> (Vec<BucketTotal>, Vec<CellTotal>) {
+        let bucket =
+            |(&lo, &(hi, count)): (&Option<i64>, &BucketCount)| BucketTotal { lo, hi, count };
+        let buckets = self.buckets.iter().map(bucket).collect();
+        let cell = |key: &RingKey, lo, count, sum| {
+            let (capture, segment, ring) = key.clone();
+            CellTotal { capture, segment, ring, lo, count, sum }
+        };
+        let counts = self.counts.iter().map(|((key, lo), &count)| cell(key, *lo, Some(count), 0));
+        let sums = self.sums.iter().map(|(key, &sum)| cell(key, None, None, sum));
+        let mut cells: Vec<CellTotal> = counts.chain(sums).collect();
+        cells.sort_by(|one, other| {
+            let key =
+                |of: &CellTotal| (of.capture.clone(), of.segment.clone(), of.ring, of.lo, of.count);
+            key(one).cmp(&key(other))
+        });
+        (buckets, cells)
+    }
+
+    /// Goes on from there.
+    pub fn from_total(total: &HistogramTotal) -> HistogramReadings {
+        let mut readings = HistogramReadings::default();
+        for bucket in &total.buckets {
+            readings.buckets.insert(bucket.lo, (bucket.hi, bucket.count));
+        }
+        for cell in &total.cells {
+            let key = (cell.capture.clone(), cell.segment.clone(), cell.ring);
+            match cell.count {
+                Some(count) => _ = readings.counts.insert((key, cell.lo), count),
+                None => _ = readings.sums.insert(key, cell.sum),
+            }
+        }
+        readings
     }
 }
 

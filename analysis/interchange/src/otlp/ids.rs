@@ -3,7 +3,7 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::event::{EventRows, EventSchema, Marks};
+use crate::event::{EventRole, EventRows, EventSchema, Marks};
 use crate::values::FieldValue;
 
 /// The number of a frame: of its capture, segment, ring and number there.
@@ -45,7 +45,7 @@ pub(super) fn frame_of(rows: &EventRows, row: usize) -> Option<FrameId> {
 }
 
 /// The context of a row that is in no trace of another row. `label` distinguishes the rows of a frame, and
-/// `number` those that are of no frame.
+/// `number` those that no frame names.
 pub(super) fn root(
     (kind, label): (&EventSchema, &str),
     number: u64,
@@ -60,9 +60,17 @@ pub(super) fn root(
     hash.update(&[kind.what as u8]);
     hash.update(&rows.ring(row).unwrap_or(-1).to_le_bytes());
     hash.update(&rows.seqno(row).unwrap_or(-1).to_le_bytes());
-    if !kind.is_of_frames() {
-        hash.update(&rows.begin(row).to_le_bytes());
-        hash.update(&number.to_le_bytes());
+    match kind.what {
+        EventRole::Frames | EventRole::Spans | EventRole::Unknown => {}
+        EventRole::Missing => {
+            add(&mut hash, rows.buffer.get(row));
+            add(&mut hash, Some(rows.missing(row).1));
+            hash.update(&rows.pid(row).unwrap_or(-1).to_le_bytes());
+        }
+        _ => {
+            hash.update(&rows.begin(row).to_le_bytes());
+            hash.update(&number.to_le_bytes());
+        }
     }
     let both = hash.digest128();
     let trace = stated_id(kind, rows, row).unwrap_or(both);

@@ -1,36 +1,41 @@
 //! The slices of a thread that are open: one is the parent of what it contains.
 
-use super::ids::SpanContext;
-
 /// Slices of a thread that are looked at. Of more that overlap, the first ones contain nothing.
 const MOST: usize = 500;
 
 /// The open slices of one thread, in the order of their beginnings.
-#[derive(Debug, Default)]
-pub(super) struct OpenSlices {
-    slices: Vec<(i64, SpanContext)>,
+#[derive(Debug)]
+pub(super) struct OpenSlices<T> {
+    slices: Vec<(i64, T)>,
 }
 
-impl OpenSlices {
+impl<T> Default for OpenSlices<T> {
+    fn default() -> Self {
+        OpenSlices { slices: Vec::new() }
+    }
+}
+
+impl<T: Copy> OpenSlices<T> {
     /// The innermost slice that contains what is from `begin` to `end`, which begins no sooner than
     /// all before it.
-    pub fn around(&mut self, begin: i64, end: i64) -> Option<SpanContext> {
+    pub fn around(&mut self, begin: i64, end: i64) -> Option<T> {
         while self.slices.pop_if(|last| last.0 <= begin).is_some() {}
         let mut inner_first = self.slices.iter().rev();
         inner_first.find(|slice| slice.0 > begin && slice.0 >= end).map(|slice| slice.1)
     }
 
     /// A slice that ends then is open.
-    pub fn push(&mut self, end: i64, context: SpanContext) {
+    pub fn push(&mut self, end: i64, slice: T) {
         if self.slices.len() >= MOST {
             self.slices.remove(0);
         }
-        self.slices.push((end, context));
+        self.slices.push((end, slice));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ids::SpanContext;
     use super::*;
 
     #[test]

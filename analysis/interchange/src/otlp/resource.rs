@@ -62,6 +62,11 @@ impl Resources {
         Ok(all)
     }
 
+    /// The same without losses, which are known once a capture has ended.
+    pub(super) fn of_growing(self) -> Resources {
+        Resources { accounts: BTreeMap::new(), ..self }
+    }
+
     /// The resource of a process.
     pub(super) fn resource(&self, processes: &Processes, number: usize) -> Resource {
         let process = processes.get(number);

@@ -20,7 +20,7 @@ const MOST_HELD: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub(super) struct SpanMaker {
     /// By thread.
-    open: Vec<OpenSlices>,
+    open: Vec<OpenSlices<SpanContext>>,
     causes: Causes,
     held: HeldSpans,
     /// How many spans are of no frame.
@@ -38,44 +38,53 @@ struct HeldSpans {
     early: u64,
 }
 
-/// A link to what caused a span, or is around it.
-fn link(to: SpanContext, words: &[Option<String>; 2]) -> LinkMessage {
-    let names = ["ppt.edge.kind", "ppt.edge.type"];
-    let words = names.into_iter().zip(words);
-    LinkMessage {
-        trace_id: to.trace.to_vec(),
-        span_id: to.span.to_vec(),
-        attributes: words.filter_map(|(name, word)| Some(text(name, word.as_ref()?))).collect(),
+/// What a link says of where it leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Link {
+    /// To what caused the span: the kind of the edge, and its type.
+    Edge([Option<String>; 2]),
+    /// To the slice around a span whose parent is another one.
+    Around,
+}
+
+impl Link {
+    /// The link to that span.
+    pub fn message(&self, to: SpanContext) -> LinkMessage {
+        let attributes = match self {
+            Link::Edge(words) => {
+                let words = ["ppt.edge.kind", "ppt.edge.type"].into_iter().zip(words);
+                words.filter_map(|(name, word)| Some(text(name, word.as_ref()?))).collect()
+            }
+            Link::Around => vec![text("ppt.edge.kind", "around")],
+        };
+        LinkMessage { trace_id: to.trace.to_vec(), span_id: to.span.to_vec(), attributes }
     }
 }
 
-/// The slice around a span whose parent is another one.
-fn around(to: SpanContext) -> LinkMessage {
-    link(to, &[Some("around".to_owned()), None])
+/// What is around a row, and what caused it. A span is known by `T`.
+pub(super) struct Origin<T> {
+    pub whole: Option<T>,
+    pub around: Option<T>,
+    /// Whether the cause is of the same whole, the words of the edge, and the cause.
+    pub edges: Vec<(bool, [Option<String>; 2], T)>,
 }
 
-/// What is around a row, and what caused it.
-struct SpanOrigin {
-    whole: Option<SpanContext>,
-    around: Option<SpanContext>,
-    edges: Vec<(CauseEdge, SpanContext)>,
-}
-
-impl SpanOrigin {
+impl<T: Copy> Origin<T> {
     /// The parent of the span, and what it is linked to.
-    fn parent(mut self) -> (Option<SpanContext>, Vec<LinkMessage>) {
-        let cause = self.edges.iter().position(|(edge, _)| edge.is_of_whole);
+    pub fn parent(mut self) -> (Option<T>, Vec<(T, Link)>) {
+        let cause = self.edges.iter().position(|edge| edge.0);
         let cause = match (self.whole, cause, self.around) {
             (Some(_), ..) => None,
             // What is in a slice belongs to it; what is in none belongs to its cause.
             (None, None, None) if !self.edges.is_empty() => Some(0),
             (None, cause, _) => cause,
         };
-        let cause = cause.map(|at| self.edges.remove(at).1);
-        let mut links: Vec<LinkMessage> =
-            self.edges.iter().map(|(edge, to)| link(*to, &edge.words)).collect();
+        let cause = cause.map(|at| self.edges.remove(at).2);
+        let edges = self.edges.into_iter();
+        let mut links: Vec<_> = edges.map(|(_, words, to)| (to, Link::Edge(words))).collect();
         let of_whole = self.whole.or(cause);
-        links.extend(self.around.filter(|_| of_whole.is_some()).map(around));
+        let around = self.around.filter(|_| of_whole.is_some());
+        links.extend(around.map(|around| (around, Link::Around)));
         (of_whole.or(self.around), links)
     }
 }
@@ -118,6 +127,7 @@ impl SpanMaker {
         self.of_no_frame += u64::from(frame.is_none());
         let mut context = root((&of.kind, &of.label), self.of_no_frame, rows, row);
         let (parent, links) = found.parent();
+        let links = links.iter().map(|(to, link)| link.message(*to)).collect();
         if let Some(parent) = parent {
             context.trace = parent.trace;
         }
@@ -172,18 +182,19 @@ impl SpanMaker {
         (thread, frame): (usize, Option<FrameId>),
         rows: &EventRows,
         row: usize,
-    ) -> SpanOrigin {
+    ) -> Origin<SpanContext> {
         let (begin, end) = (rows.begin(row), rows.end(row));
         let is_in_thread = !matches!(of.kind.what, EventRole::Spans | EventRole::States);
         let around = if is_in_thread { self.open[thread].around(begin, end) } else { None };
-        let mut found = SpanOrigin { whole: None, around, edges: Vec::new() };
+        let mut found = Origin { whole: None, around, edges: Vec::new() };
         if let Some(frame) = frame.filter(|_| of.kind.what == EventRole::Frames && rows.first(row))
         {
             if of.kind.is_end_of_span() {
                 found.whole = self.causes.get(frame);
             }
             if of.has_edges {
-                found.edges = self.causes.take(frame);
+                let edges = self.causes.take(frame).into_iter();
+                found.edges = edges.map(|(edge, to)| (edge.is_of_whole, edge.words, to)).collect();
             }
         }
         found
@@ -204,7 +215,7 @@ impl SpanMaker {
     fn release_first(&mut self) {
         let Some((_, (frame, process, mut span))) = self.held.all.pop_first() else { return };
         let late = self.causes.take(frame);
-        span.links.extend(late.iter().map(|(edge, to)| link(*to, &edge.words)));
+        span.links.extend(late.into_iter().map(|(edge, to)| Link::Edge(edge.words).message(to)));
         self.made.push(process, span);
     }
 
@@ -215,7 +226,7 @@ impl SpanMaker {
 }
 
 /// What a span is called.
-fn name(of: &TracedKind, rows: &EventRows, row: usize) -> String {
+pub(super) fn name(of: &TracedKind, rows: &EventRows, row: usize) -> String {
     if of.kind.what == EventRole::Missing {
         let (_, cause) = rows.missing(row);
         return if is_loss(cause) { "lost".to_owned() } else { cause.replace('_', " ") };

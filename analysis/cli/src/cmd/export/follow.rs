@@ -11,9 +11,11 @@ use ppt_query::text::grouped;
 use ppt_query::{Engine, EngineOptions, FrameTable, QueryError, Window};
 
 mod kernel;
+mod otlp;
 mod waiting;
 mod wholes;
 
+use otlp::OtlpExport;
 use wholes::WholesExport;
 
 use super::store::StoreAddress;
@@ -30,8 +32,10 @@ const NEXT_FILE: Duration = Duration::from_secs(10);
 const COUNTERS: [&str; 2] = ["counters", "histograms"];
 
 pub(super) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
-    if args.format != ExportFormat::Parquet {
-        return Err(Failure::Usage("--follow writes --format parquet".to_owned()));
+    if !matches!(args.format, ExportFormat::Parquet | ExportFormat::Otlp | ExportFormat::OtlpJson) {
+        let why = "--follow writes --format parquet, otlp or otlp-json: other formats are of captures \
+                   that have ended";
+        return Err(Failure::Usage(why.to_owned()));
     }
     let output = args.to.output.to_string_lossy();
     if output == "-" || args.captures.captures.iter().any(|name| name.as_os_str() == "-") {
@@ -143,9 +147,9 @@ impl<'a> Export<'a> {
             let is_stopped = signals::came();
             self.find()?;
             let is_due = is_stopped || self.last.elapsed() >= self.args.follow.every();
-            let mut has_written = false;
+            let mut has_more = false;
             for at in 0..self.captures.open().len() {
-                has_written |= self.advance(at, is_due).await?;
+                has_more |= self.advance(at, is_due).await?;
             }
             self.tell_missing();
             self.tell_late();
@@ -154,7 +158,7 @@ impl<'a> Export<'a> {
             if is_due {
                 self.last = Instant::now();
             }
-            if is_stopped && !has_written {
+            if is_stopped && !has_more {
                 self.tell_stopped();
                 return Err(QueryError::Cancelled.into());
             }
@@ -164,7 +168,7 @@ impl<'a> Export<'a> {
                 self.tell_complete();
                 return Ok(self.code);
             }
-            if !has_written {
+            if !has_more {
                 tokio::time::sleep(LOOK).await;
             }
         }
@@ -187,7 +191,7 @@ impl<'a> Export<'a> {
         Ok(growth.map_err(QueryError::from)?)
     }
 
-    /// Delivers a range of a capture, if one is due. Says whether that was so.
+    /// Delivers a range of a capture, if one is due. Says whether there was enough for another one by then.
     async fn advance(&mut self, at: usize, is_due: bool) -> Result<bool, Failure> {
         let id = self.captures.open()[at].id().to_owned();
         if self.delivery.is_over(&id) {
@@ -196,7 +200,7 @@ impl<'a> Export<'a> {
         let progress = self.delivery.manifest().progress(&id);
         let (chunk, byte) =
             progress.map_or((0, 0), |progress| (progress.next_chunk, progress.bytes));
-        let most = self.args.follow.bytes();
+        let most = self.args.follow.bytes(self.args.format);
         if !is_due && !self.captures.open()[at].may_have(byte, most) {
             return Ok(false);
         }
@@ -231,7 +235,7 @@ impl<'a> Export<'a> {
         self.deliver(&range).await?;
         let state = if cut.is_all { end } else { CaptureState::Growing };
         self.delivery.commit(state).await?;
-        Ok(true)
+        Ok(is_full)
     }
 
     /// Whether a file of its series before it has more to give: spans begin in one and end in the next.
@@ -278,6 +282,14 @@ impl<'a> Export<'a> {
     /// Puts the files of a range.
     async fn deliver(&mut self, range: &PlannedRange) -> Result<(), Failure> {
         let engine = self.engine(range)?;
+        if let Some(encoding) = otlp::encoding(self.args.format) {
+            if let Some(engine) = &engine {
+                self.tell_damage(engine);
+                self.tell_kernel(engine);
+            }
+            let export = OtlpExport { args: self.args, encoding };
+            return export.deliver(&mut self.delivery, range, engine.as_ref()).await;
+        }
         if let Some(engine) = &engine {
             self.deliver_frames(range, engine).await?;
         }
@@ -327,6 +339,12 @@ impl<'a> Export<'a> {
                 self.delivery.put(name, rows, bytes).await?;
             }
         }
+        self.tell_damage(engine);
+        self.tell_kernel(engine);
+        Ok(())
+    }
+
+    fn tell_damage(&mut self, engine: &Engine) {
         for trouble in engine.set().troubles() {
             let path = trouble.path.display();
             for damage in &trouble.damaged {
@@ -334,8 +352,6 @@ impl<'a> Export<'a> {
                 self.code = ExitCode::FAILURE;
             }
         }
-        self.tell_kernel(engine);
-        Ok(())
     }
 
     /// What the kernel did is made of frames of several ranges.
@@ -443,6 +459,11 @@ fn settings(args: &args::Export) -> Settings {
     let mut buffers = args.captures.buffers.clone();
     buffers.sort();
     buffers.dedup();
-    let (format, time) = ("parquet".to_owned(), time.to_owned());
+    let format = match args.format {
+        ExportFormat::Otlp => "otlp",
+        ExportFormat::OtlpJson => "otlp-json",
+        _ => "parquet",
+    };
+    let (format, time) = (format.to_owned(), time.to_owned());
     Settings { format, time, frame: args.frame.clone(), buffers, wholes: true }
 }

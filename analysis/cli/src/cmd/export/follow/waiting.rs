@@ -22,8 +22,9 @@ pub(super) struct WaitingTable {
 /// What waits, by table.
 pub(super) type WaitingTables = BTreeMap<WholeTable, WaitingTable>;
 
-pub(super) fn encode(tables: &WaitingTables) -> io::Result<Option<Vec<u8>>> {
-    if tables.is_empty() {
+/// What waits as bytes, with what another format keeps `beside` it; None: nothing waits.
+pub(super) fn encode(tables: &WaitingTables, beside: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    if tables.is_empty() && beside.is_empty() {
         return Ok(None);
     }
     let (mut heads, mut sections) = (Vec::new(), Vec::new());
@@ -51,11 +52,12 @@ pub(super) fn encode(tables: &WaitingTables) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
     bytes.extend(head);
     bytes.append(&mut sections);
+    bytes.extend(beside);
     Ok(Some(bytes))
 }
 
 /// None: it is not as [`encode`] makes it.
-pub(super) fn decode(bytes: &[u8]) -> Option<WaitingTables> {
+pub(super) fn decode(bytes: &[u8]) -> Option<(WaitingTables, Vec<u8>)> {
     let (len, rest) = bytes.split_first_chunk()?;
     let (head, mut rest) = rest.split_at_checked(u64::from_le_bytes(*len).try_into().ok()?)?;
     let heads: Vec<Value> = serde_json::from_slice(head).ok()?;
@@ -78,7 +80,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<WaitingTables> {
         let table = WaitingTable { capture: text("capture")?, wholes };
         tables.insert((text("buffer")?, text("table")?), table);
     }
-    Some(tables)
+    Some((tables, rest.to_vec()))
 }
 
 fn group(value: &Value) -> Option<WaitingGroup> {

@@ -3,7 +3,7 @@
 
 use ppt_delivery::{CaptureState, Delivery, DeliveryError, OpenWholes, PlannedRange, file_name};
 use ppt_query::arrow::array::RecordBatch;
-use ppt_query::{Engine, QueryError, Settling, SpansOrChains, WaitingWholes};
+use ppt_query::{Engine, QueryError, SettledWholes, Settling, SpansOrChains};
 
 use super::super::tables::{parquet_of_rows, safe};
 use super::waiting::{WaitingTable, WaitingTables, WholeTable, decode, encode};
@@ -34,48 +34,26 @@ impl WholesExport<'_> {
         range: &PlannedRange,
         engine: Option<&Engine>,
     ) -> Result<(), Failure> {
-        let manifest = delivery.manifest();
-        let progress = manifest.progress(&range.capture);
-        let series = progress.map_or(&range.capture, |progress| &progress.series).clone();
-        let known = manifest.open_of(&series).cloned();
-        let mut open = known.unwrap_or_else(|| OpenWholes { series, ..OpenWholes::default() });
         if engine.is_none() && !range.ends {
             return Ok(());
         }
-        let mut waiting = read(delivery, &open).await?;
-        let mut kept = WaitingTables::new();
+        let mut wholes = WholesOfRange::read(delivery, range).await?;
+        let mut done = Vec::new();
         if let Some(engine) = engine {
-            let until = (!range.ends).then(|| complete(engine, open.until));
-            let with_absent = !goes_on(delivery, range);
-            for whole in engine.growing_wholes() {
-                let table = (whole.buffer.clone(), whole.name.clone());
-                if !self.wants(&table) {
-                    continue;
-                }
-                let before = waiting.remove(&table).unwrap_or_default();
-                let is_next = before.capture != range.capture;
-                let settling = Settling { settled: open.until, until, is_next, most: MOST_WAITING };
-                let settled = settle(whole, before.wholes, settling, with_absent)?;
-                open.late += settled.late;
-                open.let_go += settled.let_go;
-                self.put(delivery, range, &table, &settled.rows).await?;
-                let capture = range.capture.clone();
-                kept.insert(table, WaitingTable { capture, wholes: settled.waiting });
-            }
-            open.until = until.or(open.until);
+            let wanted = |whole: &SpansOrChains| self.wants(&table_of(whole));
+            wholes.settle((&*delivery, engine), range, (wanted, false), |whole, settled| {
+                done.push((table_of(whole), std::mem::take(&mut settled.rows)));
+            })?;
         }
         if range.ends {
             // Their frames are in no capture that is there.
-            for (table, waiting) in &waiting {
-                let rows: Vec<RecordBatch> = waiting.wholes.last_rows().into_iter().collect();
-                self.put(delivery, range, table, &rows).await?;
-            }
-            kept.clear();
-        } else {
-            kept.append(&mut waiting);
+            let last = wholes.finish().into_iter();
+            done.extend(last.map(|(table, rows)| (table, vec![rows])));
         }
-        let frames = encode(&kept).map_err(Failure::writing("frames that wait"))?;
-        Ok(delivery.keep_open(open, frames).await?)
+        for (table, rows) in &done {
+            self.put(delivery, range, table, rows).await?;
+        }
+        wholes.keep(delivery).await
     }
 
     async fn put(
@@ -93,25 +71,89 @@ impl WholesExport<'_> {
     }
 }
 
-async fn read(delivery: &Delivery, open: &OpenWholes) -> Result<WaitingTables, Failure> {
-    let Some(bytes) = delivery.open_frames(&open.series).await? else {
-        return Ok(WaitingTables::new());
-    };
-    let bad = || DeliveryError::BadOpenFile {
-        name: open.file.as_ref().map(|file| file.name.clone()).unwrap_or_default(),
-        why: "another version of ppt wrote it".to_owned(),
-    };
-    Ok(decode(&bytes).ok_or_else(bad)?)
+fn table_of(whole: &SpansOrChains) -> WholeTable {
+    (whole.buffer.clone(), whole.name.clone())
 }
 
-fn settle(
-    whole: &SpansOrChains,
-    waiting: WaitingWholes,
-    settling: Settling,
-    with_absent: bool,
-) -> Result<ppt_query::SettledWholes, Failure> {
-    let growing = whole.growing.growing(with_absent).map_err(QueryError::from)?;
-    Ok(growing.settle(waiting, settling).map_err(QueryError::from)?)
+/// Spans and chains while a range is written.
+pub(super) struct WholesOfRange {
+    /// What the manifest says of them.
+    pub open: OpenWholes,
+    /// What another format keeps beside them.
+    pub beside: Vec<u8>,
+    waiting: WaitingTables,
+}
+
+impl WholesOfRange {
+    /// What waits before a range.
+    pub async fn read(delivery: &Delivery, range: &PlannedRange) -> Result<WholesOfRange, Failure> {
+        let manifest = delivery.manifest();
+        let progress = manifest.progress(&range.capture);
+        let series = progress.map_or(&range.capture, |progress| &progress.series).clone();
+        let known = manifest.open_of(&series).cloned();
+        let open = known.unwrap_or_else(|| OpenWholes { series, ..OpenWholes::default() });
+        let mut wholes = WholesOfRange { open, beside: Vec::new(), waiting: WaitingTables::new() };
+        if let Some(bytes) = delivery.open_frames(&wholes.open.series).await? {
+            (wholes.waiting, wholes.beside) = decode(&bytes).ok_or_else(|| wholes.bad())?;
+        }
+        Ok(wholes)
+    }
+
+    /// What waits is not as it was written.
+    pub fn bad(&self) -> DeliveryError {
+        DeliveryError::BadOpenFile {
+            name: self.open.file.as_ref().map(|file| file.name.clone()).unwrap_or_default(),
+            why: "another version of ppt wrote it".to_owned(),
+        }
+    }
+
+    /// Takes in the frames of a range; `take` gets what is done of each table that is `wanted`, with what links
+    /// its frames if that is asked for.
+    pub fn settle(
+        &mut self,
+        (delivery, engine): (&Delivery, &Engine),
+        range: &PlannedRange,
+        (wanted, with_links): (impl Fn(&SpansOrChains) -> bool, bool),
+        mut take: impl FnMut(&SpansOrChains, &mut SettledWholes),
+    ) -> Result<(), Failure> {
+        let until = (!range.ends).then(|| complete(engine, self.open.until));
+        let with_absent = !goes_on(delivery, range);
+        for whole in engine.growing_wholes().filter(|whole| wanted(whole)) {
+            let table = table_of(whole);
+            let before = self.waiting.remove(&table).unwrap_or_default();
+            let settling = Settling {
+                settled: self.open.until,
+                until,
+                is_next: before.capture != range.capture,
+                most: MOST_WAITING,
+                with_links,
+            };
+            let growing = whole.growing.growing(with_absent).map_err(QueryError::from)?;
+            let mut settled = growing.settle(before.wholes, settling).map_err(QueryError::from)?;
+            self.open.late += settled.late;
+            self.open.let_go += settled.let_go;
+            take(whole, &mut settled);
+            if until.is_some() {
+                let (capture, wholes) = (range.capture.clone(), settled.waiting);
+                self.waiting.insert(table, WaitingTable { capture, wholes });
+            }
+        }
+        self.open.until = until.or(self.open.until);
+        Ok(())
+    }
+
+    /// Nothing follows: the rows that are left.
+    pub fn finish(&mut self) -> Vec<(WholeTable, RecordBatch)> {
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        waiting.filter_map(|(table, of)| Some((table, of.wholes.last_rows()?))).collect()
+    }
+
+    /// Puts what waits behind the range.
+    pub async fn keep(self, delivery: &mut Delivery) -> Result<(), Failure> {
+        let frames = encode(&self.waiting, &self.beside);
+        let frames = frames.map_err(Failure::writing("frames that wait"))?;
+        Ok(delivery.keep_open(self.open, frames).await?)
+    }
 }
 
 /// Up to when all frames are there, as far as the part says; never earlier than `before`.
