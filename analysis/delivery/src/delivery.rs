@@ -190,6 +190,10 @@ impl Delivery {
             frames: cut.frames,
             ends,
         };
+        // What it lists was in the manifest before, so whoever is killed here writes the same list again.
+        if let Some((name, bytes)) = self.target.list_files(&mut self.manifest)? {
+            self.target.put(&name, bytes).await?;
+        }
         self.manifest.planned = Some(range.clone());
         self.put.clear();
         self.open = None;
@@ -389,4 +393,61 @@ fn told(settings: &Settings) -> String {
         text += &format!(" --frame {frame}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::manifest::LISTED;
+
+    fn settings() -> Settings {
+        Settings {
+            format: "parquet".to_owned(),
+            time: "both".to_owned(),
+            frame: None,
+            buffers: Vec::new(),
+            wholes: true,
+        }
+    }
+
+    #[test]
+    fn a_delivery_of_many_files_goes_on_behind_its_lists() {
+        let folder = tempfile::tempdir().unwrap();
+        let open =
+            || block_on(Delivery::open(Target::folder(folder.path()).unwrap(), settings(), &[]));
+        let mut delivery = open().unwrap();
+        for rows in 0..2 * LISTED as u64 {
+            delivery.manifest.files.push(DeliveredFile {
+                name: format!("a/{rows}"),
+                rows,
+                bytes: 1,
+            });
+        }
+        let cut = Cut { until_chunk: 1, until_byte: 9, frames: 3, is_all: true };
+        // The exporter is killed behind the list, and in the range.
+        block_on(delivery.target.write(&delivery.manifest)).unwrap();
+        let (name, list) = delivery.manifest.list_files().unwrap().unwrap();
+        block_on(delivery.target.put(&name, list.clone())).unwrap();
+        drop(delivery);
+        let mut delivery = open().unwrap();
+        let range = block_on(delivery.plan("c", &cut, false)).unwrap();
+        assert_eq!(std::fs::read(folder.path().join(&name)).unwrap(), list);
+        drop(delivery);
+        let mut delivery = open().unwrap();
+        assert_eq!(delivery.manifest.planned.as_ref(), Some(&range));
+        block_on(delivery.put("a/last".to_owned(), 7, vec![1])).unwrap();
+        block_on(delivery.commit(CaptureState::Growing)).unwrap();
+        drop(delivery);
+        let delivery = open().unwrap();
+        let manifest = delivery.manifest();
+        assert_eq!((manifest.lists.len(), manifest.files.len()), (1, LISTED + 1));
+        assert_eq!(manifest.file_count(), 2 * LISTED as u64 + 1);
+        assert_eq!(manifest.rows(), (0..2 * LISTED as u64).sum::<u64>() + 7);
+        let listed: Vec<DeliveredFile> = serde_json::from_slice(&list).unwrap();
+        let all = listed.iter().chain(&manifest.files).map(|file| file.name.clone());
+        let expected = (0..2 * LISTED).map(|rows| format!("a/{rows}"));
+        assert!(all.eq(expected.chain(["a/last".to_owned()])));
+    }
 }

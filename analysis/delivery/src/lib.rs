@@ -41,8 +41,8 @@ pub use delivery::{Delivery, file_name};
 pub use error::DeliveryError;
 pub use growing::{CaptureGrowth, Cut, GrowingCapture};
 pub use manifest::{
-    CaptureProgress, CaptureState, DeliveredFile, DeliveryState, Manifest, MissingFrames, OpenFile,
-    OpenWholes, PlannedRange, Settings,
+    CaptureProgress, CaptureState, DeliveredFile, DeliveryState, FileList, Manifest, MissingFrames,
+    OpenFile, OpenWholes, PlannedRange, Settings,
 };
 pub use outage::OutageWatch;
 pub use ppt_capture::EndReason;

@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 /// What a manifest calls itself.
 const FORMAT: &str = "ppt-export-manifest";
-/// The version that is written, and the newest that is read.
-const VERSION: u32 = 1;
+/// The newest version that is read. Manifests without lists are of version 1.
+const VERSION: u32 = 2;
+/// Files of a list. A manifest has fewer than twice as many.
+pub(crate) const LISTED: usize = 250;
 
 /// What was delivered, up to where, and what is on its way.
 ///
@@ -25,8 +27,11 @@ pub struct Manifest {
     pub missing: Vec<MissingFrames>,
     /// The range that is being written: its files may be there, some of them or all.
     pub planned: Option<PlannedRange>,
-    /// The files that are complete.
+    /// The files that are complete, without those that lists have.
     pub files: Vec<DeliveredFile>,
+    /// Lists of the files before these, which change no more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lists: Vec<FileList>,
     /// By series: spans and chains that are not done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<OpenWholes>,
@@ -189,18 +194,33 @@ pub struct DeliveredFile {
     pub bytes: u64,
 }
 
+/// A file that lists files which are complete, as the manifest does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileList {
+    /// Its name, from the folder of the manifest on.
+    pub name: String,
+    /// How many files it lists.
+    pub files: u64,
+    /// Their rows.
+    pub rows: u64,
+    /// Its checksum.
+    pub crc32c: String,
+}
+
 impl Manifest {
     /// One of nothing.
     pub fn new(settings: Settings) -> Manifest {
         Manifest {
             format: FORMAT.to_owned(),
-            version: VERSION,
+            version: 1,
             state: DeliveryState::Running,
             settings,
             captures: Vec::new(),
             missing: Vec::new(),
             planned: None,
             files: Vec::new(),
+            lists: Vec::new(),
             open: Vec::new(),
             exporter: None,
             crc32c: String::new(),
@@ -259,7 +279,37 @@ impl Manifest {
 
     /// Rows of all files.
     pub fn rows(&self) -> u64 {
-        self.files.iter().map(|file| file.rows).sum()
+        let listed: u64 = self.lists.iter().map(|list| list.rows).sum();
+        listed + self.files.iter().map(|file| file.rows).sum::<u64>()
+    }
+
+    /// How many files there are.
+    pub fn file_count(&self) -> u64 {
+        self.lists.iter().map(|list| list.files).sum::<u64>() + self.files.len() as u64
+    }
+
+    /// Moves the earliest files into a list once there are many: a manifest is written for each range, and
+    /// must not grow with all that was delivered. The list is the name and the content of a file that has to be
+    /// there before this manifest is written.
+    ///
+    /// # Errors
+    /// None that is known: texts and numbers can be written.
+    pub(crate) fn list_files(&mut self) -> Result<Option<(String, Vec<u8>)>, serde_json::Error> {
+        if self.files.len() < 2 * LISTED {
+            return Ok(None);
+        }
+        let listed: Vec<DeliveredFile> = self.files.drain(..LISTED).collect();
+        let mut bytes = serde_json::to_vec_pretty(&listed)?;
+        bytes.push(b'\n');
+        let name = format!("_ppt-files-{:06}.json", self.lists.len() + 1);
+        self.lists.push(FileList {
+            name: name.clone(),
+            files: listed.len() as u64,
+            rows: listed.iter().map(|file| file.rows).sum(),
+            crc32c: format!("{:08x}", crc32c::crc32c(&bytes)),
+        });
+        self.version = VERSION;
+        Ok(Some((name, bytes)))
     }
 
     /// Frames that are known to be missing.
@@ -300,6 +350,40 @@ mod tests {
         for cut in 0..bytes.len() - 1 {
             assert!(Manifest::from_json(&bytes[..cut]).is_err(), "{cut}");
         }
+    }
+
+    /// Each range has a file, and its manifest is written twice.
+    #[test]
+    fn what_is_written_for_a_range_does_not_grow_with_the_files_before_it() {
+        let mut manifest = manifest();
+        manifest.files.clear();
+        let (mut lists, mut most, mut rows) = (Vec::new(), 0, 0);
+        for range in 0..10_000_u64 {
+            lists.extend(manifest.list_files().unwrap());
+            let name =
+                format!("server.request/7bdfbc7278fad060-{range:08}-{:08}.parquet", range + 1);
+            manifest.files.push(DeliveredFile { name, rows: range, bytes: 1 << 20 });
+            rows += range;
+            if range % 125 >= 123 {
+                most = most.max(manifest.to_json().unwrap().len());
+            }
+        }
+        assert!(most < 75_000, "{most} bytes");
+        assert_eq!((manifest.rows(), manifest.file_count()), (rows, 10_000));
+        let read = Manifest::from_json(&manifest.to_json().unwrap()).unwrap();
+        assert_eq!((&read, read.version), (&manifest, 2));
+        // All files are somewhere, each once, in their order.
+        let listed = lists.iter().zip(&manifest.lists).flat_map(|((name, bytes), list)| {
+            assert_eq!(
+                (name, format!("{:08x}", crc32c::crc32c(bytes))),
+                (&list.name, list.crc32c.clone())
+            );
+            let files: Vec<DeliveredFile> = serde_json::from_slice(bytes).unwrap();
+            assert_eq!(list.rows, files.iter().map(|file| file.rows).sum::<u64>());
+            files
+        });
+        let all: Vec<u64> = listed.chain(manifest.files.clone()).map(|file| file.rows).collect();
+        assert_eq!(all, (0..10_000).collect::<Vec<_>>());
     }
 
     #[test]

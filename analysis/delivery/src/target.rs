@@ -116,11 +116,19 @@ impl Target {
     }
 
     fn bytes(&self, manifest: &Manifest) -> Result<Vec<u8>, DeliveryError> {
-        let fail = |error: serde_json::Error| DeliveryError::Write {
-            name: self.manifest_name(),
-            cause: error.into(),
-        };
-        manifest.to_json().map_err(fail)
+        manifest.to_json().map_err(|error| self.unwritten(error))
+    }
+
+    /// A list of files that are in the manifest no more, if it has become long: its name, and its content.
+    pub(crate) fn list_files(
+        &self,
+        manifest: &mut Manifest,
+    ) -> Result<Option<(String, Vec<u8>)>, DeliveryError> {
+        manifest.list_files().map_err(|error| self.unwritten(error))
+    }
+
+    fn unwritten(&self, error: serde_json::Error) -> DeliveryError {
+        DeliveryError::Write { name: self.manifest_name(), cause: error.into() }
     }
 
     /// What is in a file; None: there is none.

@@ -436,7 +436,7 @@ impl<'a> Export<'a> {
 
     fn said(&self, name: &str) -> String {
         let manifest = self.delivery.manifest();
-        let (rows, files) = (grouped(manifest.rows()), grouped(manifest.files.len() as u64));
+        let (rows, files) = (grouped(manifest.rows()), grouped(manifest.file_count()));
         format!("{name}: {rows} rows in {files} files")
     }
 }
