@@ -187,7 +187,7 @@ fn read_pid(text: &str, hint: &str) -> Result<i32, String> {
 
 /// Which processes are meant.
 #[derive(Clone, Copy)]
-pub(crate) enum Which<'a> {
+pub(crate) enum ProcessChoice<'a> {
     /// This one.
     Pid(i32),
     /// The one of this name.
@@ -199,12 +199,12 @@ pub(crate) enum Which<'a> {
 }
 
 impl Processes {
-    pub(crate) fn which(&self) -> Which<'_> {
+    pub(crate) fn choice(&self) -> ProcessChoice<'_> {
         match (&self.name, self.all) {
-            (Some(name), _) => Which::Name(name),
-            (None, true) => Which::All,
+            (Some(name), _) => ProcessChoice::Name(name),
+            (None, true) => ProcessChoice::All,
             // Without a name there is a number, or nothing at all was asked for.
-            (None, false) => Which::Pid(self.pid.or(self.pid_option).unwrap_or_default()),
+            (None, false) => ProcessChoice::Pid(self.pid.or(self.pid_option).unwrap_or_default()),
         }
     }
 }
@@ -317,8 +317,8 @@ pub(crate) struct Attach {
 }
 
 impl Attach {
-    pub(crate) fn which(&self) -> Which<'_> {
-        self.wait_for.as_deref().map_or_else(|| self.processes.which(), Which::WaitFor)
+    pub(crate) fn choice(&self) -> ProcessChoice<'_> {
+        self.wait_for.as_deref().map_or_else(|| self.processes.choice(), ProcessChoice::WaitFor)
     }
 }
 

@@ -60,7 +60,7 @@ pub(crate) use outputs::Outputs;
 pub(crate) use ready::WaitResult;
 use thread_names::{MemberNames, NamesDue};
 pub(crate) use timer::timer;
-use timer::{FIRST_LOOK, LOOK};
+use timer::{CHECK_INTERVAL, FIRST_CHECK_INTERVAL};
 
 pub(crate) struct Live<'a> {
     options: &'a args::CaptureArgs,
@@ -306,8 +306,7 @@ impl<'a> Live<'a> {
         if count > 0 {
             self.state_facts(self.members.len() - 1);
         }
-        self.look_for_io_uring(self.members.len() - 1..);
-        self.look_again(FIRST_LOOK);
+        self.look_again(FIRST_CHECK_INTERVAL);
     }
 
     /// Writes what is known of a member's process to the capture.
@@ -394,9 +393,9 @@ impl<'a> Live<'a> {
 
     /// Time until processes are checked again.
     fn patience(&self) -> Duration {
-        let patience = self.follow.as_ref().map_or(LOOK, Follow::patience);
+        let patience = self.follow.as_ref().map_or(CHECK_INTERVAL, Follow::patience);
         if self.members.iter().any(|member| member.names.is_unfinished()) {
-            return patience.min(self.names_due.pause().max(FIRST_LOOK));
+            return patience.min(self.names_due.pause().max(FIRST_CHECK_INTERVAL));
         }
         patience
     }
@@ -449,7 +448,7 @@ impl<'a> Live<'a> {
     pub(crate) fn awaits_hellos(&mut self) -> bool {
         let awaits = self.follow.as_ref().is_some_and(Follow::awaits_strays);
         if awaits {
-            self.look_again(FIRST_LOOK);
+            self.look_again(FIRST_CHECK_INTERVAL);
         }
         awaits
     }

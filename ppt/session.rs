@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 /// Version of the protocol.
 pub(crate) const VERSION: u32 = 1;
 /// The most bytes of a line.
-const MOST: usize = 1 << 20;
+const MAX_LINE_BYTES: usize = 1 << 20;
 /// How long each side waits for the other.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a client waits for a change, which must first reach every CPU.
 const PATIENCE_FOR_CHANGES: Duration = Duration::from_secs(30);
 
@@ -203,7 +203,7 @@ pub(crate) fn sessions() -> Vec<SessionServer> {
     }
     let mut sessions = Vec::new();
     // Time limit for all other users' sessions together, which are not trusted.
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + REPLY_TIMEOUT;
     for folder in folders {
         let Ok(owner) = fs::symlink_metadata(&folder).map(|metadata| metadata.uid()) else {
             continue;
@@ -240,7 +240,7 @@ pub(crate) fn sessions() -> Vec<SessionServer> {
 fn asked(path: &Path, ask: Ask) -> io::Result<SessionReply> {
     let patience = match ask {
         Ask::Enable { .. } | Ask::Disable { .. } => PATIENCE_FOR_CHANGES,
-        Ask::List | Ask::Trigger { .. } => PATIENCE,
+        Ask::List | Ask::Trigger { .. } => REPLY_TIMEOUT,
     };
     asked_until(path, ask, Instant::now() + patience)
 }
@@ -324,7 +324,7 @@ impl PartialLine {
             Ok(0) => {}
             Ok(count) => {
                 self.0.extend(&bytes[..count]);
-                if !bytes[..count].contains(&b'\n') && self.0.len() < MOST {
+                if !bytes[..count].contains(&b'\n') && self.0.len() < MAX_LINE_BYTES {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
             }
@@ -339,10 +339,10 @@ impl PartialLine {
 /// limit.
 pub(crate) fn write(stream: &mut UnixStream, what: &impl Serialize) -> io::Result<()> {
     stream.set_nonblocking(false)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
     let mut line = serde_json::to_string(what)?;
     line.push('\n');
-    let (mut left, end) = (line.as_bytes(), Instant::now() + PATIENCE);
+    let (mut left, end) = (line.as_bytes(), Instant::now() + REPLY_TIMEOUT);
     while !left.is_empty() && Instant::now() < end {
         let count = stream.write(left)?;
         left = &left[count..];
@@ -395,7 +395,7 @@ mod tests {
         });
         assert_eq!(never_done.unwrap_err().kind(), io::ErrorKind::TimedOut);
         let full = ask_stranger(patience, |mut stream| {
-            let line = vec![b' '; MOST + 1];
+            let line = vec![b' '; MAX_LINE_BYTES + 1];
             let _ = stream.write_all(&line);
         });
         assert!(full.is_err());

@@ -5,7 +5,7 @@
 //! beyond the shares.
 
 /// Smallest charge for a read, because there may be any number of small reads.
-const LEAST: u64 = 16 << 10;
+const MIN_CHARGE: u64 = 16 << 10;
 
 /// The amount that has been read, and the number of system calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,19 +48,19 @@ impl Purse {
 
     /// Takes up to `wanted` bytes. Returns the number taken, 0 when nothing is left.
     pub(crate) fn take(&mut self, wanted: u64) -> u64 {
-        let granted = wanted.max(LEAST).min(self.left);
+        let granted = wanted.max(MIN_CHARGE).min(self.left);
         let own = granted.min(self.own);
         let common = (granted - own).min(self.common);
         self.own -= own;
         self.common -= common;
         self.left -= own + common;
-        if own + common < LEAST { 0 } else { wanted.min(own + common) }
+        if own + common < MIN_CHARGE { 0 } else { wanted.min(own + common) }
     }
 
     /// Takes all of `wanted`, or nothing.
     pub(crate) fn take_all(&mut self, wanted: u64) -> bool {
         let room = self.left.min(self.own.saturating_add(self.common));
-        let enough = wanted.max(LEAST) <= room && self.take(wanted) > 0;
+        let enough = wanted.max(MIN_CHARGE) <= room && self.take(wanted) > 0;
         self.refusals += u64::from(!enough);
         enough
     }
@@ -134,7 +134,7 @@ mod tests {
         let mut purse = Purse::new(bounds);
         let reads =
             std::iter::repeat_with(|| purse.take(1)).take_while(|&number| number > 0).count();
-        assert_eq!(reads as u64, MIB / LEAST);
+        assert_eq!(reads as u64, MIB / MIN_CHARGE);
     }
 
     #[test]

@@ -32,11 +32,11 @@ impl Confined {
 /// A thread may be in at most 16. A thread created for this test enters as many as it can and then
 /// ends: the remaining ones were there before.
 fn layers() -> Option<u32> {
-    const MOST: u32 = 16;
+    const MAX_LAYERS: u32 = 16;
     let enter = || {
         let ruleset = ruleset()?;
-        let entered = (0..=MOST).take_while(|_| is_entered(&ruleset)).count() as u32;
-        (entered > 0 || Errno::last() == Errno::E2BIG).then_some(MOST.saturating_sub(entered))
+        let entered = (0..=MAX_LAYERS).take_while(|_| is_entered(&ruleset)).count() as u32;
+        (entered > 0 || Errno::last() == Errno::E2BIG).then_some(MAX_LAYERS.saturating_sub(entered))
     };
     std::thread::Builder::new().spawn(enter).ok()?.join().ok()?
 }

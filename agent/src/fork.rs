@@ -128,10 +128,10 @@ pub fn may_be_of<'a>(
 /// A file of a process that the kernel made when its program was started.
 fn read(system: &System, pid: i32, file: &str) -> Option<Vec<u8>> {
     /// More than the kernel takes.
-    const MOST: u64 = 8 << 20;
+    const MAX_FILE_BYTES: u64 = 8 << 20;
     let file = File::open(system.proc.join(format!("{pid}/{file}"))).ok()?;
     let mut bytes = Vec::new();
-    file.take(MOST).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 

@@ -17,7 +17,7 @@ use crate::escape::escaped;
 use crate::target::Target;
 
 /// How long ppt waits for another tracer of the same kind to finish.
-const PATIENCE: Duration = Duration::from_millis(200);
+const TRACER_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The result of `work`, and how long the target was held.
 pub(crate) struct HeldResult<T> {
@@ -56,7 +56,7 @@ pub(crate) fn held<T: Send>(
     let (held, tid) = joined?;
     // The kernel releases the tracee when the thread is completely gone, which is after its join.
     let start = Instant::now();
-    while target.tracer() == tid && start.elapsed() < PATIENCE {
+    while target.tracer() == tid && start.elapsed() < TRACER_TIMEOUT {
         std::thread::yield_now();
     }
     Ok(held)
@@ -94,7 +94,7 @@ fn seize(target: &Target) -> Result<Instant> {
             return Err(AgentError::Ended { pid });
         }
         let tracer = target.tracer();
-        if start.elapsed() > PATIENCE || (tracer != 0 && !is_ppt(target, tracer)) {
+        if start.elapsed() > TRACER_TIMEOUT || (tracer != 0 && !is_ppt(target, tracer)) {
             return Err(match tracer {
                 0 => target.denied(0).into(),
                 tracer => AgentError::Traced { pid, tracer: describe(target, tracer) },

@@ -13,9 +13,9 @@ use crate::system::System;
 use crate::target::Target;
 
 /// How long a program may take to load completely.
-const PATIENCE: Duration = Duration::from_millis(200);
+const LOAD_TIMEOUT: Duration = Duration::from_millis(200);
 /// Interval between two checks.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// A process of this age may not be the expected program yet: between fork and exec it is a copy of
 /// its parent.
 const YOUNG: Duration = Duration::from_millis(500);
@@ -26,7 +26,7 @@ const AT_PHNUM: u64 = 5;
 const HEADER: usize = 56;
 const DYNAMIC: usize = 16;
 /// More headers or entries than any program has.
-const MOST: u64 = 256;
+const MAX_ENTRIES: u64 = 256;
 
 impl Target {
     /// Opens process `pid` and chooses buffers as [`Target::choose`] does. It also returns the
@@ -53,10 +53,10 @@ impl Target {
             let remarks = Remarks::from_search(&found);
             let chosen = target.choose(found, names);
             let early = loading || (chosen.as_ref().is_err_and(may_pass) && target.is_young());
-            if !early || start.elapsed() >= PATIENCE {
+            if !early || start.elapsed() >= LOAD_TIMEOUT {
                 return Ok((target, chosen?, remarks));
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -74,7 +74,7 @@ impl Target {
     fn loader_state(&self) -> Option<bool> {
         let auxv = self.auxiliary()?;
         let headers = *auxv.get(&AT_PHDR)?;
-        let bytes = self.bytes(headers, HEADER as u64 * MOST.min(*auxv.get(&AT_PHNUM)?))?;
+        let bytes = self.bytes(headers, HEADER as u64 * MAX_ENTRIES.min(*auxv.get(&AT_PHNUM)?))?;
         // File address and size.
         let header = |kind: u32| {
             let found = bytes.chunks_exact(HEADER).find(|chunk| word(chunk, 0) as u32 == kind)?;
@@ -82,7 +82,8 @@ impl Target {
         };
         let bias = headers.wrapping_sub(header(PT_PHDR)?.0);
         let (address, size) = header(PT_DYNAMIC)?;
-        let dynamic = self.bytes(bias.wrapping_add(address), size.min(DYNAMIC as u64 * MOST))?;
+        let dynamic =
+            self.bytes(bias.wrapping_add(address), size.min(DYNAMIC as u64 * MAX_ENTRIES))?;
         let entry = dynamic.chunks_exact(DYNAMIC).find(|chunk| word(chunk, 0) == DT_DEBUG)?;
         let debug = match word(entry, 8) {
             0 => return Some(false), // the loader has not come to it

@@ -15,7 +15,7 @@ use crate::sources::SourceInfo;
 
 /// The sequence numbers that several captures account for, ring by ring.
 #[derive(Debug, Clone, Default)]
-pub struct Together {
+pub struct SequenceCoverage {
     /// By nonce of the segment and number of the ring.
     rings: BTreeMap<(u64, u32), Vec<HeldRun>>,
     captures: BTreeMap<usize, KnownCapture>,
@@ -94,7 +94,7 @@ struct HeldRun {
 /// A run of sequence numbers between two captures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Absence {
-    /// The capture before it, by the number passed to [`Together::add`].
+    /// The capture before it, by the number passed to [`SequenceCoverage::add`].
     pub before: usize,
     /// The capture after it, by that number.
     pub behind: usize,
@@ -104,7 +104,7 @@ pub struct Absence {
     pub files: Option<FilesBetween>,
 }
 
-impl Together {
+impl SequenceCoverage {
     /// Adds the account of a capture that has been read to its end, and its `sources` if it has an
     /// end chunk. `capture` is a number that the caller chooses. Nothing counts as absent before
     /// and after a window of a flight recorder, because the recorder was not meant to keep it.
@@ -168,7 +168,7 @@ impl Together {
     }
 }
 
-impl Together {
+impl SequenceCoverage {
     /// The beginning of a ring, from the capture in which ppt attached to its segment before any
     /// thread wrote to the ring.
     fn unwritten(&self, nonce: u64, ring: u32) -> Option<HeldRun> {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     fn absent(captures: &[Account], windows: &[usize]) -> Vec<(usize, usize, u64, u64)> {
-        let mut together = Together::default();
+        let mut together = SequenceCoverage::default();
         for (number, account) in captures.iter().enumerate() {
             let is_window = windows.contains(&number);
             let place = CapturePlace { is_window, ..CapturePlace::default() };
@@ -269,7 +269,7 @@ mod tests {
         let third = CapturePlace { id: [3; 16], part: Some(part(3)), is_window: false };
         let first = CapturePlace { id: [1; 16], part: None, is_window: false };
         let of = |place: CapturePlace| {
-            let mut together = Together::default();
+            let mut together = SequenceCoverage::default();
             together.add(0, (&Account::default(), place), [&info]);
             together.add(1, (&account(7, &[(31, 10)]), third), []);
             let absent = together.absent().into_iter();
@@ -288,7 +288,7 @@ mod tests {
             |number, keep| SeriesPart { series: [1; 16], number, keep, ..SeriesPart::default() };
         let place = |part| CapturePlace { id: [1; 16], part, is_window: false };
         let files = |captures: &[(u64, Option<SeriesPart>)]| {
-            let mut together = Together::default();
+            let mut together = SequenceCoverage::default();
             for (number, &(first, part)) in captures.iter().enumerate() {
                 together.add(number, (&account(7, &[(first, 10)]), place(part)), []);
             }

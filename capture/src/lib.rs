@@ -48,7 +48,7 @@ mod writer;
 /// The frame language: schemas and columns, for readers of captures.
 pub use ppt_frame_dsl as frame_dsl;
 
-pub use absent::{Absence, CapturePlace, FilesBetween, Together};
+pub use absent::{Absence, CapturePlace, FilesBetween, SequenceCoverage};
 pub use account::{Account, Mismatch, RingAccount, RingKey};
 pub use bound::{Bound, NoBound};
 pub use cause::{Cause, Dropped, Lost};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ppt_capture::{Absence, Capture, CaptureError, CapturePlace, Together};
+use ppt_capture::{Absence, Capture, CaptureError, CapturePlace, SequenceCoverage};
 
 use crate::info::{AbsentFilesInfo, AbsentInfo, Info};
 
@@ -23,7 +23,7 @@ impl Info {
     /// # Errors
     /// A capture cannot be read at all. Damage is not an error; it is part of the account.
     pub fn read_all(paths: &[PathBuf]) -> Result<Vec<Info>, Unreadable> {
-        let mut together = Together::default();
+        let mut together = SequenceCoverage::default();
         let mut all = Vec::new();
         for (number, path) in paths.iter().enumerate() {
             let unreadable = |error| Unreadable { path: path.clone(), error };
@@ -40,12 +40,12 @@ impl Info {
         for absence in together.absent() {
             let after = hex::encode(all[absence.before].1);
             let (info, _, ids) = &mut all[absence.behind];
-            info.lacks(&absence, after, ids);
+            info.add_absence(&absence, after, ids);
         }
         Ok(all.into_iter().map(|(info, ..)| info).collect())
     }
 
-    fn lacks(&mut self, absence: &Absence, after: String, ids: &[u16]) {
+    fn add_absence(&mut self, absence: &Absence, after: String, ids: &[u16]) {
         let gap = &absence.gap;
         let files = absence.files.map(|files| AbsentFilesInfo {
             first: files.first,

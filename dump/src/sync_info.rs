@@ -17,7 +17,7 @@ const MOMENTS: u64 = 10;
 /// Number of moments over which the minimum, median and maximum width are taken.
 const SAMPLES: u64 = 1000;
 /// Most steps and loops that are reported.
-const MOST: usize = 1000;
+const MAX_ROWS: usize = 1000;
 
 /// The evaluation of clock readings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -263,8 +263,8 @@ impl SyncInfo {
                 .map(|index| host(readings, &times, truth, (reference, index), spans[index]))
                 .collect(),
             pairs: pairs(readings),
-            steps: times.steps().iter().take(MOST).map(step).collect(),
-            loops: times.loops().iter().take(MOST).map(turn).collect(),
+            steps: times.steps().iter().take(MAX_ROWS).map(step).collect(),
+            loops: times.loops().iter().take(MAX_ROWS).map(turn).collect(),
             stepped: times.unused().stepped,
             far: times.unused().far,
             unknown_lines: readings.unknown_lines(),

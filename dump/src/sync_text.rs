@@ -7,7 +7,7 @@ use ppt_text::escaped;
 use crate::sync_info::{HostInfo, SyncInfo};
 
 /// Most lines of steps, and of loops.
-const MOST: usize = 10;
+const MAX_LINES: usize = 10;
 
 impl SyncInfo {
     /// Writes it as JSON.
@@ -41,7 +41,7 @@ impl SyncInfo {
         writeln!(out)?;
         let name =
             |text: &Option<String>| text.as_deref().map_or_else(|| "true time".to_owned(), escaped);
-        for step in self.steps.iter().take(MOST) {
+        for step in self.steps.iter().take(MAX_LINES) {
             let s = |ns: i128| ns as f64 / 1e9;
             writeln!(
                 out,
@@ -54,7 +54,7 @@ impl SyncInfo {
                 s(step.between_ns.1)
             )?;
         }
-        for info in self.loops.iter().take(MOST) {
+        for info in self.loops.iter().take(MAX_LINES) {
             writeln!(
                 out,
                 "loop      {} and {} by themselves differ from the way by others: {} on average, {} at most",

@@ -51,7 +51,7 @@ pub(crate) struct DiagnosticSink {
 impl DiagnosticSink {
     /// Limit of stored diagnostics: more are not useful, and a hostile file has any number of
     /// mistakes.
-    const MOST: usize = 100;
+    const MAX_STORED: usize = 100;
 
     /// Suppresses warnings and hints with this code from now on.
     pub fn allow(&mut self, code: &'static str) {
@@ -109,7 +109,7 @@ impl DiagnosticSink {
 
     /// Whether further mistakes are only counted, so that suggestions are not needed.
     pub fn is_full(&self) -> bool {
-        self.diagnostics.len() >= Self::MOST
+        self.diagnostics.len() >= Self::MAX_STORED
     }
 
     /// Whether an error has been recorded.
@@ -123,7 +123,7 @@ impl DiagnosticSink {
         if self.unsaid > 0 {
             let place = self.diagnostics.last().map_or(0..0, |last| last.span.clone());
             let (unsaid, errors) = (self.unsaid, self.errors > 0);
-            self.diagnostics.truncate(Self::MOST);
+            self.diagnostics.truncate(Self::MAX_STORED);
             self.unsaid = 0;
             let mistake = Mistake::Unsaid { count: unsaid, errors };
             let wording = mistake.wording();

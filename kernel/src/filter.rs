@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
 /// Most ranges of a filter.
-const MOST: usize = 48;
+const MAX_RANGES: usize = 48;
 
 /// Threads that a filter lets pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Filter {
         let mut gaps: Vec<i32> = threads.windows(2).map(|window| window[1] - window[0]).collect();
         gaps.sort_unstable_by(|one, other| other.cmp(one));
         // Gaps that are larger than this one stay.
-        let closed = gaps.get(MOST - 1).copied().unwrap_or(1);
+        let closed = gaps.get(MAX_RANGES - 1).copied().unwrap_or(1);
         let mut ranges: Vec<(i32, i32)> = Vec::new();
         for thread in threads {
             match ranges.last_mut() {
@@ -128,7 +128,7 @@ mod tests {
             newest in 1i32..4_194_304,
         ) {
             let filter = Filter::new(threads.clone(), newest);
-            assert!(filter.ranges.len() <= MOST);
+            assert!(filter.ranges.len() <= MAX_RANGES);
             assert!(threads.iter().all(|&it| passes(&filter, it)));
             assert!(filter.text("prev_pid").len() < 4096 - 64);
         }

@@ -26,6 +26,7 @@
 #![deny(unsafe_code)]
 
 mod error;
+mod event_writer;
 mod filter;
 mod memory;
 mod perf;
@@ -36,6 +37,7 @@ mod probe_reader;
 mod probes;
 mod reader;
 mod records;
+mod report;
 mod rounds;
 mod schema;
 mod sources;

@@ -70,7 +70,7 @@ impl ProbeCounts {
 
 /// What a record of a ring of probes says.
 #[derive(Debug, Clone)]
-pub(crate) struct ProbeHeard {
+pub(crate) struct ProbeRecord {
     tid: i32,
     cpu: u32,
     step: ProbeStep,
@@ -91,8 +91,8 @@ struct Entered {
     arguments: Vec<u64>,
 }
 
-/// Writes frames of what is heard.
-pub(crate) struct ProbeHearing<'a> {
+/// Turns records of probes into frames.
+pub(crate) struct ProbeDecoder<'a> {
     writer: ProbeWriter<'a>,
     calls: OpenCalls<Entered>,
     counts: &'a ProbeCounts,
@@ -110,7 +110,7 @@ struct Window {
     hits: Vec<u64>,
 }
 
-impl<'a> ProbeHearing<'a> {
+impl<'a> ProbeDecoder<'a> {
     /// Probes are hit from `at` on.
     pub fn begin(
         segment: &'a Segment,
@@ -135,7 +135,7 @@ impl<'a> ProbeHearing<'a> {
         events: &mut ProbeEvents,
         bytes: &mut Vec<u8>,
         (sources, pid): (&Sources, i32),
-        mut hear: impl FnMut(u64, ProbeHeard),
+        mut report: impl FnMut(u64, ProbeRecord),
     ) -> f64 {
         let mut fullest = 0.0f64;
         for ring in &mut events.rings {
@@ -146,9 +146,9 @@ impl<'a> ProbeHearing<'a> {
                 if let Content::Lost(count) = record.content {
                     self.writer.lose(count);
                 } else if record.pid == pid
-                    && let Some(heard) = read(&record, &events.probes, sources)
+                    && let Some(hit) = read(&record, &events.probes, sources)
                 {
-                    hear(record.time, heard);
+                    report(record.time, hit);
                 }
             }
         }
@@ -156,8 +156,8 @@ impl<'a> ProbeHearing<'a> {
     }
 
     /// Writes what a record says.
-    pub fn hear(&mut self, time: u64, heard: ProbeHeard, threads: &Threads) {
-        let ProbeHeard { tid, cpu, step } = heard;
+    pub fn write(&mut self, time: u64, record: ProbeRecord, threads: &Threads) {
+        let ProbeRecord { tid, cpu, step } = record;
         let thread = threads.number_or_look_up(tid);
         match step {
             ProbeStep::Hit { probe, stack, arguments } if self.returns[probe] => {
@@ -238,7 +238,7 @@ fn read(
     record: &Record<'_>,
     probes: &[crate::probes::Probe],
     sources: &Sources,
-) -> Option<ProbeHeard> {
+) -> Option<ProbeRecord> {
     let Record { id, tid, cpu, content, .. } = *record;
     let Content::Registers(bytes) = content else { return None };
     let step = match sources.get(&id)?.0 {
@@ -260,5 +260,5 @@ fn read(
         }
         _ => return None,
     };
-    Some(ProbeHeard { tid, cpu, step })
+    Some(ProbeRecord { tid, cpu, step })
 }

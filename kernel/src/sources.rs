@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// What a record is about: the kind of its event, and the thread by whose event it is heard (of an
+/// What a record is about: the kind of its event, and the thread whose event reports it (of an
 /// event of a CPU, 0).
 pub(crate) type Sources = HashMap<u64, (EventSource, i32)>;
 

@@ -24,7 +24,7 @@ pub(crate) struct StackReader {
 
 /// What a record of a ring of stacks says.
 #[derive(Debug, Clone)]
-pub(crate) struct StackHeard {
+pub(crate) struct StackRecord {
     tid: i32,
     cpu: u32,
     step: StackStep,
@@ -40,14 +40,14 @@ enum StackStep {
     HasLeft { preempted: bool },
 }
 
-/// Writes frames of what is heard.
-pub(crate) struct StackHearing<'a> {
+/// Turns records of stacks into frames.
+pub(crate) struct StackDecoder<'a> {
     writer: StackWriter<'a>,
     /// By thread: where it gives up its CPU.
     leaving: HashMap<i32, Box<CallChain>>,
 }
 
-impl<'a> StackHearing<'a> {
+impl<'a> StackDecoder<'a> {
     /// Stacks are taken from `at` on.
     pub fn begin(
         segment: &'a Segment,
@@ -60,14 +60,14 @@ impl<'a> StackHearing<'a> {
         Self { writer, leaving: HashMap::new() }
     }
 
-    /// Takes the records of all rings that are about process `pid`: when each was, by whose event it is
-    /// heard, and what it says. Returns how full the fullest ring was.
+    /// Takes the records of all rings that are about process `pid`: when each was, whose event left it,
+    /// and what it says. Returns how full the fullest ring was.
     pub fn take(
         &mut self,
         reader: &mut StackReader,
         bytes: &mut Vec<u8>,
         (sources, pid): (&Sources, i32),
-        mut hear: impl FnMut(u64, i32, StackHeard),
+        mut report: impl FnMut(u64, i32, StackRecord),
     ) -> f64 {
         let mut fullest = 0.0f64;
         for ring in &mut reader.events.rings {
@@ -77,10 +77,10 @@ impl<'a> StackHearing<'a> {
             for record in stack_records(bytes) {
                 if let Content::Lost(count) = record.content {
                     self.writer.lose(count);
-                } else if let Some((voice, heard)) =
+                } else if let Some((reporter, stack)) =
                     read(&record, sources, pid, reader.unwinder.as_deref())
                 {
-                    hear(record.time, voice, heard);
+                    report(record.time, reporter, stack);
                 }
             }
         }
@@ -88,9 +88,9 @@ impl<'a> StackHearing<'a> {
     }
 
     /// Writes what a record says, unless another event says it, too.
-    pub fn hear(&mut self, time: u64, voice: i32, heard: StackHeard, threads: &mut Threads) {
-        let StackHeard { tid, cpu, step } = heard;
-        let Some(thread) = threads.heard(tid, voice) else { return };
+    pub fn write(&mut self, time: u64, reporter: i32, record: StackRecord, threads: &mut Threads) {
+        let StackRecord { tid, cpu, step } = record;
+        let Some(thread) = threads.report(tid, reporter) else { return };
         match step {
             StackStep::Runs { in_kernel, chain } => {
                 let why = if in_kernel { StackWhy::Kernel } else { StackWhy::Running };
@@ -120,9 +120,9 @@ fn read(
     sources: &Sources,
     pid: i32,
     unwinder: Option<&StackUnwinder>,
-) -> Option<(i32, StackHeard)> {
+) -> Option<(i32, StackRecord)> {
     let Record { id, tid, cpu, content, .. } = *record;
-    let (source, voice) = *sources.get(&id)?;
+    let (source, reporter) = *sources.get(&id)?;
     if record.pid != pid {
         return None;
     }
@@ -136,7 +136,7 @@ fn read(
         (Content::Out { preempted }, EventSource::Leaving) => StackStep::HasLeft { preempted },
         _ => return None,
     };
-    Some((voice, StackHeard { tid, cpu, step }))
+    Some((reporter, StackRecord { tid, cpu, step }))
 }
 
 /// The callers by unwind tables. Code that was mapped a moment ago, or that a program makes itself, has no

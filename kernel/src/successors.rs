@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use crate::schema::Comm;
 
 /// Whose names are remembered at a time.
-const MOST: usize = 4096;
+const MAX_NAMES: usize = 4096;
 /// How long an owner is believed, ns: a number may name another thread by then.
 const AGE_NS: u64 = 1_000_000_000;
 
@@ -30,7 +30,7 @@ impl SuccessorNames {
         let shown = match self.known.get(&tid) {
             Some((known, until, shown)) if *known == name && time < *until => *shown,
             _ => {
-                if self.known.len() >= MOST {
+                if self.known.len() >= MAX_NAMES {
                     self.known.clear();
                 }
                 let owner = fs::metadata(format!("/proc/{tid}")).map(|metadata| metadata.uid());

@@ -2,8 +2,8 @@
 //!
 //! An event of one thread is inherited by those that it makes. While ppt opens events, threads may
 //! make threads: some of these have an event of their own and an inherited one, and both leave
-//! records. So each thread has one *voice*: the thread by whose event it is heard. What comes by
-//! another one was heard already.
+//! records. So each thread has one *reporter*: the thread whose event reports it. What another event
+//! reports is a repetition.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,7 +19,7 @@ pub(crate) struct Threads {
 
 #[derive(Debug, Clone, Copy)]
 struct TracedThread {
-    voice: i32,
+    reporter: i32,
     /// Its number in its own pid namespace; 0 = not known.
     inner: i32,
     /// It gave up its CPU to wait.
@@ -31,8 +31,8 @@ struct TracedThread {
 }
 
 impl TracedThread {
-    fn new(voice: i32, inner: i32) -> Self {
-        Self { voice, inner, waits: false, woken: false, followed: false }
+    fn new(reporter: i32, inner: i32) -> Self {
+        Self { reporter, inner, waits: false, woken: false, followed: false }
     }
 }
 
@@ -68,14 +68,14 @@ impl Threads {
         self.number(tid).unwrap_or_else(|| self.look_up(tid))
     }
 
-    /// The same of a thread in an event of `voice`; None if its own event has it.
-    pub fn heard(&mut self, tid: i32, voice: i32) -> Option<i32> {
+    /// The same of a thread in an event of `reporter`; None if its own event has it.
+    pub fn report(&mut self, tid: i32, reporter: i32) -> Option<i32> {
         let thread = match self.known.get(&tid) {
             Some(thread) => *thread,
             // The record of its beginning was lost, or it comes later.
-            None => self.insert(tid, voice),
+            None => self.insert(tid, reporter),
         };
-        (thread.voice == voice).then_some(thread.inner)
+        (thread.reporter == reporter).then_some(thread.inner)
     }
 
     /// The kernel has named the successor on the thread's CPU.
@@ -113,28 +113,28 @@ impl Threads {
         self.known.values_mut().for_each(|thread| (thread.waits, thread.followed) = (false, true));
     }
 
-    /// A thread was made, by an event of `voice`. Returns both numbers, unless another event has
+    /// A thread was made, by an event of `reporter`. Returns both numbers, unless another event has
     /// it.
-    pub fn born(&mut self, tid: i32, parent: i32, voice: i32) -> Option<(i32, i32)> {
-        let of_parent = self.known.get(&parent).map_or(voice, |thread| thread.voice);
-        if of_parent != voice {
+    pub fn born(&mut self, tid: i32, parent: i32, reporter: i32) -> Option<(i32, i32)> {
+        let of_parent = self.known.get(&parent).map_or(reporter, |thread| thread.reporter);
+        if of_parent != reporter {
             return None;
         }
-        let inner = self.insert(tid, voice).inner;
+        let inner = self.insert(tid, reporter).inner;
         Some((inner, self.number(parent).unwrap_or(0)))
     }
 
     /// A thread ended. Returns its number, unless another event has it.
-    pub fn ended(&mut self, tid: i32, voice: i32) -> Option<i32> {
+    pub fn ended(&mut self, tid: i32, reporter: i32) -> Option<i32> {
         let thread = *self.known.get(&tid)?;
-        (thread.voice == voice).then(|| {
+        (thread.reporter == reporter).then(|| {
             self.known.remove(&tid);
             thread.inner
         })
     }
 
-    fn insert(&mut self, tid: i32, voice: i32) -> TracedThread {
-        let thread = TracedThread::new(voice, self.look_up(tid));
+    fn insert(&mut self, tid: i32, reporter: i32) -> TracedThread {
+        let thread = TracedThread::new(reporter, self.look_up(tid));
         self.known.insert(tid, thread);
         thread
     }
@@ -181,16 +181,16 @@ mod tests {
     }
 
     #[test]
-    fn each_thread_has_one_voice() {
+    fn each_thread_has_one_reporter() {
         let mut threads = threads();
         // 10 made 11 while events were opened: 11 has its own event and an inherited one.
-        assert_eq!(threads.heard(11, 11), Some(11));
-        assert_eq!(threads.heard(11, 10), None, "heard already");
+        assert_eq!(threads.report(11, 11), Some(11));
+        assert_eq!(threads.report(11, 10), None, "reported already");
         // What 11 makes has both.
         assert_eq!(threads.born(12, 11, 10), None);
         assert_eq!(threads.born(12, 11, 11), Some((12, 11)));
-        assert_eq!(threads.heard(12, 10), None);
-        assert_eq!(threads.heard(12, 11), Some(12));
+        assert_eq!(threads.report(12, 10), None);
+        assert_eq!(threads.report(12, 11), Some(12));
         assert_eq!(threads.ended(12, 10), None);
         assert_eq!(threads.ended(12, 11), Some(12));
         assert_eq!(threads.number(12), None);
@@ -201,10 +201,10 @@ mod tests {
         let mut threads = threads();
         assert_eq!(threads.ended(11, 11), Some(11));
         assert_eq!(threads.born(11, 10, 10), Some((11, 10)));
-        assert_eq!(threads.heard(11, 10), Some(11));
+        assert_eq!(threads.report(11, 10), Some(11));
         // Its end was lost.
         assert_eq!(threads.born(10, 11, 10), Some((10, 11)));
-        assert_eq!(threads.heard(10, 10), Some(10));
+        assert_eq!(threads.report(10, 10), Some(10));
     }
 
     #[test]
@@ -230,10 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_whose_beginning_was_lost_is_heard() {
+    fn a_thread_whose_beginning_was_lost_is_known() {
         let mut threads = threads();
-        assert_eq!(threads.heard(77, 10), Some(77));
-        assert_eq!(threads.heard(77, 11), None);
+        assert_eq!(threads.report(77, 10), Some(77));
+        assert_eq!(threads.report(77, 11), None);
         assert!(threads.all().any(|it| it == 77));
     }
 

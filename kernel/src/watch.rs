@@ -124,29 +124,21 @@ impl KernelRequest {
             false => memory::least() as usize,
         };
         // These come first: the others take what memory is left.
-        let mut stacks = None;
-        if let Some(wanted) = self.wanted.stacks {
-            let bytes = self.memory.ring_bytes(cpus.len());
-            match StackEvents::new(wanted, pid, &cpus, bytes) {
-                Ok((opened, refused)) => {
-                    missing.extend(refused);
-                    stacks = Some(opened);
+        let stacks = self.open_stacks(pid, &cpus, !probes.is_empty(), missing)?;
+        let mut sources = Sources::new();
+        let probed = match probes.is_empty() {
+            true => None,
+            false => match self.probe(probes, &cpus, &mut sources) {
+                Ok(opened) => Some(opened),
+                Err(error) if self.wanted.events() || stacks.is_some() => {
+                    missing.push(error);
+                    None
                 }
-                Err(error) if self.wanted.events() || !probes.is_empty() => missing.push(error),
                 Err(error) => return Err(error),
-            }
-        }
-        let mut of_probes = Sources::new();
-        let mut probed = None;
-        if !probes.is_empty() {
-            match self.probe(probes, &cpus, &mut of_probes) {
-                Ok(opened) => probed = Some(opened),
-                Err(error) if self.wanted.events() || stacks.is_some() => missing.push(error),
-                Err(error) => return Err(error),
-            }
-        }
+            },
+        };
         let mut opening = Opening::new(cpus, ring_bytes);
-        opening.sources = of_probes;
+        opening.sources = sources;
         let of_threads = EventTarget {
             what: CountedEvent::Nothing,
             samples: false,
@@ -161,51 +153,13 @@ impl KernelRequest {
         opening.threads(pid, &of_threads)?;
         let sampled = EventTarget { samples: true, switches: false, tasks: false, ..of_threads };
         if self.wanted.faults {
-            // Also those that the kernel has on behalf of the program, if ppt may see them.
-            let all = |kernel| {
-                [
-                    (EventSource::Minor, CountedEvent::MinorFaults),
-                    (EventSource::Major, CountedEvent::MajorFaults),
-                ]
-                .map(|(source, what)| (source, EventTarget { what, kernel, ..sampled }))
-            };
-            let done = opening.part(KernelFeature::Faults, &all(true));
-            let done = match done {
-                Err(KernelError::Denied { .. }) => opening.part(KernelFeature::Faults, &all(false)),
-                done => done,
-            };
-            missing.extend(done.err());
+            missing.extend(open_faults(&mut opening, sampled).err());
         }
         if let Some(calls) = self.calls {
-            let all = [(EventSource::Enter, calls.enter), (EventSource::Exit, calls.exit)].map(
-                |(source, id)| {
-                    (
-                        source,
-                        EventTarget {
-                            what: CountedEvent::Tracepoint(id),
-                            raw: true,
-                            kernel: true,
-                            ..sampled
-                        },
-                    )
-                },
-            );
-            missing.extend(opening.part(KernelFeature::Syscalls, &all).err());
+            missing.extend(open_calls(&mut opening, sampled, calls).err());
         }
         if let (Some(waking), Some(switch)) = (self.waking, self.switch) {
-            let of_cpus = EventTarget {
-                what: CountedEvent::Tracepoint(waking.id),
-                raw: true,
-                kernel: true,
-                inherit: false,
-                ..sampled
-            };
-            let successors =
-                EventTarget { what: CountedEvent::Tracepoint(switch.id), inherit: true, ..of_cpus };
-            let done = opening.wakeups(&of_cpus).and_then(|()| {
-                opening.part(KernelFeature::Wakeups, &[(EventSource::Switch, successors)])
-            });
-            missing.extend(done.err());
+            missing.extend(open_wakeups(&mut opening, sampled, waking, switch).err());
         }
         let system = |part| move |source| KernelError::System { part, source };
         let stacks = match stacks {
@@ -249,6 +203,28 @@ impl KernelRequest {
         })
     }
 
+    /// Opens the events that take stacks. Without other events, an error is that of all.
+    fn open_stacks(
+        &self,
+        pid: i32,
+        cpus: &[u32],
+        has_probes: bool,
+        missing: &mut Vec<KernelError>,
+    ) -> Result<Option<StackEvents>, KernelError> {
+        let Some(wanted) = self.wanted.stacks else { return Ok(None) };
+        match StackEvents::new(wanted, pid, cpus, self.memory.ring_bytes(cpus.len())) {
+            Ok((opened, refused)) => {
+                missing.extend(refused);
+                Ok(Some(opened))
+            }
+            Err(error) if self.wanted.events() || has_probes => {
+                missing.push(error);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens the events of probes.
     fn probe(
         &self,
@@ -267,6 +243,54 @@ impl KernelRequest {
         let (builtin, segment, counts) = (Arc::new(builtin), Arc::new(segment), Arc::new(counts));
         Ok(ProbeReader { events, builtin, segment, counts })
     }
+}
+
+/// Opens the events of page faults: also of those that the kernel has on behalf of the program, if ppt
+/// may see them.
+fn open_faults(opening: &mut Opening, sampled: EventTarget) -> Result<(), KernelError> {
+    let all = |kernel| {
+        let sources = [
+            (EventSource::Minor, CountedEvent::MinorFaults),
+            (EventSource::Major, CountedEvent::MajorFaults),
+        ];
+        sources.map(|(source, what)| (source, EventTarget { what, kernel, ..sampled }))
+    };
+    match opening.part(KernelFeature::Faults, &all(true)) {
+        Err(KernelError::Denied { .. }) => opening.part(KernelFeature::Faults, &all(false)),
+        done => done,
+    }
+}
+
+/// Opens the events of system calls.
+fn open_calls(
+    opening: &mut Opening,
+    sampled: EventTarget,
+    calls: Calls,
+) -> Result<(), KernelError> {
+    let target =
+        |id| EventTarget { what: CountedEvent::Tracepoint(id), raw: true, kernel: true, ..sampled };
+    let all = [(EventSource::Enter, target(calls.enter)), (EventSource::Exit, target(calls.exit))];
+    opening.part(KernelFeature::Syscalls, &all)
+}
+
+/// Opens the events of wake-ups, and of who gets a CPU next.
+fn open_wakeups(
+    opening: &mut Opening,
+    sampled: EventTarget,
+    waking: Waking,
+    switch: Switch,
+) -> Result<(), KernelError> {
+    let wakeups = EventTarget {
+        what: CountedEvent::Tracepoint(waking.id),
+        raw: true,
+        kernel: true,
+        inherit: false,
+        ..sampled
+    };
+    let successors =
+        EventTarget { what: CountedEvent::Tracepoint(switch.id), inherit: true, ..wakeups };
+    opening.wakeups(&wakeups)?;
+    opening.part(KernelFeature::Wakeups, &[(EventSource::Switch, successors)])
 }
 
 impl ProcessEvents {

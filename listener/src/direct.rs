@@ -20,7 +20,7 @@ use nix::sys::stat::{SFlag, fstat};
 use ppt_capture::{BLOCK, LARGE};
 
 /// Most bytes of one write.
-const MOST: usize = 2 << 20;
+const MAX_WRITE_BYTES: usize = 2 << 20;
 
 /// A file that has no other writer and is written from its start. It may be open for appending.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl DirectFile {
             let head = IoSlice::new(self.head.hold(BLOCK, [head]));
             return written_directly(&mut self.file, &[head, blocks], flags);
         }
-        let all = self.memory.hold(MOST, [head].into_iter().chain(parts));
+        let all = self.memory.hold(MAX_WRITE_BYTES, [head].into_iter().chain(parts));
         let blocks = IoSlice::new(&all[..all.len() / BLOCK * BLOCK]);
         written_directly(&mut self.file, &[blocks], flags)
     }
@@ -203,12 +203,22 @@ mod tests {
         let file = File::options().append(true).create_new(true).open(&path).unwrap();
         let mut out = DirectFile::new(file, behind.clone());
         let mut expected = Vec::new();
-        let sizes = [256, 100, LARGE, 4096, MOST * 2 + 700, 64, LARGE - 1, LARGE + 64, 2 * LARGE];
+        let sizes = [
+            256,
+            100,
+            LARGE,
+            4096,
+            MAX_WRITE_BYTES * 2 + 700,
+            64,
+            LARGE - 1,
+            LARGE + 64,
+            2 * LARGE,
+        ];
         for (round, size) in sizes.iter().cycle().take(3 * sizes.len()).enumerate() {
             behind.store(round / sizes.len() == 1, Relaxed);
             let bytes: Vec<u8> = (0..*size).map(|at| (at * 7 + round) as u8).collect();
             let writes = write_all(&mut out, &bytes);
-            assert!(writes <= 4 + size.div_ceil(MOST), "{writes} for {size}");
+            assert!(writes <= 4 + size.div_ceil(MAX_WRITE_BYTES), "{writes} for {size}");
             expected.extend(bytes);
             assert!(fs::read(&path).unwrap() == expected, "after {size} in round {round}");
         }

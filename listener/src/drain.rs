@@ -34,7 +34,7 @@ const LOOK_NS: u64 = 3_000;
 /// The time that a write may take. It is part of the time until frames are in the file.
 const WRITE_NS: u64 = 5_000_000;
 /// The number of open chunks up to which chunks may become large. It bounds their memory.
-const FEW: usize = 8;
+const FEW_CHUNKS: usize = 8;
 /// More frames than any thread can write in a nanosecond.
 const FRAMES_PER_NS: u64 = 4;
 /// Number of frames that may have been written before the first pass, or while a pass was late.
@@ -332,7 +332,7 @@ impl Drain {
                 now,
                 since: now,
                 overrun: 0,
-                full: if open <= FEW { LARGE_CHUNK } else { SMALL_CHUNK },
+                full: if open <= FEW_CHUNKS { LARGE_CHUNK } else { SMALL_CHUNK },
                 pushed: false,
                 claims: 0,
                 block: BLOCK,
@@ -367,7 +367,7 @@ impl Drain {
             // others: waking the disk thread costs the same for many chunks as for one.
             let late = (now + sleep.as_nanos() as u64 + WRITE_NS).saturating_sub(age);
             // A sink that is behind gets no more partial chunks: full chunks use the least memory.
-            let waits = open <= FEW && out.lanes.are_behind();
+            let waits = open <= FEW_CHUNKS && out.lanes.are_behind();
             if !waits && feeds.iter_mut().any(|feed| feed.is_late(late)) {
                 feeds.iter_mut().for_each(|feed| feed.flush(&mut out));
             }

@@ -6,9 +6,9 @@ use ppt_segment::Ring;
 use ppt_segment::abi::OWNER_HISTORY;
 use ppt_segment::owner::Tenure;
 
-/// Frames from `first_seq` on belong to thread `tid`, up to the next cut.
+/// Frames from `first_seq` on belong to thread `tid`, up to the next run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Cut {
+pub(crate) struct OwnerRun {
     pub first_seq: u64,
     /// 0 = unknown.
     pub tid: u32,
@@ -16,7 +16,7 @@ pub(crate) struct Cut {
 
 /// Upper limit: an unknown owner before the history, the owner known from the last look, and the
 /// history.
-pub(crate) const MAX_CUTS: usize = OWNER_HISTORY + 2;
+pub(crate) const MAX_OWNER_RUNS: usize = OWNER_HISTORY + 2;
 
 /// The known owners of a ring.
 #[derive(Debug, Default)]
@@ -27,30 +27,30 @@ pub(crate) struct Owners {
 
 /// The owners of a batch of frames.
 #[derive(Debug, Default)]
-pub(crate) struct Cuts {
-    cuts: [Cut; MAX_CUTS],
+pub(crate) struct OwnerRuns {
+    runs: [OwnerRun; MAX_OWNER_RUNS],
     len: usize,
     /// Number of owners of the ring since the last look, as far as the history reaches.
     pub claims: u32,
 }
 
-impl Cuts {
-    /// The cuts in ascending order. The first one is at the start of the batch.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Cut> + use<'_> {
-        self.cuts[..self.len].iter().copied()
+impl OwnerRuns {
+    /// The runs in ascending order. The first one is at the start of the batch.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = OwnerRun> + use<'_> {
+        self.runs[..self.len].iter().copied()
     }
 
     /// The thread of the whole batch, if it was one.
     pub fn only(&self) -> Option<u32> {
-        (self.len == 1).then(|| self.cuts[0].tid)
+        (self.len == 1).then(|| self.runs[0].tid)
     }
 
-    /// Adds a cut, which replaces the last one unless it begins later.
-    fn push(&mut self, cut: Cut) {
-        while self.len > 0 && self.cuts[self.len - 1].first_seq >= cut.first_seq {
+    /// Adds a run, which replaces the last one unless it begins later.
+    fn push(&mut self, run: OwnerRun) {
+        while self.len > 0 && self.runs[self.len - 1].first_seq >= run.first_seq {
             self.len -= 1;
         }
-        self.cuts[self.len] = cut;
+        self.runs[self.len] = run;
         self.len += 1;
     }
 }
@@ -60,42 +60,42 @@ impl Owners {
     /// copied the frames, so their writers have claimed the ring.
     ///
     /// A thread is named only if it is certain: after four further owners, it is unknown.
-    pub fn cuts(&mut self, ring: Ring<'_, AtomicU64>, first_seq: u64, next_seq: u64) -> Cuts {
-        let mut cuts = Cuts::default();
+    pub fn runs(&mut self, ring: Ring<'_, AtomicU64>, first_seq: u64, next_seq: u64) -> OwnerRuns {
+        let mut runs = OwnerRuns::default();
         let epoch = ring.owner().epoch;
         match self.last {
             Some((known, tenure)) if known == epoch && tenure.first_seq <= first_seq => {
-                cuts.push(Cut { first_seq, tid: tenure.tid });
-                return cuts;
+                runs.push(OwnerRun { first_seq, tid: tenure.tid });
+                return runs;
             }
             _ => {}
         }
         let (found, newest) = look(ring, epoch, first_seq);
-        cuts.claims = match (newest, self.last) {
+        runs.claims = match (newest, self.last) {
             (Some(newest), Some((last, _))) => newest.wrapping_sub(last).min(OWNER_HISTORY as u32),
             (newest, _) => u32::from(newest.is_some()),
         };
 
-        cuts.push(Cut { first_seq, tid: 0 });
+        runs.push(OwnerRun { first_seq, tid: 0 });
         // A tenure that begins after the batch is ignored: a later claim, or a wrong entry of the
         // target.
-        let mut cut = |tenure: &Tenure| {
+        let mut run = |tenure: &Tenure| {
             if tenure.first_seq < next_seq {
-                cuts.push(Cut { first_seq: tenure.first_seq.max(first_seq), tid: tenure.tid });
+                runs.push(OwnerRun { first_seq: tenure.first_seq.max(first_seq), tid: tenure.tid });
             }
         };
         let oldest = newest.map(|newest| newest.wrapping_sub(found.len() as u32 - 1));
         if let (Some((known, tenure)), Some(oldest)) = (self.last, oldest) {
             // The tenure before the oldest one found: its end is known, too.
             if oldest.wrapping_sub(known) == 1 {
-                cut(&tenure);
+                run(&tenure);
             }
         }
-        found.iter().rev().for_each(cut);
+        found.iter().rev().for_each(run);
         if let (Some(newest), Some(&tenure)) = (newest, found.first()) {
             self.last = Some((newest, tenure));
         }
-        cuts
+        runs
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     fn of(owners: &mut Owners, memory: &RingMemory, first: u64, next: u64) -> Vec<(u64, u32)> {
-        owners.cuts(memory.ring(), first, next).iter().map(|cut| (cut.first_seq, cut.tid)).collect()
+        owners.runs(memory.ring(), first, next).iter().map(|run| (run.first_seq, run.tid)).collect()
     }
 
     #[test]

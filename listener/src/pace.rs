@@ -53,11 +53,11 @@ const BURST: f64 = 1e6;
 /// Frames of a burst that fit if a look comes late: by 18 ms, or half of the ring.
 const LATE: u64 = 18_000;
 /// Lower limit of the interval for an idle ring, however few slots it has.
-const LEAST: Duration = Duration::from_millis(10);
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Upper limit, however many slots a ring has. A user who asks for very large rings expects longer
 /// bursts.
-const MOST: Duration = Duration::from_millis(100);
+const MAX_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How long a ring with this number of slots may go without a look, so that a burst after silence
 /// fits and frames are in the file in time.
@@ -65,9 +65,10 @@ pub(crate) fn longest(slots: u64, options: &ListenerOptions) -> Duration {
     match options.silence {
         Silence::Fixed(longest) => longest,
         Silence::OfRings => {
-            let most = options.chunk_age.saturating_sub(LEAST).clamp(LEAST, MOST);
+            let most =
+                options.chunk_age.saturating_sub(MIN_INTERVAL).clamp(MIN_INTERVAL, MAX_INTERVAL);
             let taken = slots - LATE.min(slots / 2);
-            Duration::from_secs_f64(taken as f64 / BURST).clamp(LEAST, most)
+            Duration::from_secs_f64(taken as f64 / BURST).clamp(MIN_INTERVAL, most)
         }
     }
 }
@@ -77,7 +78,7 @@ pub(crate) fn longest(slots: u64, options: &ListenerOptions) -> Duration {
 pub(crate) fn longest_of_many(slots: u64, options: &ListenerOptions) -> Duration {
     let (least, most) = (longest(slots, options), longest(u64::MAX, options));
     let burst = Duration::from_secs_f64(slots as f64 * 0.75 / BURST);
-    if burst > LEAST { burst.clamp(least, most.max(least)) } else { most }
+    if burst > MIN_INTERVAL { burst.clamp(least, most.max(least)) } else { most }
 }
 
 /// Peak-hold pacing: sleeps a quarter of the time in which the busiest ring would fill, and lets a
@@ -126,13 +127,13 @@ impl PeakHold {
 }
 
 /// The same for a ring's owner history: if too many owners come and go between two looks, some
-/// remain unknown. This loses no frames, so looks become no more frequent than [`LEAST`] allows.
+/// remain unknown. This loses no frames, so looks become no more frequent than [`MIN_INTERVAL`] allows.
 #[derive(Debug, Clone)]
 pub(crate) struct Claims(PeakHold);
 
 impl Default for Claims {
     fn default() -> Self {
-        Self(PeakHold::new(LEAST))
+        Self(PeakHold::new(MIN_INTERVAL))
     }
 }
 
@@ -270,6 +271,6 @@ mod tests {
         assert!(claims.next(0, tenth) > Duration::from_secs(1));
         // Ten a second: the history of four would hold them for 0.4 s.
         assert_eq!(claims.next(1, tenth), tenth);
-        assert_eq!(claims.next(4, Duration::from_millis(1)), LEAST);
+        assert_eq!(claims.next(4, Duration::from_millis(1)), MIN_INTERVAL);
     }
 }

@@ -187,11 +187,11 @@ impl RingDrain {
             return self.open = Some(chunk);
         }
         let next_seq = batch.first_seq + batch.count as u64;
-        let cuts = self.owners.cuts(ring, batch.first_seq, next_seq);
-        out.claims = out.claims.max(cuts.claims);
+        let runs = self.owners.runs(ring, batch.first_seq, next_seq);
+        out.claims = out.claims.max(runs.claims);
         let follows = |tid| chunk.tid == tid && chunk.next_seq() == batch.first_seq;
         let goes_on = |&tid: &u32| batch.start == 0 && (chunk.count == 0 || follows(tid));
-        let tid = cuts.only().filter(goes_on);
+        let tid = runs.only().filter(goes_on);
         let frames = &chunk.frames.room(batch.start + batch.count * stride)[batch.start..];
         if let Some(tid) = tid.filter(|_| are_numbered(frames, stride, batch.first_seq)) {
             if chunk.count == 0 {
@@ -208,11 +208,11 @@ impl RingDrain {
         aside.extend_from_slice(frames);
         self.open = Some(chunk);
         let mut words = &aside[..];
-        let mut ends = cuts.iter().skip(1).map(|cut| cut.first_seq).chain([next_seq]);
-        for cut in cuts.iter() {
-            let count = ends.next().unwrap_or(next_seq) - cut.first_seq;
+        let mut ends = runs.iter().skip(1).map(|run| run.first_seq).chain([next_seq]);
+        for run in runs.iter() {
+            let count = ends.next().unwrap_or(next_seq) - run.first_seq;
             let (part, rest) = words.split_at(count as usize * stride);
-            self.take_of(stride, cut.tid, (cut.first_seq, part), out);
+            self.take_of(stride, run.tid, (run.first_seq, part), out);
             words = rest;
         }
         out.aside = aside;

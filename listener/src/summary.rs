@@ -120,13 +120,13 @@ impl CaptureSummary {
 /// Slots that would have held `peak` unread frames with a quarter to spare, if the actual `slots`
 /// were overrun or more than seven eighths full.
 pub(crate) fn enough_slots(peak: u64, slots: u64, overrun: u64) -> Option<u64> {
-    const MOST: u64 = 1 << *ppt_segment::abi::LOG2_SLOTS.end();
+    const MAX_SLOTS: u64 = 1 << *ppt_segment::abi::LOG2_SLOTS.end();
     let undersized = overrun > 0 || peak > slots / 8 * 7;
-    if !undersized || slots >= MOST {
+    if !undersized || slots >= MAX_SLOTS {
         return None;
     }
-    let peak = peak.min(MOST);
-    Some((peak + peak / 4).next_power_of_two().clamp(slots * 2, MOST))
+    let peak = peak.min(MAX_SLOTS);
+    Some((peak + peak / 4).next_power_of_two().clamp(slots * 2, MAX_SLOTS))
 }
 
 #[cfg(test)]

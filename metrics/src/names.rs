@@ -6,7 +6,7 @@ use crate::text::{Description, MetricType};
 use crate::units::BaseUnit;
 
 /// Most names that are assigned; a program that defines more is not shown.
-const MOST: usize = 4096;
+const MAX_NAMES: usize = 4096;
 /// Most characters of a name that are kept.
 const LONGEST: usize = 200;
 
@@ -37,7 +37,7 @@ impl SeriesNames {
     /// The name of a family, the same one each time. `None` if there are too many.
     pub fn give(&mut self, what: &Defined) -> Option<&str> {
         if !self.given.contains_key(what) {
-            if self.given.len() >= MOST {
+            if self.given.len() >= MAX_NAMES {
                 return None;
             }
             let name = self.free(what);
@@ -123,7 +123,8 @@ mod tests {
     #[test]
     fn names_have_an_end() {
         let mut names = SeriesNames::new(&[]);
-        let mut all = (0..MOST).map(|index| defined(&index.to_string(), MetricType::Gauge, ""));
+        let mut all =
+            (0..MAX_NAMES).map(|index| defined(&index.to_string(), MetricType::Gauge, ""));
         assert!(all.all(|it| names.give(&it).is_some()));
         assert_eq!(names.give(&defined("more", MetricType::Gauge, "")), None);
         let long = SeriesNames::new(&[]).free(&defined(&"x".repeat(9999), MetricType::Gauge, ""));

@@ -15,7 +15,7 @@ use crate::request::{BUSY, NOT_YET};
 use crate::source::MetricsSource;
 
 /// Most open connections.
-const MOST: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// How long a connection without a request is kept while others wait.
 const GRACE: Duration = Duration::from_millis(250);
 /// How long a text counts as current: this long, plus nine times the time that it took to make. So
@@ -143,7 +143,7 @@ impl RunningServer {
     fn accept(&mut self) {
         // At most the length of a socket's queue, so that a client that connects without a pause
         // delays no one.
-        for _ in 0..2 * MOST {
+        for _ in 0..2 * MAX_CONNECTIONS {
             let accepted =
                 self.server.listener.accept().and_then(|(stream, _)| Connection::new(stream));
             match accepted {
@@ -165,14 +165,14 @@ impl RunningServer {
     /// If there is one connection too many, closes one that has been idle for a while, or the
     /// newest.
     fn make_room(&mut self) {
-        if self.connections.len() <= MOST {
+        if self.connections.len() <= MAX_CONNECTIONS {
             return;
         }
         let now = Instant::now();
         let may_go = |connection: &Connection| {
             connection.is_over() || (connection.is_idle() && connection.since + GRACE < now)
         };
-        let goes = self.connections.iter().position(may_go).unwrap_or(MOST);
+        let goes = self.connections.iter().position(may_go).unwrap_or(MAX_CONNECTIONS);
         // Dropped after the refusal was sent.
         self.connections.remove(goes).refuse(BUSY);
     }

@@ -14,7 +14,7 @@ use ppt_agent::Session;
 use ppt_listener::EndReason;
 use ppt_text::escaped;
 
-use crate::args::{self, Which};
+use crate::args::{self, ProcessChoice};
 use crate::choice;
 use crate::cmd::select::{self, Chosen};
 use crate::code::Code;
@@ -51,9 +51,9 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
     check_where(capture, [])?;
     check_flight(capture, [])?;
     let metrics = MetricsListener::open(capture)?;
-    let (chosen, mut outputs) = match args.which() {
+    let (chosen, mut outputs) = match args.choice() {
         // ppt opens the output first: if it cannot, it need not wait for the process.
-        Which::WaitFor(name) => {
+        ProcessChoice::WaitFor(name) => {
             let outputs = Outputs::open(capture)?;
             let wanted = &capture.buffers;
             match select::wait_for(name, wanted, &signals, capture.quiet)? {
@@ -69,9 +69,9 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
             (select::processes(which, &capture.buffers, may_lack)?, Outputs::open(capture)?)
         }
     };
-    let kind = match args.which() {
+    let kind = match args.choice() {
         _ if args.follow => CaptureForm::Family,
-        Which::All => CaptureForm::Several,
+        ProcessChoice::All => CaptureForm::Several,
         _ => CaptureForm::One,
     };
     check_size(capture, chosen.iter().flat_map(Chosen::buffers))?;
@@ -135,8 +135,8 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
 /// Prints the USDT probes of a process.
 fn list_probes(args: &args::Attach) -> CommandResult {
     signals::needs_stdout()?;
-    let which = match args.which() {
-        Which::WaitFor(name) => Which::Name(name),
+    let which = match args.choice() {
+        ProcessChoice::WaitFor(name) => ProcessChoice::Name(name),
         which => which,
     };
     let chosen = select::processes(which, &[], true)?;
@@ -168,7 +168,7 @@ fn sessions(
     let options = attach_options(&args.capture, follow.map(Follow::socket));
     let children =
         follow.map_or_else(Vec::new, |_| select::children_of(&chosen, &args.capture.buffers));
-    let asked_for = if matches!(args.which(), Which::All) { 0 } else { chosen.len() };
+    let asked_for = if matches!(args.choice(), ProcessChoice::All) { 0 } else { chosen.len() };
     let mut sessions = Vec::new();
     let mut refusals = Vec::new();
     for (index, Chosen { target, buffers }) in chosen.into_iter().chain(children).enumerate() {

@@ -2,7 +2,7 @@
 
 use ppt_agent::{AgentError, Detached};
 
-use crate::args::{self, Which};
+use crate::args::{self, ProcessChoice};
 use crate::cmd::select::{self, Chosen};
 use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
@@ -10,16 +10,16 @@ use crate::live::allowed;
 use crate::report;
 
 pub(crate) fn run(args: &args::Detach) -> CommandResult {
-    let which = args.processes.which();
+    let which = args.processes.choice();
     let mut refused = Vec::new();
     for Chosen { target, buffers } in select::processes(which, &args.buffers, false)? {
         let prefix = match which {
-            Which::All => format!("process {}: ", target.pid()),
+            ProcessChoice::All => format!("process {}: ", target.pid()),
             _ => String::new(),
         };
         // A failure does not keep ppt from switching off the other buffers.
         match detach_one(args, &prefix, &Chosen { target, buffers }) {
-            Err(error) if matches!(which, Which::All) => refused.push(error),
+            Err(error) if matches!(which, ProcessChoice::All) => refused.push(error),
             result => result?,
         }
     }

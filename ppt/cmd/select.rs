@@ -8,7 +8,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use ppt_agent::{AgentError, Buffer, Searcher, System, Target, Unsearched, escaped, may_be_of};
 
-use crate::args::Which;
+use crate::args::ProcessChoice;
 use crate::code::Code;
 use crate::descriptors::{self, Room};
 use crate::failure::{Failure, failed};
@@ -18,7 +18,7 @@ use crate::signals::Signals;
 use crate::wording;
 
 /// The interval of `--wait-for`. The kernel reports new processes only to root.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A process, and the chosen ones of its buffers.
 pub(crate) struct Chosen {
@@ -36,13 +36,13 @@ impl Chosen {
 /// Opens the processes that `which` names; at least one. `may_lack_buffers`: a process that is named by
 /// its pid needs none.
 pub(crate) fn processes(
-    which: Which<'_>,
+    which: ProcessChoice<'_>,
     buffers: &[String],
     may_lack_buffers: bool,
 ) -> Result<Vec<Chosen>, Failure> {
     let system = System::default();
     match which {
-        Which::Pid(pid) => {
+        ProcessChoice::Pid(pid) => {
             let found = Target::with_buffers(&system, pid, buffers);
             if matches!(found, Err(AgentError::NoBuffers { .. })) && may_lack_buffers {
                 let target = Target::open(&system, pid)?;
@@ -59,7 +59,7 @@ pub(crate) fn processes(
             }
             Ok(vec![Chosen { target, buffers: chosen }])
         }
-        Which::Name(name) | Which::WaitFor(name) => {
+        ProcessChoice::Name(name) | ProcessChoice::WaitFor(name) => {
             let seen = SearchResult::search(&system, ppt_agent::named(&system, name), buffers);
             let without = seen.without.join("\n  ");
             let name = escaped(name);
@@ -79,7 +79,7 @@ pub(crate) fn processes(
                 )),
             }
         }
-        Which::All => {
+        ProcessChoice::All => {
             descriptors::raise_limit();
             let seen = SearchResult::search(&system, ppt_agent::processes(&system), buffers);
             match (seen.chosen.is_empty(), seen.no_room) {
@@ -137,7 +137,7 @@ pub(crate) fn wait_for(
     quiet: bool,
 ) -> Result<Result<Vec<Chosen>, Signal>, Failure> {
     let system = System::default();
-    let ticks = timer(LOOK, Some(LOOK))?;
+    let ticks = timer(POLL_INTERVAL, Some(POLL_INTERVAL))?;
     let shown = escaped(name);
     let mut told = false;
     loop {

@@ -18,7 +18,7 @@ use ppt_agent::Session;
 use ppt_listener::EndReason;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::args::{self, Which};
+use crate::args::{self, ProcessChoice};
 use crate::cmd::{other, select};
 use crate::code::Code;
 use crate::exit::ExitStatus;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &args::Top) -> CommandResult {
 fn sessions(pids: &[i32], capture: &args::CaptureArgs) -> Result<Vec<Session>, Failure> {
     let mut chosen = Vec::new();
     for &pid in pids {
-        chosen.extend(select::processes(Which::Pid(pid), &capture.buffers, false)?);
+        chosen.extend(select::processes(ProcessChoice::Pid(pid), &capture.buffers, false)?);
     }
     let options = attach_options(capture, None);
     let mut sessions = Vec::new();

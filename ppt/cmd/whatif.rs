@@ -12,7 +12,7 @@ use ppt_agent::Session;
 use ppt_kernel::RoundLog;
 use ppt_listener::EndReason;
 
-use crate::args::{CaptureArgs, LiveWhatIf, Which};
+use crate::args::{CaptureArgs, LiveWhatIf, ProcessChoice};
 use crate::cmd::{other, select};
 use crate::code::Code;
 use crate::exit::ExitStatus;
@@ -53,7 +53,7 @@ fn experiment(args: &LiveWhatIf, capture: &CaptureArgs) -> Result<bool, Failure>
     let signals = Signals::take(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])?;
     let mut chosen = Vec::new();
     for &pid in &args.pids {
-        chosen.extend(select::processes(Which::Pid(pid), &[], false)?);
+        chosen.extend(select::processes(ProcessChoice::Pid(pid), &[], false)?);
     }
     let mut outputs = Outputs::open(capture)?;
     outputs.keep_rights()?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Live;
-use super::timer::{FIRST_LOOK, LOOK, set};
+use super::timer::{CHECK_INTERVAL, FIRST_CHECK_INTERVAL, set};
 
 /// The interval while a target has yet to make its segment. Its frames are in that segment alone
 /// until ppt fetches it.
@@ -15,13 +15,13 @@ impl Live<'_> {
     /// Sets the time of the next check: after `longest`, or sooner if ppt awaits a segment.
     pub(super) fn look_again(&self, longest: Duration) {
         let after = match self.members.iter().any(|member| member.session.awaits()) {
-            true if self.started.elapsed() < LOOK => AWAITING_AT_FIRST,
+            true if self.started.elapsed() < CHECK_INTERVAL => AWAITING_AT_FIRST,
             true => AWAITING,
             // Others may wait for memory that the next check gives back.
-            false if self.is_draining() => longest.min(FIRST_LOOK),
+            false if self.is_draining() => longest.min(FIRST_CHECK_INTERVAL),
             false => longest,
         };
         // This timer was set before, so setting it cannot fail.
-        let _ = set(&self.ticks, after, Some(LOOK));
+        let _ = set(&self.ticks, after, Some(CHECK_INTERVAL));
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::session::{self, PATIENCE, PartialLine, SessionRequest};
+use crate::session::{self, PartialLine, REPLY_TIMEOUT, SessionRequest};
 
 /// The most requests read at the same time. Clients send theirs at once; beyond the limit, the
 /// oldest ones are dropped.
@@ -86,7 +86,7 @@ impl Door {
         for mut knock in std::mem::take(&mut self.knocking) {
             match knock.line.read(&mut knock.stream) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if knock.since.elapsed() < PATIENCE {
+                    if knock.since.elapsed() < REPLY_TIMEOUT {
                         self.knocking.push(knock);
                     }
                 }

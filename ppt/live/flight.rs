@@ -19,7 +19,7 @@ use crate::measure::{bytes, grouped};
 use crate::report;
 
 /// How long ppt tries to write windows after a session has ended.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The name of the messages about expressions.
 const EXPRESSION: &str = "where";
 
@@ -98,7 +98,7 @@ pub(super) fn options(args: &args::CaptureArgs) -> Option<FlightOptions> {
             args::Compress::Zstd => Codec::Zstd,
             args::Compress::Lz4 => Codec::Lz4,
         }),
-        patience: PATIENCE,
+        patience: WRITE_TIMEOUT,
     })
 }
 

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use ppt_agent::{AgentError, Buffer, Newcomers, Origin, Searcher, Session, System};
 use ppt_sources::FILE_NAME;
 
-use super::timer::{FIRST_LOOK, LOOK};
+use super::timer::{CHECK_INTERVAL, FIRST_CHECK_INTERVAL};
 use crate::failure::Failure;
 use missed::Missed;
 pub(crate) use reception::Guest;
@@ -140,12 +140,12 @@ impl Follow {
 
     /// Whether a search for processes is due.
     pub(super) fn is_due(&self) -> bool {
-        self.looked.elapsed() >= FIRST_LOOK
+        self.looked.elapsed() >= FIRST_CHECK_INTERVAL
     }
 
     /// Time until the next search.
     pub(super) fn patience(&self) -> Duration {
-        if self.sighted.is_empty() { LOOK } else { FIRST_LOOK }
+        if self.sighted.is_empty() { CHECK_INTERVAL } else { FIRST_CHECK_INTERVAL }
     }
 
     /// Whether a process of the command has not yet had time to say hello.

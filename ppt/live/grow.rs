@@ -3,7 +3,7 @@
 use ppt_agent::Stuck;
 use ppt_listener::Undersized;
 
-use super::{FIRST_LOOK, Live, feed, tell};
+use super::{FIRST_CHECK_INTERVAL, Live, feed, tell};
 use crate::code::Code;
 use crate::measure::Slots;
 use crate::report;
@@ -46,7 +46,7 @@ impl Live<'_> {
                 self.tell_flips(member);
                 self.look(member);
                 // The next frame shows whether the target can map it.
-                self.look_again(FIRST_LOOK);
+                self.look_again(FIRST_CHECK_INTERVAL);
             }
             Err(Stuck::NotNow) => {}
             Err(stuck) if !self.options.quiet => {

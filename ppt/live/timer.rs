@@ -9,12 +9,12 @@ use crate::args;
 use crate::failure::{Failure, failed};
 
 /// The interval of the checks of mailboxes.
-pub(super) const LOOK: Duration = Duration::from_secs(1);
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The first checks come sooner: the first frame shows whether a segment can be mapped.
-pub(super) const FIRST_LOOK: Duration = Duration::from_millis(100);
+pub(super) const FIRST_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// The timer of the checks, and the timer of the end if `--duration` gives one.
 pub(super) fn timers(options: &args::CaptureArgs) -> Result<(TimerFd, Option<TimerFd>), Failure> {
-    let ticks = timer(FIRST_LOOK, Some(LOOK))?;
+    let ticks = timer(FIRST_CHECK_INTERVAL, Some(CHECK_INTERVAL))?;
     Ok((ticks, options.duration.map(|duration| timer(duration, None)).transpose()?))
 }
 

@@ -14,8 +14,8 @@ pub(crate) struct Ranges {
     several: Box<[Range]>,
 }
 
-const LEAST: i128 = i128::MIN;
-const MOST: i128 = i128::MAX;
+const LOWEST: i128 = i128::MIN;
+const HIGHEST: i128 = i128::MAX;
 
 impl Ranges {
     /// The numbers in any of `ranges`.
@@ -42,11 +42,11 @@ impl Ranges {
         let (below, above) = (value.saturating_sub(1), value.saturating_add(1));
         Ranges::new(match comparison {
             Comparison::Equal => vec![(value, value)],
-            Comparison::Unequal => vec![(LEAST, below), (above, MOST)],
-            Comparison::Less => vec![(LEAST, below)],
-            Comparison::AtMost => vec![(LEAST, value)],
-            Comparison::Greater => vec![(above, MOST)],
-            Comparison::AtLeast => vec![(value, MOST)],
+            Comparison::Unequal => vec![(LOWEST, below), (above, HIGHEST)],
+            Comparison::Less => vec![(LOWEST, below)],
+            Comparison::AtMost => vec![(LOWEST, value)],
+            Comparison::Greater => vec![(above, HIGHEST)],
+            Comparison::AtLeast => vec![(value, HIGHEST)],
         })
     }
 
@@ -57,14 +57,14 @@ impl Ranges {
         }
         let all = if self.several.is_empty() { &[self.only][..] } else { &self.several };
         let mut others = Vec::with_capacity(all.len() + 1);
-        let mut next = Some(LEAST);
+        let mut next = Some(LOWEST);
         for &(low, high) in all.iter().filter(|(low, high)| low <= high) {
             if let Some(from) = next.filter(|from| *from < low) {
                 others.push((from, low - 1));
             }
             next = high.checked_add(1);
         }
-        others.extend(next.map(|from| (from, MOST)));
+        others.extend(next.map(|from| (from, HIGHEST)));
         Ranges::new(others)
     }
 
@@ -92,9 +92,9 @@ mod tests {
     fn ranges_that_touch_are_one() {
         assert_eq!(Ranges::new(vec![(3, 4), (1, 2), (9, 8)]), Ranges::new(vec![(1, 4)]));
         assert_eq!(Ranges::new(vec![(1, 9), (2, 3)]).only, (1, 9));
-        assert_eq!(Ranges::new(vec![]).negated(true).only, (LEAST, MOST));
+        assert_eq!(Ranges::new(vec![]).negated(true).only, (LOWEST, HIGHEST));
         assert!(!Ranges::new(vec![]).has(0));
-        assert!(!Ranges::new(vec![(LEAST, MOST)]).negated(true).has(0));
+        assert!(!Ranges::new(vec![(LOWEST, HIGHEST)]).negated(true).has(0));
     }
 
     proptest! {

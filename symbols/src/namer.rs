@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::program::ProgramNames;
 
 /// Smallest and largest size of the cache: powers of two.
-const FEWEST: usize = 256;
-const MOST: usize = 1 << 16;
+const MIN_CACHED: usize = 256;
+const MAX_CACHED: usize = 1 << 16;
 /// Number of slots in which a name may be. A longer search could be made slow by chosen addresses.
 const PROBES: usize = 8;
 
@@ -85,7 +85,7 @@ impl AtHand {
 
     /// Stores a name in a free slot, or replaces another name. Returns the slot.
     fn insert(&mut self, address: u64, name: Arc<str>) -> usize {
-        if 2 * self.len >= self.slots.len() && self.slots.len() < MOST {
+        if 2 * self.len >= self.slots.len() && self.slots.len() < MAX_CACHED {
             self.grow();
         }
         let free = self.places(address).find(|&place| self.slots[place].is_none());
@@ -97,7 +97,7 @@ impl AtHand {
 
     #[cold]
     fn grow(&mut self) {
-        let slots = vec![None; (4 * self.slots.len()).max(FEWEST)];
+        let slots = vec![None; (4 * self.slots.len()).max(MIN_CACHED)];
         let before = std::mem::replace(self, AtHand { slots, len: 0 });
         for (address, name) in before.slots.into_iter().flatten() {
             self.insert(address, name);
@@ -136,7 +136,7 @@ mod tests {
                 assert_eq!((known.0, &*known.1), (address, &*address.to_string()), "{round}");
             }
         }
-        assert!(at_hand.slots.len() == MOST && at_hand.len <= MOST);
+        assert!(at_hand.slots.len() == MAX_CACHED && at_hand.len <= MAX_CACHED);
     }
 
     #[test]

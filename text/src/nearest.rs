@@ -6,21 +6,21 @@
 /// `pid` is not a misspelt `end`. Of equally near names, the first is returned. Words and names
 /// above 64 bytes, and names after the first 512, are not compared, which bounds the work.
 pub fn nearest<S: AsRef<str>>(word: &str, names: impl IntoIterator<Item = S>) -> Option<S> {
-    const LONGEST: usize = 64;
-    const MOST: usize = 512;
-    if word.len() > LONGEST {
+    const MAX_CHARS: usize = 64;
+    const MAX_NAMES: usize = 512;
+    if word.len() > MAX_CHARS {
         return None;
     }
     let slips = (word.chars().count() / 3).max(1);
     let word = word.to_lowercase();
     let near = |name: S| {
         let text = name.as_ref();
-        let distance = (text.len() <= LONGEST)
+        let distance = (text.len() <= MAX_CHARS)
             .then(|| strsim::osa_distance(&word, &text.to_lowercase()))
             .filter(|&distance| distance <= slips && distance < text.len())?;
         Some((distance, name))
     };
-    let near = names.into_iter().take(MOST).filter_map(near);
+    let near = names.into_iter().take(MAX_NAMES).filter_map(near);
     near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 

@@ -4,7 +4,7 @@
 use crate::entry::{Certainty, Entry, Side};
 use crate::key_limits::{KeyLimits, KeyRefusal};
 use crate::matches::{Edge, MatchCounts, Matches, Unmatched, UnmatchedReason};
-use crate::outs::{Out, Outs};
+use crate::outs::{KeptOut, Outs};
 use crate::queue::{QueueBegins, RuleQueue};
 use crate::rules::{Policy, Rule, Rules};
 
@@ -321,7 +321,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
         }
     }
 
-    fn dropped(&mut self, rules: &Rules, out: &Out<T>, found: &mut Matches<T>) {
+    fn dropped(&mut self, rules: &Rules, out: &KeptOut<T>, found: &mut Matches<T>) {
         if out.entry.stated && !out.used {
             self.unmatched(rules, &out.entry, found);
         }

@@ -6,7 +6,7 @@ use crate::entry::Entry;
 
 /// An out, and what became of it.
 #[derive(Debug)]
-pub(crate) struct Out<T> {
+pub(crate) struct KeptOut<T> {
     pub entry: Entry<T>,
     /// It has an effect.
     pub used: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Out<T> {
 /// The outs of a point in the order in which they came, numbered from the first one of the key.
 #[derive(Debug)]
 pub(crate) struct Outs<T> {
-    kept: VecDeque<Out<T>>,
+    kept: VecDeque<KeptOut<T>>,
     /// The number of the first that is kept.
     first: usize,
     /// How wide their bounds are at most.
@@ -45,11 +45,11 @@ impl<T: Copy> Outs<T> {
         self.first + self.kept.len()
     }
 
-    pub fn front(&self) -> Option<&Out<T>> {
+    pub fn front(&self) -> Option<&KeptOut<T>> {
         self.kept.front()
     }
 
-    pub fn get(&self, number: usize) -> Option<&Out<T>> {
+    pub fn get(&self, number: usize) -> Option<&KeptOut<T>> {
         self.kept.get(number.checked_sub(self.first)?)
     }
 
@@ -60,7 +60,7 @@ impl<T: Copy> Outs<T> {
         }
     }
 
-    pub fn drop_front(&mut self) -> Option<Out<T>> {
+    pub fn drop_front(&mut self) -> Option<KeptOut<T>> {
         let out = self.kept.pop_front()?;
         self.first += 1;
         Some(out)
@@ -79,17 +79,17 @@ impl<T: Copy> Outs<T> {
                 }
             }
         }
-        self.kept.push_back(Out { entry, used: false, unordered });
+        self.kept.push_back(KeptOut { entry, used: false, unordered });
     }
 
     /// Outs, the last first, as long as their bounds may reach a time.
-    pub fn reaching_mut(&mut self, time: i64) -> impl Iterator<Item = &mut Out<T>> {
+    pub fn reaching_mut(&mut self, time: i64) -> impl Iterator<Item = &mut KeptOut<T>> {
         let oldest = time.saturating_sub(self.widest);
         self.kept.iter_mut().rev().take_while(move |out| out.entry.lo >= oldest)
     }
 
     /// Numbers and outs, the last first, as long as their bounds may reach a time.
-    pub fn reaching(&self, time: i64) -> impl Iterator<Item = (usize, &Out<T>)> {
+    pub fn reaching(&self, time: i64) -> impl Iterator<Item = (usize, &KeptOut<T>)> {
         let oldest = time.saturating_sub(self.widest);
         let last_first = self.kept.iter().enumerate().rev();
         let reaching = last_first.take_while(move |(_, out)| out.entry.lo >= oldest);

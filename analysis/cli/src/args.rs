@@ -114,7 +114,7 @@ impl Command {
 
 /// Where an answer goes.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct To {
+pub(crate) struct OutputArgs {
     /// Where to write it; `-` is stdout.
     #[arg(short, long, value_name = "PATH", default_value = "-", value_parser = local())]
     pub(crate) output: PathBuf,
@@ -152,7 +152,7 @@ pub(crate) struct Stat {
     #[arg(long, value_name = "FORMAT", value_parser = formats("text"))]
     pub(crate) format: Option<String>,
     #[command(flatten)]
-    pub(crate) to: To,
+    pub(crate) to: OutputArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -181,7 +181,7 @@ pub(crate) struct WhyArgs {
     #[arg(long, value_name = "FORMAT", value_parser = formats("text"))]
     pub(crate) format: Option<String>,
     #[command(flatten)]
-    pub(crate) to: To,
+    pub(crate) to: OutputArgs,
 }
 
 /// What a graph is written as.
@@ -232,7 +232,7 @@ pub(crate) struct Graph {
     #[arg(long, value_name = "FORMAT", value_parser = formats("text"))]
     pub(crate) format: Option<String>,
     #[command(flatten)]
-    pub(crate) to: To,
+    pub(crate) to: OutputArgs,
 }
 
 impl Graph {
@@ -269,7 +269,7 @@ pub(crate) struct WhatIf {
     #[arg(long, value_name = "FORMAT", value_parser = formats("text"))]
     pub(crate) format: Option<String>,
     #[command(flatten)]
-    pub(crate) to: To,
+    pub(crate) to: OutputArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -286,7 +286,7 @@ pub(crate) struct Sql {
     #[arg(long)]
     pub(crate) for_spreadsheet: bool,
     #[command(flatten)]
-    pub(crate) to: To,
+    pub(crate) to: OutputArgs,
 }
 
 /// What an export is.
@@ -403,7 +403,7 @@ pub(crate) struct Report {
     #[arg(long, value_name = "FILE", value_parser = local())]
     pub(crate) sql: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) to: To,
+    pub(crate) to: OutputArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -444,7 +444,7 @@ pub(crate) struct Plot {
     #[arg(value_parser = clap::value_parser!(u32).range(90..=10_000))]
     pub(crate) height: u32,
     #[command(flatten)]
-    pub(crate) to: To,
+    pub(crate) to: OutputArgs,
 }
 
 /// How an answer is written.
@@ -458,7 +458,7 @@ pub(crate) enum TextOrJson {
 
 /// How sure intervals are.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Sure {
+pub(crate) struct IntervalArgs {
     /// Part of all cases in which an interval holds the truth.
     #[arg(long, value_name = "PART", default_value = "0.95", value_parser = level)]
     pub(crate) level: f64,
@@ -470,7 +470,7 @@ pub(crate) struct Sure {
     pub(crate) seed: u64,
 }
 
-impl Sure {
+impl IntervalArgs {
     pub(crate) fn options(&self) -> ppt_models::FitOptions {
         let resampling = ppt_models::Resampling { count: self.resamples, seed: self.seed };
         ppt_models::FitOptions { level: self.level, resampling }
@@ -497,12 +497,12 @@ pub(crate) struct Fit {
     #[arg(long, value_name = "PATH", value_parser = local())]
     pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) sure: Sure,
+    pub(crate) sure: IntervalArgs,
     /// Format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: TextOrJson,
     #[command(flatten)]
-    pub(crate) to: To,
+    pub(crate) to: OutputArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -519,12 +519,12 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "PATH", value_parser = local())]
     pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) sure: Sure,
+    pub(crate) sure: IntervalArgs,
     /// Format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: TextOrJson,
     #[command(flatten)]
-    pub(crate) to: To,
+    pub(crate) to: OutputArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -554,12 +554,12 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) sure: Sure,
+    pub(crate) sure: IntervalArgs,
     /// Format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: TextOrJson,
     #[command(flatten)]
-    pub(crate) to: To,
+    pub(crate) to: OutputArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -606,7 +606,7 @@ pub(crate) struct Import {
     #[arg(long = "tag", value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) tags: Vec<(String, String)>,
     #[command(flatten)]
-    pub(crate) to: To,
+    pub(crate) to: OutputArgs,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -17,7 +17,7 @@ pub(crate) const OVER: u8 = 113;
 /// Bytes that a thread allocates or frees before it adds them to the sum of all threads.
 const STEP: isize = 64 << 10;
 /// Bytes that a thread allocates before it compares the process with the limit.
-const LOOK: usize = 1 << 20;
+const CHECK_BYTES: usize = 1 << 20;
 /// The allocator moves blocks from this size on without copying them (glibc maps them).
 const MAPPED: usize = 64 << 20;
 
@@ -91,7 +91,7 @@ unsafe impl GlobalAlloc for Heap {
 fn grow(size: usize, room: usize) {
     let _ = LOCAL.try_with(|local| {
         let taken = local.taken.get().saturating_add(room);
-        if taken < LOOK {
+        if taken < CHECK_BYTES {
             local.taken.set(taken);
         } else {
             local.taken.set(0);

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::run;
 
 /// Rows of an answer: a model of more is one of their means.
-const MOST: usize = 10_000_000;
+const MAX_ROWS: usize = 10_000_000;
 
 /// An answer, by columns.
 pub(crate) struct NumberTable {
@@ -65,8 +65,9 @@ pub(crate) async fn numbers(rows: DataFrame) -> Result<NumberTable, Failure> {
     while let Some(batch) = batches.next().await {
         let batch = batch.map_err(QueryError::from)?;
         count += batch.num_rows();
-        if count > MOST {
-            let why = format!("the answer has more than {MOST} rows: take means, or fewer of them");
+        if count > MAX_ROWS {
+            let why =
+                format!("the answer has more than {MAX_ROWS} rows: take means, or fewer of them");
             return Err(Failure::Usage(why));
         }
         let (mut columns, mut words) =

@@ -13,9 +13,9 @@ use crate::message::StatusLine;
 use crate::signals;
 
 /// How often signals are looked for.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// What takes longer says how far it is.
-const LONG: Duration = Duration::from_secs(1);
+const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
 /// Bytes of a thread's stack: what walks the longest expression that is allowed has room. The memory
 /// is taken as the stack grows.
@@ -44,7 +44,7 @@ pub(crate) async fn question<T>(
     let began = Instant::now();
     let mut status = StatusLine::default();
     let mut work = std::pin::pin!(work);
-    let mut ticks = tokio::time::interval(LOOK);
+    let mut ticks = tokio::time::interval(POLL_INTERVAL);
     loop {
         tokio::select! {
             biased;
@@ -54,7 +54,7 @@ pub(crate) async fn question<T>(
                     return Err(QueryError::Cancelled.into());
                 }
                 let (read, all) = watch.bytes();
-                if began.elapsed() > LONG && all > 0 {
+                if began.elapsed() > PROGRESS_DELAY && all > 0 {
                     let percent = 100.0 * read as f64 / all as f64;
                     let mib = read >> 20;
                     status.show(format_args!("ppt: {percent:.0} % read ({mib} MiB)"));

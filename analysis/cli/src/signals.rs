@@ -22,7 +22,7 @@ pub(crate) const STOPS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 /// How long the process of a question has to end a question by itself. The supervisor waits less.
 const GRACE: Duration = Duration::from_millis(900);
 /// How often the process of a question looks whether the question has ended.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A signal ends the program.
 const PROGRAM: u8 = 0;
@@ -78,7 +78,7 @@ pub(crate) fn take_in_question(tidy: impl Fn() + Send + 'static) -> io::Result<(
         while woken.read_exact(&mut byte).is_ok() {
             let since = Instant::now();
             while ENDING.load(Relaxed) == QUESTION && came() && since.elapsed() < GRACE {
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
             let is_over = ENDING.load(Relaxed) == QUESTION && came();
             if is_over || ENDING.load(Relaxed) == PROGRAM {

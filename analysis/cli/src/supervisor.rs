@@ -27,7 +27,7 @@ use crate::terms::{self, Terms};
 /// How long a question may take to end by itself, after a signal.
 const GRACE: Duration = Duration::from_millis(300);
 /// The same of one that ends what it has begun. A second signal ends it at once.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A process that answers.
 pub(crate) struct ChildProcess {
@@ -65,7 +65,7 @@ impl ChildProcess {
 
     /// Lets it end what it has begun.
     pub(crate) fn be_patient(&mut self) {
-        self.grace = PATIENCE;
+        self.grace = CLEANUP_TIMEOUT;
     }
 
     /// Waits until it ends, and makes it end after a signal.

@@ -7,7 +7,7 @@ use ppt_tables::{SetError, capture_files};
 use crate::growing::GrowingCapture;
 
 /// Captures that are open at once: each has a descriptor.
-const MANY: usize = 128;
+const MAX_OPEN: usize = 128;
 
 /// The captures that names mean, while files come and go.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl GrowingCaptures {
             if is_known || is_done(opened.id()) {
                 continue;
             }
-            if self.open.len() == MANY {
+            if self.open.len() == MAX_OPEN {
                 return Ok(false);
             }
             self.open.push(opened);

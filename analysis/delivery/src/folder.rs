@@ -12,8 +12,8 @@ use crate::error::DeliveryError;
 
 /// How long an exporter waits for the one that has the folder: a process that was asked to end is
 /// on its way.
-const PATIENCE: Duration = Duration::from_secs(15);
-const LOOK: Duration = Duration::from_millis(50);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A folder, which nobody else delivers into while this lives.
 #[derive(Debug)]
@@ -35,8 +35,8 @@ impl DeliveryFolder {
         loop {
             match lock_folder(path) {
                 Ok(lock) => return Ok(DeliveryFolder { path: path.to_owned(), _lock: lock }),
-                Err(error) if since.elapsed() > PATIENCE => return Err(error.into()),
-                Err(ppt_output::OutputError::InUse(..)) => thread::sleep(LOOK),
+                Err(error) if since.elapsed() > LOCK_TIMEOUT => return Err(error.into()),
+                Err(ppt_output::OutputError::InUse(..)) => thread::sleep(POLL_INTERVAL),
                 Err(error) => return Err(error.into()),
             }
         }

@@ -16,7 +16,7 @@ const BRIEF: Duration = Duration::from_secs(1);
 /// How long an outage may be once somebody asked to stop.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// How often is looked whether somebody asks to stop.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Receives outages, and decides how long one may be.
 pub trait OutageWatch: Send + Sync {
@@ -77,7 +77,7 @@ async fn answer<T>(watch: &dyn OutageWatch, request: impl Future<Output = T>) ->
     let mut request = std::pin::pin!(request);
     let mut stopped: Option<Instant> = None;
     loop {
-        if let Ok(answer) = tokio::time::timeout(LOOK, request.as_mut()).await {
+        if let Ok(answer) = tokio::time::timeout(POLL_INTERVAL, request.as_mut()).await {
             return Some(answer);
         }
         if watch.is_stopped()
@@ -125,7 +125,7 @@ pub(crate) async fn persist<T, F: Future<Output = Result<T, Error>>>(
                 let (name, after) = (name.to_owned(), since.elapsed());
                 return Err(DeliveryError::StoreAway { name, after, cause });
             }
-            tokio::time::sleep(LOOK.min(pause)).await;
+            tokio::time::sleep(POLL_INTERVAL.min(pause)).await;
         }
         pause = LONGEST_PAUSE.min(2 * pause);
     }

@@ -11,7 +11,7 @@ use ppt_tables::Processes;
 
 use crate::event::{EventRole, EventRows, EventSchema, Trace};
 use crate::lanes::Lanes;
-use crate::threads::{PidScope, Threads, Who};
+use crate::threads::{PidScope, Threads, TraceThread};
 use crate::values::FieldValue;
 
 /// What a script knows exactly; larger numbers are text.
@@ -108,7 +108,7 @@ impl<W: Write> Chrome<W> {
         };
         let next = OWN + self.own.len() as u64;
         let tid = match (&who, lane) {
-            (Who::Tid(tid), 0) if *tid >= 0 => *tid as u64,
+            (TraceThread::Tid(tid), 0) if *tid >= 0 => *tid as u64,
             _ => *self.own.entry((thread, lane)).or_insert(next),
         };
         self.describe(pid, Some(tid), &label)?;

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use futures::future::try_join_all;
 use ppt_query::arrow::compute::filter_record_batch;
 use ppt_query::datafusion::error::DataFusionError;
-use ppt_query::{Engine, FrameColumns, FramesTogether, Lots, QueryError};
+use ppt_query::{Engine, FrameColumns, JointFrameScan, QueryError, ScanBatches};
 
 use crate::event::EventRows;
 use crate::events::Events;
@@ -37,10 +37,10 @@ impl RowBlock {
 
 /// Frames as they are read, and when what is still to be read begins.
 pub(crate) struct FileOrder {
-    lots: Option<Lots>,
-    /// By lot.
+    batches: Option<ScanBatches>,
+    /// By batch.
     blocks: Vec<RowBlock>,
-    /// The lot of the next row.
+    /// The batch of the next row.
     next: usize,
     kinds: Vec<FrameKinds>,
     layouts: Vec<EventColumns>,
@@ -55,7 +55,7 @@ pub(crate) struct FileOrder {
 }
 
 /// Rows of one kind of events that were read together.
-pub(crate) struct Lot {
+pub(crate) struct KindBatch {
     pub kind: usize,
     pub rows: EventRows,
     /// Those that are events, in their order.
@@ -75,7 +75,7 @@ impl FileOrder {
         let (columns, layouts): (Vec<FrameColumns>, Vec<EventColumns>) =
             kinds.iter().map(FrameKinds::columns).unzip();
         let mut order = FileOrder {
-            lots: None,
+            batches: None,
             blocks: Vec::new(),
             next: 0,
             kinds,
@@ -85,7 +85,7 @@ impl FileOrder {
             last_is_outer: events.last_is_outer(true),
             may_be_unknown: true,
         };
-        let measured = LotIndex::read(engine, &order.kinds, (&columns, events.start())).await?;
+        let measured = BatchIndex::read(engine, &order.kinds, (&columns, events.start())).await?;
         let Some(measured) = measured else {
             order.sorted =
                 order.kinds.iter().flat_map(FrameKinds::each).map(|entry| entry.0).collect();
@@ -95,8 +95,8 @@ impl FileOrder {
         (order.sorted, order.blocks) = measured.divided(memory);
         // What nobody wants is not read.
         if order.still().is_some() {
-            let together = engine.frames_together(&columns)?;
-            order.lots = together.map(|all| all.read(0..all.lots()));
+            let together = engine.joint_frame_scan(&columns)?;
+            order.batches = together.map(|all| all.read(0..all.batch_count()));
         }
         Ok(order)
     }
@@ -115,10 +115,10 @@ impl FileOrder {
     }
 
     /// Reads on, until there are rows or nothing is left.
-    pub async fn read(&mut self) -> Result<Vec<Lot>, QueryError> {
+    pub async fn read(&mut self) -> Result<Vec<KindBatch>, QueryError> {
         while self.still().is_some() {
-            let Some(lots) = &mut self.lots else { break };
-            let Some(read) = lots.next().await else { break };
+            let Some(batches) = &mut self.batches else { break };
+            let Some(read) = batches.next().await else { break };
             self.next += 1;
             let mut all = Vec::new();
             for (table, batch) in read?.batches {
@@ -128,7 +128,7 @@ impl FileOrder {
                 return Ok(all);
             }
         }
-        self.lots = None;
+        self.batches = None;
         Ok(Vec::new())
     }
 
@@ -137,7 +137,7 @@ impl FileOrder {
         &self,
         table: usize,
         batch: &RecordBatch,
-        to: &mut Vec<Lot>,
+        to: &mut Vec<KindBatch>,
     ) -> Result<(), QueryError> {
         let (kinds, layout) = (&self.kinds[table], &self.layouts[table]);
         let times = layout.times.times(batch);
@@ -161,16 +161,16 @@ impl FileOrder {
             let last_is_outer = interval.is_some() && self.last_is_outer;
             let sorting = Sorting::File { last_is_outer };
             sorting.sort(&rows, &mut order);
-            to.push(Lot { kind, rows, order, sorting });
+            to.push(KindBatch { kind, rows, order, sorting });
         }
         Ok(())
     }
 }
 
-/// What is known of the events of a kind in a lot before it is read as a whole.
+/// What is known of the events of a kind in a batch before it is read as a whole.
 #[derive(Debug, Clone, Copy)]
-struct LotSpan {
-    lot: usize,
+struct BatchSpan {
+    batch: usize,
     table: usize,
     kind: usize,
     wanted: usize,
@@ -182,12 +182,12 @@ struct LotSpan {
     is_whole: bool,
 }
 
-/// What is known of all lots.
+/// What is known of all batches.
 #[derive(Debug, Default)]
-struct LotIndex {
-    lots: usize,
-    /// By lot and table.
-    entries: Vec<LotSpan>,
+struct BatchIndex {
+    batches: usize,
+    /// By batch and table.
+    entries: Vec<BatchSpan>,
     may_be_unknown: bool,
 }
 
@@ -200,14 +200,14 @@ struct Measure<'a> {
     has_text: bool,
 }
 
-impl LotIndex {
+impl BatchIndex {
     /// Reads when frames begin, in as many parts as there are threads; None: the tables cannot be read
     /// together. `columns` are those that are read later.
     async fn read(
         engine: &Engine,
         kinds: &[FrameKinds],
         (columns, start): (&[FrameColumns], i64),
-    ) -> Result<Option<LotIndex>, QueryError> {
+    ) -> Result<Option<BatchIndex>, QueryError> {
         let (read, measures): (Vec<FrameColumns>, Vec<Measure<'_>>) = kinds
             .iter()
             .zip(columns)
@@ -220,34 +220,34 @@ impl LotIndex {
                 (read, Measure { kinds, times, width, has_text })
             })
             .unzip();
-        let Some(together) = engine.frames_together(&read)? else { return Ok(None) };
-        let lots = together.lots();
-        let each = lots.div_ceil(engine.threads()).max(1);
-        let parts = (0..lots).step_by(each).map(|from| from..lots.min(from + each));
-        let parts = parts.map(|lots| LotIndex::part(&together, lots, (&measures, start)));
+        let Some(together) = engine.joint_frame_scan(&read)? else { return Ok(None) };
+        let batches = together.batch_count();
+        let each = batches.div_ceil(engine.threads()).max(1);
+        let parts = (0..batches).step_by(each).map(|from| from..batches.min(from + each));
+        let parts = parts.map(|batches| BatchIndex::part(&together, batches, (&measures, start)));
         let parts = try_join_all(parts).await?;
         let may_be_unknown =
             together.may_be_unknown() || parts.iter().any(|part| part.may_be_unknown);
         let entries = parts.into_iter().flat_map(|part| part.entries).collect();
-        Ok(Some(LotIndex { lots, entries, may_be_unknown }))
+        Ok(Some(BatchIndex { batches, entries, may_be_unknown }))
     }
 
     async fn part(
-        together: &FramesTogether,
-        lots: Range<usize>,
+        together: &JointFrameScan,
+        batches: Range<usize>,
         (measures, start): (&[Measure<'_>], i64),
-    ) -> Result<LotIndex, QueryError> {
-        let mut measured = LotIndex::default();
-        let mut all = together.read(lots.clone());
-        for number in lots {
-            let Some(lot) = all.next().await else { break };
-            let lot = lot?;
-            measured.may_be_unknown |= lot.unknown > 0;
-            let rows: usize = lot.batches.iter().map(|(_, batch)| batch.num_rows()).sum();
-            for (table, batch) in &lot.batches {
+    ) -> Result<BatchIndex, QueryError> {
+        let mut measured = BatchIndex::default();
+        let mut all = together.read(batches.clone());
+        for number in batches {
+            let Some(read) = all.next().await else { break };
+            let read = read?;
+            measured.may_be_unknown |= read.unknown > 0;
+            let rows: usize = read.batches.iter().map(|(_, batch)| batch.num_rows()).sum();
+            for (table, batch) in &read.batches {
                 let measure = &measures[*table];
                 // Text is part of the frames; the room for it grows by doubling.
-                let text = if measure.has_text { 2 * lot.bytes / rows.max(1) } else { 0 };
+                let text = if measure.has_text { 2 * read.bytes / rows.max(1) } else { 0 };
                 let times = measure.times.times(batch);
                 for (kind, interval) in measure.kinds.each() {
                     let (mut wanted, mut first, mut last) = (0, i64::MAX, i64::MIN);
@@ -263,9 +263,9 @@ impl LotIndex {
                         let is_whole = !is_sparse(wanted, batch.num_rows());
                         let held = if is_whole { batch.num_rows() } else { wanted };
                         let bytes = held * (measure.width + text);
-                        let (lot, table) = (number, *table);
+                        let (batch, table) = (number, *table);
                         let entry =
-                            LotSpan { lot, table, kind, wanted, first, last, bytes, is_whole };
+                            BatchSpan { batch, table, kind, wanted, first, last, bytes, is_whole };
                         measured.entries.push(entry);
                     }
                 }
@@ -274,19 +274,19 @@ impl LotIndex {
         Ok(measured)
     }
 
-    /// The lots, without the kinds that queries sort.
+    /// The batches, without the kinds that queries sort.
     fn blocks(&self, sorted: &BTreeSet<usize>) -> Vec<RowBlock> {
-        let mut blocks = vec![RowBlock::new(); self.lots];
+        let mut blocks = vec![RowBlock::new(); self.batches];
         let mut whole = None;
         for entry in self.entries.iter().filter(|entry| !sorted.contains(&entry.kind)) {
-            let block = &mut blocks[entry.lot];
+            let block = &mut blocks[entry.batch];
             block.wanted += entry.wanted;
             block.first = block.first.min(entry.first);
             block.last = block.last.max(entry.last);
             // Kinds of one table share its rows.
-            let is_shared = entry.is_whole && whole == Some((entry.lot, entry.table));
+            let is_shared = entry.is_whole && whole == Some((entry.batch, entry.table));
             block.bytes += if is_shared { 0 } else { entry.bytes };
-            whole = if entry.is_whole { Some((entry.lot, entry.table)) } else { whole };
+            whole = if entry.is_whole { Some((entry.batch, entry.table)) } else { whole };
         }
         look_ahead(&mut blocks);
         blocks
@@ -298,7 +298,7 @@ impl LotIndex {
     }
 
     /// The kinds that queries sort, so that the others hold at most `memory` bytes until what begins
-    /// before them is read: as few as possible. And the lots without them.
+    /// before them is read: as few as possible. And the batches without them.
     fn divided(&self, memory: usize) -> (BTreeSet<usize>, Vec<RowBlock>) {
         let mut sorted = BTreeSet::new();
         let mut blocks = self.blocks(&sorted);
@@ -419,11 +419,11 @@ mod tests {
         assert_eq!(most_held(&[]), 0);
     }
 
-    /// One event of kind 1 in the last lot begins before all of kind 0, whose rows are in order.
+    /// One event of kind 1 in the last batch begins before all of kind 0, whose rows are in order.
     #[test]
     fn a_kind_that_others_would_wait_for_is_sorted() {
-        let entry = |lot: usize, kind: usize, first: i64| LotSpan {
-            lot,
+        let entry = |batch: usize, kind: usize, first: i64| BatchSpan {
+            batch,
             table: kind,
             kind,
             wanted: 10 - 9 * kind,
@@ -432,9 +432,9 @@ mod tests {
             bytes: 100,
             is_whole: true,
         };
-        let in_order = (0..9).map(|lot| entry(lot, 0, 10 * lot as i64 + 10));
+        let in_order = (0..9).map(|batch| entry(batch, 0, 10 * batch as i64 + 10));
         let entries = in_order.chain([entry(8, 1, 0)]).collect();
-        let measured = LotIndex { lots: 9, entries, may_be_unknown: false };
+        let measured = BatchIndex { batches: 9, entries, may_be_unknown: false };
         assert_eq!(measured.divided(10_000).0, BTreeSet::new());
         let (sorted, blocks) = measured.divided(300);
         assert_eq!(sorted, BTreeSet::from([1]));

@@ -1,7 +1,7 @@
 //! Slices of one thread, laid out so that those of a lane nest.
 
 /// Lanes of a thread: what would need more is an instant.
-const MOST: usize = 500;
+const MAX_LANES: usize = 500;
 
 /// The lanes of one thread, each with the ends of what is open in it, the innermost last.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl Lanes {
                 return Ok(Some(number));
             }
         }
-        if self.open.len() == MOST {
+        if self.open.len() == MAX_LANES {
             return Ok(None);
         }
         self.open.push(vec![end]);
@@ -74,7 +74,7 @@ mod tests {
     fn there_are_not_more_lanes_than_anybody_can_see() {
         let slices: Vec<_> = (0..1000).map(|number| (number, 5000 + number)).collect();
         let (lanes, ends) = placed(&slices);
-        assert_eq!(lanes[..MOST], (0..MOST).map(Some).collect::<Vec<_>>());
-        assert!(lanes[MOST..].iter().all(Option::is_none) && ends == MOST);
+        assert_eq!(lanes[..MAX_LANES], (0..MAX_LANES).map(Some).collect::<Vec<_>>());
+        assert!(lanes[MAX_LANES..].iter().all(Option::is_none) && ends == MAX_LANES);
     }
 }

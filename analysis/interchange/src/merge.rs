@@ -9,7 +9,7 @@ use ppt_query::datafusion::execution::SendableRecordBatchStream;
 
 use crate::event::EventRows;
 use crate::events::Events;
-use crate::file_order::{FileOrder, Lot, Sorting};
+use crate::file_order::{FileOrder, KindBatch, Sorting};
 use crate::source::{Sources, TraceRows};
 
 /// The place of a row, or of what is still to be read, in the order of all.
@@ -174,7 +174,7 @@ impl Merge {
             let rows = EventRows::from_batch(&batch?)?;
             if !rows.is_empty() {
                 let order = (0..rows.len() as u32).collect();
-                self.push(Lot { kind, rows, order, sorting: Sorting::Sorted });
+                self.push(KindBatch { kind, rows, order, sorting: Sorting::Sorted });
                 return Ok(());
             }
         }
@@ -184,19 +184,19 @@ impl Merge {
     /// Reads frames.
     async fn read_frames(&mut self) -> Result<(), QueryError> {
         let Some(frames) = &mut self.frames else { return Ok(()) };
-        let lots = frames.read().await?;
+        let batches = frames.read().await?;
         if let Some(begin) = frames.still() {
             let (is_row, dur, kind) = (false, Reverse(Some(i64::MAX)), 0);
             let key = MergeKey { begin, is_row, dur, kind, seqno: 0, ring: None };
             self.next.push(Reverse(HeapItem { key, batch: None }));
         }
-        lots.into_iter().for_each(|lot| self.push(lot));
+        batches.into_iter().for_each(|batch| self.push(batch));
         Ok(())
     }
 
-    fn push(&mut self, lot: Lot) {
+    fn push(&mut self, batch: KindBatch) {
         self.batches += 1;
-        let Lot { kind, rows, order, sorting } = lot;
+        let KindBatch { kind, rows, order, sorting } = batch;
         let batch = PendingBatch { rows, order, done: 0, sorting, number: self.batches };
         let key = batch.key(kind, 0);
         self.next.push(Reverse(HeapItem { key, batch: Some(Box::new(batch)) }));

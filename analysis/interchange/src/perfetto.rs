@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use crate::event::{ClockPair, EventRole, EventRows, EventSchema, Trace, is_loss};
 use crate::lanes::Lanes;
-use crate::threads::{PidScope, Threads, Who};
+use crate::threads::{PidScope, Threads, TraceThread};
 use crate::values::{Column, FieldValue};
 use encode::{CounterValue, Event, Note};
 use message::{
@@ -222,8 +222,8 @@ impl<W: Write> Perfetto<W> {
             }
         };
         let track = match (&who, pid) {
-            (Who::Process, _) => parent,
-            (Who::Tid(tid), Some(_)) => self.describe(
+            (TraceThread::Process, _) => parent,
+            (TraceThread::Tid(tid), Some(_)) => self.describe(
                 machine,
                 TrackDescriptor {
                     parent_uuid: Some(parent),

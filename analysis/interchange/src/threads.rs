@@ -13,8 +13,8 @@ pub(crate) struct Threads {
     known: Processes,
     pids: PidScope,
     /// Numbers of threads: the process, and which of its threads.
-    numbers: HashMap<(usize, Who), usize>,
-    threads: Vec<(usize, Who)>,
+    numbers: HashMap<(usize, TraceThread), usize>,
+    threads: Vec<(usize, TraceThread)>,
     /// By kind: of its batch, by the keys of the words there.
     batches: Vec<ThreadBatch>,
 }
@@ -50,7 +50,7 @@ struct ThreadBatch {
 
 /// Which thread of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Who {
+pub(crate) enum TraceThread {
     Tid(i32),
     /// Nobody knows whose the ring was: segment, ring.
     Ring(String, i32),
@@ -107,11 +107,13 @@ impl Threads {
         let (capture, segment) = (rows.capture.get(row), rows.segment.get(row));
         let process = self.known.find(capture.unwrap_or(""), segment, rows.pid(row));
         let who = match (rows.tid(row), segment, rows.ring(row)) {
-            _ if of.what == EventRole::Spans => Who::Spans(format!("{}.{}", of.buffer, of.frame)),
-            (Some(tid), _, _) if of.what == EventRole::States => Who::States(tid),
-            (Some(tid), _, _) => Who::Tid(tid),
-            (None, Some(segment), Some(ring)) => Who::Ring(segment.to_owned(), ring),
-            _ => Who::Process,
+            _ if of.what == EventRole::Spans => {
+                TraceThread::Spans(format!("{}.{}", of.buffer, of.frame))
+            }
+            (Some(tid), _, _) if of.what == EventRole::States => TraceThread::States(tid),
+            (Some(tid), _, _) => TraceThread::Tid(tid),
+            (None, Some(segment), Some(ring)) => TraceThread::Ring(segment.to_owned(), ring),
+            _ => TraceThread::Process,
         };
         let next = self.threads.len();
         let key = (process, who);
@@ -122,7 +124,7 @@ impl Threads {
     }
 
     /// The process of a thread, and which of its threads it is.
-    pub fn get(&self, thread: usize) -> (usize, &Who) {
+    pub fn get(&self, thread: usize) -> (usize, &TraceThread) {
         let (process, who) = &self.threads[thread];
         (*process, who)
     }
@@ -140,18 +142,18 @@ impl Threads {
             None => format!("thread {tid}"),
         };
         match who {
-            Who::Tid(tid) => name(*tid),
-            Who::Ring(segment, ring) => format!("ring {ring} of {segment}"),
-            Who::States(tid) => format!("{}: states", numbered(*tid)),
-            Who::Spans(name) => name.clone(),
-            Who::Process => "process".to_owned(),
+            TraceThread::Tid(tid) => name(*tid),
+            TraceThread::Ring(segment, ring) => format!("ring {ring} of {segment}"),
+            TraceThread::States(tid) => format!("{}: states", numbered(*tid)),
+            TraceThread::Spans(name) => name.clone(),
+            TraceThread::Process => "process".to_owned(),
         }
     }
 
     /// The name of a thread, if one is known.
     pub fn name(&self, thread: usize) -> Option<&str> {
         match &self.threads[thread] {
-            (process, Who::Tid(tid)) => self.known.thread_name(*process, *tid),
+            (process, TraceThread::Tid(tid)) => self.known.thread_name(*process, *tid),
             _ => None,
         }
     }

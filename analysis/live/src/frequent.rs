@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 /// The number of values counted at the same time.
-const MOST: usize = 128;
+const MAX_VALUES: usize = 128;
 
 /// Counts of the most frequent values, after Misra and Gries: a value with more than one in
-/// [`MOST`] of all occurrences is included, and no count is too high.
+/// [`MAX_VALUES`] of all occurrences is included, and no count is too high.
 #[derive(Debug, Clone)]
 pub(crate) struct Frequent<K> {
     counts: HashMap<K, u64>,
@@ -31,7 +31,7 @@ impl<K: Eq + Hash> Frequent<K> {
         self.all += 1;
         if let Some(count) = self.counts.get_mut(value) {
             *count += 1;
-        } else if self.counts.len() < MOST {
+        } else if self.counts.len() < MAX_VALUES {
             self.counts.insert(value.to_owned(), 1);
         } else {
             self.counts.retain(|_, count| {
@@ -74,10 +74,14 @@ mod tests {
                 words.add(&7);
             }
         }
-        assert!(words.counts.len() <= MOST);
+        assert!(words.counts.len() <= MAX_VALUES);
         let found = words.iter().max_by_key(|entry| entry.1).unwrap();
         assert_eq!(*found.0, 7);
-        assert!(found.1 <= 10_000 && found.1 > 10_000 - words.all() / MOST as u64, "{}", found.1);
+        assert!(
+            found.1 <= 10_000 && found.1 > 10_000 - words.all() / MAX_VALUES as u64,
+            "{}",
+            found.1
+        );
         assert_eq!(words.all(), 110_000);
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ppt_capture::{ProcessKey, ThreadName, ThreadNames};
 
 /// The number of threads with a name.
-const MOST: usize = 16_384;
+const MAX_NAMES: usize = 16_384;
 
 /// The last names of the most recently named threads.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl LastNames {
                     self.threads.insert((process, name.tid), new);
                 }
             }
-            if self.threads.len() > MOST {
+            if self.threads.len() > MAX_NAMES {
                 self.forget();
             }
         }
@@ -50,7 +50,7 @@ impl LastNames {
     /// Drops the half that was named first.
     fn forget(&mut self) {
         let mut numbers: Vec<u64> = self.threads.values().map(|last| last.number).collect();
-        let (_, &mut middle, _) = numbers.select_nth_unstable(MOST / 2);
+        let (_, &mut middle, _) = numbers.select_nth_unstable(MAX_NAMES / 2);
         self.threads.retain(|_, last| last.number > middle);
     }
 }
@@ -87,7 +87,7 @@ mod tests {
             // Many are read at one time.
             let names = vec![named(tid, mono_ns / 50_000, b"worker")];
             all.add((7, 1), &ThreadNames { source: 0, is_base: false, names });
-            assert!(all.threads.len() <= MOST && all.name((7, 1), tid).is_some(), "{tid}");
+            assert!(all.threads.len() <= MAX_NAMES && all.name((7, 1), tid).is_some(), "{tid}");
         }
     }
 }

@@ -8,7 +8,7 @@ use ppt_capture::{Cells, HistogramCells, SourceInfo};
 use crate::rate::Rate;
 
 /// The most counters and histograms distinguished.
-const MOST: usize = 512;
+const MAX_SERIES: usize = 512;
 /// The most cells with remembered values; additions to other cells are not reported.
 const MOST_CELLS: usize = 1 << 19;
 /// The most readings with remembered times.
@@ -69,7 +69,7 @@ impl LiveMetrics {
             if let Some(known) = self.all.iter().position(is_it) {
                 return Some(known);
             }
-            if self.all.len() == MOST {
+            if self.all.len() == MAX_SERIES {
                 return None;
             }
             self.all.push(LiveMetric {

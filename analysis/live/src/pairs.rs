@@ -16,7 +16,7 @@ use crate::rate::Rate;
 use crate::recent::Recent;
 
 /// The most open begins per frame type; the oldest ones are dropped.
-const MOST: usize = 1 << 16;
+const MAX_OPEN: usize = 1 << 16;
 /// The most begins and ends per frame type that wait for their order. Beyond it, the earliest are
 /// paired without waiting.
 const MOST_PENDING: usize = 1 << 17;
@@ -173,11 +173,11 @@ impl Waiting {
         times.insert(times.partition_point(|time| *time <= at), at);
         self.count += 1;
         self.order.push_back((key, at));
-        while self.count > MOST {
+        while self.count > MAX_OPEN {
             self.forget_first();
         }
         // Closed spans remain in this order.
-        if self.order.len() > 2 * MOST {
+        if self.order.len() > 2 * MAX_OPEN {
             let all = &self.all;
             let mut left: HashMap<(&[u8], i64), usize> = HashMap::new();
             for (key, times) in all {
@@ -286,16 +286,16 @@ mod tests {
         drain(&mut pairs, 1, &begins);
         assert_eq!((pairs.pending.len(), pairs.open()), (MOST_PENDING, 10));
         pairs.finish(1);
-        assert_eq!(pairs.open(), MOST as u64, "the oldest begins are forgotten");
+        assert_eq!(pairs.open(), MAX_OPEN as u64, "the oldest begins are forgotten");
     }
 
     #[test]
     fn the_oldest_are_forgotten_where_too_many_wait() {
         let mut waiting = Waiting::default();
-        for at in 0..MOST as i64 + 10 {
+        for at in 0..MAX_OPEN as i64 + 10 {
             waiting.put(at.to_le_bytes().to_vec(), at);
         }
-        assert_eq!((waiting.count, waiting.all.len()), (MOST, MOST));
+        assert_eq!((waiting.count, waiting.all.len()), (MAX_OPEN, MAX_OPEN));
         assert_eq!(waiting.take_begin(&9i64.to_le_bytes(), |_| true, true), None);
         assert_eq!(waiting.take_begin(&10i64.to_le_bytes(), |_| true, true), Some(10));
     }
@@ -304,11 +304,11 @@ mod tests {
     fn the_order_does_not_grow_with_what_was_paired() {
         let mut waiting = Waiting::default();
         waiting.put(b"stays".to_vec(), 7);
-        for at in 0..5 * MOST as i64 {
+        for at in 0..5 * MAX_OPEN as i64 {
             waiting.put(b"key".to_vec(), at);
             assert_eq!(waiting.take_begin(b"key", |it| it <= at, false), Some(at));
         }
-        assert!(waiting.order.len() <= 2 * MOST, "{}", waiting.order.len());
+        assert!(waiting.order.len() <= 2 * MAX_OPEN, "{}", waiting.order.len());
         assert_eq!(waiting.count, 1);
         assert_eq!(waiting.take_begin(b"stays", |_| true, true), Some(7));
     }

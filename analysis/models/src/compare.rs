@@ -12,7 +12,7 @@ use crate::interval::ConfidenceInterval;
 use crate::measured::{CompareError, MeasuredField, Repetition, Statistic, Units};
 
 /// Fewer units say too little for a bootstrap.
-const FEW: usize = 5;
+const MIN_UNITS: usize = 5;
 
 /// How sure a comparison is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -206,7 +206,7 @@ fn change(first: &Units, second: &Units, options: Comparing) -> Change {
     let counts = [one.count, other.count];
     let values = [first.value, second.value];
     let level = 1.0 - (1.0 - options.level) / options.family.max(1) as f64;
-    let drawn = (first.units.len() >= FEW && second.units.len() >= FEW)
+    let drawn = (first.units.len() >= MIN_UNITS && second.units.len() >= MIN_UNITS)
         .then(|| draw(&first.units, &second.units, options.resampling));
     let freedom = welch(one.variance, other.variance, counts);
     let variance = one.variance + other.variance;

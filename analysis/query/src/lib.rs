@@ -19,6 +19,7 @@ mod exec;
 pub mod flame;
 mod functions;
 pub mod graph;
+mod joint_scan;
 mod limits;
 mod nesting;
 mod output;
@@ -27,7 +28,6 @@ mod stacks;
 mod statement;
 pub mod summary;
 pub mod text;
-mod together;
 mod tracing;
 pub mod whatif;
 pub mod why;
@@ -36,19 +36,19 @@ mod window;
 pub use encode::{Encoder, Parquet};
 pub use engine::{Engine, EngineOptions, FrameTable, KERNEL_BUFFER, RowUnit};
 pub use error::QueryError;
+pub use joint_scan::{FrameColumns, JointFrameScan, ScanBatches};
 pub use limits::{MAX_OPERATORS, parsed, prepared, within_limits};
 pub use nesting::{MAX_NESTING, MAX_QUERIES};
 pub use output::{ResultFormat, spelled_numbers};
 pub use ppt_stats as stats;
 pub use ppt_tables::{
-    Bound, Bounded, BoundedNumber, BoundedText, CaptureLoss, CaptureSet, CaptureTable, Lot,
-    NoBound, Processes, SYMBOL, ScanProgress, SetError, SettledWholes, Settling, SpansOrChains,
-    ThreadFrames, ThreadLabels, TimesOfHeads, Total, TotalValue, Trouble, WaitingGroup,
+    Bound, Bounded, BoundedNumber, BoundedText, CaptureLoss, CaptureSet, CaptureTable, ChunkTimes,
+    NoBound, Processes, SYMBOL, ScanBatch, ScanProgress, SetError, SettledWholes, Settling,
+    SpansOrChains, ThreadFrames, ThreadLabels, Total, TotalValue, Trouble, WaitingGroup,
     WaitingWholes, dropped_causes,
 };
 pub use ppt_text::{escaped as plain, escaped_json as plain_json};
 pub use statement::{Statement, StatementResult, statements};
-pub use together::{FrameColumns, FramesTogether, Lots};
 pub use window::Window;
 
 /// What plans and runs queries.

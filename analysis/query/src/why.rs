@@ -27,7 +27,7 @@ use crate::engine::{Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
 use crate::limits::within_limits;
 use crate::summary::ends;
-pub use cut::{By, Spent, TimeUse};
+pub use cut::{Spent, TimeUse, WokenBy};
 use during::{During, long, text};
 pub use functions::FunctionCounts;
 use running::RunningTime;
@@ -231,7 +231,7 @@ impl Engine {
         let order = order.map(|(n, ascends)| ident(format!("c{n}")).sort(ascends, false));
         let all = rows.clone().count().await? as u64;
         let above = tail::above(all);
-        let most = why.slowest.max(above.map_or(0, |entry| entry.min(tail::MOST) + 1));
+        let most = why.slowest.max(above.map_or(0, |entry| entry.min(tail::MAX_INTERVALS) + 1));
         let rows = rows.sort(order.into())?.limit(0, Some(most))?;
         let longest = self.read_intervals(rows, of, interval, is_span, &shown).await?;
         let count = longest.len();

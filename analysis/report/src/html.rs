@@ -6,17 +6,17 @@ use ppt_text::escaped;
 use serde_json::Value;
 
 /// Characters of a text that a page shows; the rest is cut.
-const LONG: usize = 200;
+const MAX_CHARS: usize = 200;
 
 /// A text in HTML or SVG, between tags or in a quoted attribute: no markup, nothing that turns the
 /// direction of writing, and not too long.
 pub fn text(text: &str) -> String {
-    markup(text, LONG)
+    markup(text, MAX_CHARS)
 }
 
 /// The same of sentences.
 pub fn prose(text: &str) -> String {
-    markup(text, 10 * LONG)
+    markup(text, 10 * MAX_CHARS)
 }
 
 fn markup(text: &str, most: usize) -> String {
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(text("</script><b a='\"'>&\u{202e}\u{1b}"), {
             "&lt;/script&gt;&lt;b a=&#39;&quot;&#39;&gt;&amp;\\xe2\\x80\\xae\\x1b"
         });
-        assert_eq!(text(&"é".repeat(300)).chars().count(), LONG + 1);
+        assert_eq!(text(&"é".repeat(300)).chars().count(), MAX_CHARS + 1);
         let data = json(&serde_json::json!({ "</script>": "<!--<script>&" }));
         assert!(!data.contains(['<', '>', '&']), "{data}");
         let back: serde_json::Value = serde_json::from_str(&data).unwrap();

@@ -3,12 +3,12 @@
 use ppt_query::stats::Summary;
 
 /// So many values have p50, p90, p99 and p99.9: of five values, p99 is hardly more than the greatest.
-pub const ENOUGH: [u64; 4] = [1, 10, 100, 1000];
+pub const MIN_VALUES: [u64; 4] = [1, 10, 100, 1000];
 
 /// p50, p90, p99 and p99.9, each if there are values enough for it.
 pub fn percentiles(summary: &Summary) -> [Option<f64>; 4] {
     let known = summary.percentiles_as_floats();
-    std::array::from_fn(|which| known[which].filter(|_| summary.count >= ENOUGH[which]))
+    std::array::from_fn(|which| known[which].filter(|_| summary.count >= MIN_VALUES[which]))
 }
 
 /// The same as places in a chart: one that is not known lies on the one below.

@@ -34,15 +34,15 @@ pub fn dot(graph: &PointGraph) -> String {
 
 /// Edges and points of a picture at most, the most frequent edges first: more is neither drawn soon nor
 /// read easily.
-pub(crate) const MOST: usize = 40;
+pub(crate) const MAX_DRAWN: usize = 40;
 
 /// The graph as a picture, of its most frequent edges.
 pub fn svg(graph: &PointGraph) -> String {
     let mut drawn = VisualGraph::new(Orientation::LeftToRight);
     // Begins and ends of spans are no points.
     let mut names: Vec<&str> = graph.points.iter().map(|point| point.name.as_str()).collect();
-    let edges = &graph.edges[..graph.edges.len().min(MOST)];
-    if names.len() > MOST {
+    let edges = &graph.edges[..graph.edges.len().min(MAX_DRAWN)];
+    if names.len() > MAX_DRAWN {
         names.clear();
     }
     for name in edges.iter().flat_map(|edge| [&edge.from, &edge.to]) {
@@ -152,7 +152,7 @@ mod tests {
             let graph = graph(points, edges);
             let svg = svg(&graph);
             let drawn = svg.matches("b.p").count();
-            assert!(drawn >= points.min(MOST), "{drawn} of {points}");
+            assert!(drawn >= points.min(MAX_DRAWN), "{drawn} of {points}");
             assert!(svg.trim_end().ends_with("</svg>"), "{points} {edges:?}");
             assert!(!inline(&graph).contains("<style"));
             assert_eq!(dot(&graph).matches(" -> ").count(), edges.len());

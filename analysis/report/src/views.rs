@@ -8,7 +8,7 @@ use crate::error::ReportError;
 use crate::rows::{self, TextRows};
 
 /// Rows of a section.
-pub const MOST: usize = 500;
+pub const MAX_ROWS: usize = 500;
 
 /// An answer.
 #[derive(Debug)]
@@ -43,13 +43,13 @@ pub async fn all(engine: &Engine, text: &str) -> Result<Vec<ReportView>, ReportE
         read_only(&plan, &shown)?;
         let rows = engine.context().execute_logical_plan(plan).await?;
         let schema = rows.schema().clone();
-        let batches = rows.limit(0, Some(MOST + 1))?.collect().await?;
+        let batches = rows.limit(0, Some(MAX_ROWS + 1))?.collect().await?;
         let mut texts = Vec::new();
         for batch in &batches {
             texts.extend(rows::from_batch(batch)?);
         }
-        let cut = texts.len() > MOST;
-        texts.truncate(MOST);
+        let cut = texts.len() > MAX_ROWS;
+        texts.truncate(MAX_ROWS);
         let fields = schema.fields().iter();
         views.push(ReportView {
             name,

@@ -195,12 +195,12 @@ fn add(registers: &mut [u8; REGISTERS], value: &DistinctValue) {
 /// The estimator of O. Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
 /// (2017), which has no bias for few or many values.
 fn estimate(registers: &[u8; REGISTERS]) -> f64 {
-    const MOST: usize = (64 - BITS) as usize + 1;
-    let mut counts = [0u32; MOST + 1];
-    registers.iter().for_each(|&byte| counts[usize::from(byte).min(MOST)] += 1);
+    const MAX_RANK: usize = (64 - BITS) as usize + 1;
+    let mut counts = [0u32; MAX_RANK + 1];
+    registers.iter().for_each(|&byte| counts[usize::from(byte).min(MAX_RANK)] += 1);
     let all = REGISTERS as f64;
-    let mut sum = all * tau(1.0 - f64::from(counts[MOST]) / all);
-    for &count in counts[1..MOST].iter().rev() {
+    let mut sum = all * tau(1.0 - f64::from(counts[MAX_RANK]) / all);
+    for &count in counts[1..MAX_RANK].iter().rev() {
         sum = 0.5 * (sum + f64::from(count));
     }
     sum += all * sigma(f64::from(counts[0]) / all);

@@ -44,7 +44,7 @@ const VALLEY: f64 = 0.5;
 /// The least height of a mode, relative to the highest one.
 const LOW: f64 = 0.1;
 /// The least number of values for which modes are reported.
-const FEW: u64 = 50;
+const MIN_VALUES: u64 = 50;
 
 impl Histogram {
     /// At most `bins` bins of all values; None without a finite value. If no scale is given, the
@@ -128,7 +128,7 @@ fn modes(bins: &[Bin]) -> Vec<f64> {
         }
     }
     peaks.retain(|&peak| smooth[peak] >= LOW * highest);
-    if bins.iter().map(|bin| bin.count).sum::<u64>() < FEW {
+    if bins.iter().map(|bin| bin.count).sum::<u64>() < MIN_VALUES {
         peaks.truncate(1);
     }
     let middle = |index: usize| bins[index].from + (bins[index].to - bins[index].from) / 2.0;

@@ -59,7 +59,7 @@ struct Sketched<T> {
 }
 
 /// Initial capacity for the values of a column.
-const FEW: usize = 1024;
+const INITIAL_CAPACITY: usize = 1024;
 /// Smaller batches go into a sketch value by value.
 const SINGLE: usize = 48;
 
@@ -139,7 +139,7 @@ impl<T: ColumnValue> Samples<T> {
     /// Reserves room for this many more values, or converts to a sketch.
     fn make_room(&mut self, more: usize) {
         let KeptValues::Values(values) = &mut self.kept else { return };
-        let wanted = (values.len() + more).max(values.capacity() * 2).max(FEW);
+        let wanted = (values.len() + more).max(values.capacity() * 2).max(INITIAL_CAPACITY);
         let bytes = (wanted - values.capacity()) * size_of::<T>();
         // While the values move, both copies exist; that is not counted.
         if self.budget.take(bytes) {
@@ -245,7 +245,7 @@ impl<T: ColumnValue> Sketched<T> {
     /// Adds all of these; returns the number of missing ones.
     fn extend(&mut self, all: &[T]) -> u64 {
         let mut none = 0;
-        for values in all.chunks(FEW) {
+        for values in all.chunks(INITIAL_CAPACITY) {
             if values.len() < SINGLE {
                 let there = values.iter().filter(|value| value.partial_cmp(value).is_some());
                 let before = self.sketch.count();

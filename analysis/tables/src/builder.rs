@@ -275,12 +275,12 @@ impl Builder {
     }
 
     /// Appends what `reader` finds in `rows`.
-    pub fn gather(&mut self, reader: &Reader, from: &From<'_>) {
+    pub fn gather(&mut self, reader: &Reader, from: &FrameValues<'_>) {
         reader.visit(from.stamps, Append { builder: self, from });
     }
 
     /// Appends times, in ns since the epoch.
-    pub fn time(&mut self, time: Time, from: &From<'_>) {
+    pub fn time(&mut self, time: Time, from: &FrameValues<'_>) {
         match time.scale() {
             TimeScale::Ticks => self.each(from.rows, |frame| from.stamps.epoch(time.word(frame))),
             TimeScale::Ns(_) => self.each(from.rows, |frame| from.epoch(time, frame)),
@@ -519,7 +519,7 @@ impl BuilderValues {
 
 /// Where values are gathered from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct From<'a> {
+pub(crate) struct FrameValues<'a> {
     pub rows: RowsInChunk<'a>,
     pub stamps: &'a Stamps<'a>,
     /// Realtime − monotonic.
@@ -528,7 +528,7 @@ pub(crate) struct From<'a> {
     pub keys: Option<&'a EnumKeys>,
 }
 
-impl From<'_> {
+impl FrameValues<'_> {
     /// ns since the epoch at the time in a frame.
     #[inline(always)]
     pub fn epoch(&self, time: Time, frame: &[u8]) -> Option<i64> {
@@ -539,7 +539,7 @@ impl From<'_> {
 
 struct Append<'a> {
     builder: &'a mut Builder,
-    from: &'a From<'a>,
+    from: &'a FrameValues<'a>,
 }
 
 impl Visitor for Append<'_> {

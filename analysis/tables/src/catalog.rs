@@ -128,7 +128,8 @@ impl Catalog {
 
     /// By reading the first `len` bytes as a whole: what `ppt info` says of them.
     pub fn by_all(file: &File, len: u64) -> Result<Catalog, CaptureError> {
-        let capture = Capture::from_reader(At { file: file.try_clone()?, offset: 0, end: len })?;
+        let capture =
+            Capture::from_reader(FileRange { file: file.try_clone()?, offset: 0, end: len })?;
         let mut catalog = CatalogReader::default().read(capture, Capture::read)?;
         catalog.verified = true;
         Ok(catalog)
@@ -192,13 +193,13 @@ impl Catalog {
 }
 
 /// A part of a file, without moving its position: others read it, too.
-struct At {
+struct FileRange {
     file: File,
     offset: u64,
     end: u64,
 }
 
-impl Read for At {
+impl Read for FileRange {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = usize::try_from(self.end - self.offset).unwrap_or(usize::MAX);
         let room = buffer.len().min(most);

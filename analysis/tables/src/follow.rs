@@ -15,7 +15,7 @@ use crate::error::TableError;
 use crate::gather::{BatchRow, gather};
 use crate::pair::MissingOf;
 use crate::table::Runner;
-use crate::whole::{Judged, Missing, NOTHING, Taken};
+use crate::whole::{ChainSteps, ChainVerdict, Missing, NOTHING};
 
 /// Rows of a batch that comes out.
 const ROWS: usize = 8192;
@@ -71,7 +71,7 @@ struct OneChain {
     first: BatchRow,
     /// The row says when it was.
     timed: bool,
-    taken: Taken,
+    taken: ChainSteps,
 }
 
 struct Following {
@@ -113,7 +113,7 @@ impl Runner for Following {
             if self.done.len() * steps.max(1) > TIMES {
                 out.extend(self.flush()?);
             }
-            let mut taken = Taken::new(steps);
+            let mut taken = ChainSteps::new(steps);
             taken.add_step(step, ts);
             let (first, timed) = ((number, row), ts.is_some());
             self.on_its_way = Some(OneChain { group, key: key.to_owned(), first, timed, taken });
@@ -194,12 +194,12 @@ impl Following {
             let names: Vec<&str> = steps.iter().map(|&step| all[step].as_str()).collect();
             names.join(",")
         };
-        match chain.taken.judge(missing.unwrap_or(&NOTHING)) {
-            Judged::Complete => "complete".to_owned(),
-            Judged::Missing(steps) => format!("missing {}", names(&steps)),
-            Judged::Repeated(steps) => format!("repeated {}", names(&steps)),
-            Judged::OutOfOrder => "out of order".to_owned(),
-            Judged::Lost => "lost".to_owned(),
+        match chain.taken.verdict(missing.unwrap_or(&NOTHING)) {
+            ChainVerdict::Complete => "complete".to_owned(),
+            ChainVerdict::Missing(steps) => format!("missing {}", names(&steps)),
+            ChainVerdict::Repeated(steps) => format!("repeated {}", names(&steps)),
+            ChainVerdict::OutOfOrder => "out of order".to_owned(),
+            ChainVerdict::Lost => "lost".to_owned(),
         }
     }
 }

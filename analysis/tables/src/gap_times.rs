@@ -19,14 +19,14 @@ pub(crate) struct Neighbours<'a> {
     catalog: &'a Catalog,
     rings: HashMap<GapRing, BTreeMap<u64, &'a ChunkAt>>,
     /// By source: what times are read by.
-    at: HashMap<u16, At>,
+    at: HashMap<u16, SourceTimes>,
     /// When the listener looked and found frames, CLOCK_MONOTONIC.
     looks: BTreeSet<u64>,
 }
 
 /// The times of a source.
 #[derive(Debug, Clone, Copy)]
-struct At {
+struct SourceTimes {
     time: Option<Time>,
     /// ppt takes all of them itself, as frames begin: those of a thread are in the order of its frames.
     own: bool,
@@ -48,7 +48,7 @@ impl<'a> Neighbours<'a> {
         let at = catalog.sources.iter().map(|info| {
             let fields = || info.schema.frames.iter().filter_map(|frame| frame.at());
             let own = fields().all(|field| field.is_own_stamp());
-            (info.id, At { time: fields().filter_map(Time::from_field).next(), own })
+            (info.id, SourceTimes { time: fields().filter_map(Time::from_field).next(), own })
         });
         let chunks = catalog.left_out.iter().chain(&catalog.chunks);
         let looks = chunks.map(|chunk| chunk.drained).filter(|&number| number != 0);

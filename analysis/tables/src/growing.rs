@@ -23,7 +23,7 @@ use crate::bounds::Bounds;
 use crate::error::TableError;
 use crate::pair::{Pair, PairColumn};
 use crate::table::{Runner, Scan};
-use crate::whole::{Halves, Missing, NOTHING, SpanFrame, Taken};
+use crate::whole::{ChainSteps, Halves, Missing, NOTHING, SpanFrame};
 
 /// The column of rows that wait that says whose they are.
 const GROUP: &str = "ppt_group";
@@ -395,7 +395,7 @@ impl GrowingWholes {
                 waits.extend(halves.open());
             }
             Some(WholeForm::Chain { steps }) => {
-                let mut taken = Taken::new(steps);
+                let mut taken = ChainSteps::new(steps);
                 for &row in there {
                     let step = usize::try_from(half.marks.value(row as usize)).ok();
                     taken.add_step(step, half.ts(row as usize));

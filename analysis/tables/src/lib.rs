@@ -30,6 +30,7 @@ mod gap_times;
 mod gather;
 mod growing;
 mod hosts;
+mod joint_scan;
 mod kernel;
 mod loss;
 mod nest;
@@ -48,7 +49,6 @@ mod tables;
 mod thread_frames;
 mod thread_labels;
 mod time_bounds;
-mod together;
 mod totals;
 mod watch;
 mod whole;
@@ -61,6 +61,7 @@ pub use growing::{
     GrowingTable, GrowingWholes, SettledWholes, Settling, WaitingGroup, WaitingWholes,
 };
 pub use hosts::Clocks;
+pub use joint_scan::{ChunkTimes, JointScan, ScanBatch, ScannedTable};
 pub use loss::{CaptureLoss, dropped_causes};
 pub use part::capture_files;
 pub use processes::{ProcessRow, Processes};
@@ -70,7 +71,6 @@ pub use table::{Batches, CaptureTable, Chunked, Pass, Planned, Runner, Scan, Sta
 pub use tables::SYMBOL;
 pub use thread_frames::ThreadFrames;
 pub use thread_labels::ThreadLabels;
-pub use together::{Lot, TimesOfHeads, Together, TogetherTable};
 pub use totals::{Total, TotalValue};
 pub use watch::ScanProgress;
 

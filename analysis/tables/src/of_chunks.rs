@@ -20,8 +20,8 @@ use crate::table::{Batches, Scan, TableRequest};
 pub(crate) use crate::chunk_table::{OfChunks, Ts, Wanted, kind_bit};
 
 /// Rows of a batch: chunks are put together up to the first, and none is begun beyond the second.
-const FEW: usize = 8192;
-const MANY: usize = 65_536;
+const MIN_BATCH_ROWS: usize = 8192;
+const MAX_BATCH_ROWS: usize = 65_536;
 /// Bytes of text in a batch, about: a consumer that waits for its last row holds all of it.
 const MANY_BYTES: usize = 4 << 20;
 /// Bytes below which a scan is not divided.
@@ -415,8 +415,9 @@ impl<T: OfChunks> Iterator for ScanPart<T> {
 impl<T: OfChunks> ScanPart<T> {
     fn batch(&mut self) -> Result<RecordBatch, TableError> {
         let mut rows = 0;
-        while let Some(chunk) = self.chunks.next().filter(|_| rows < FEW.min(self.limit)) {
-            let full = rows + chunk.count as usize > MANY
+        while let Some(chunk) = self.chunks.next().filter(|_| rows < MIN_BATCH_ROWS.min(self.limit))
+        {
+            let full = rows + chunk.count as usize > MAX_BATCH_ROWS
                 || self.builders.iter().any(|builder| builder.bytes() > MANY_BYTES);
             if rows > 0 && full {
                 break;

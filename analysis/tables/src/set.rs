@@ -12,7 +12,7 @@ use ppt_capture::columns::FrameThreads;
 use ppt_capture::frame_dsl::edge::Edge;
 use ppt_capture::{
     Absence, Alignment, Capture, CaptureError, CaptureItem, CellTotals, Cells, Chunk, Damage,
-    MAGIC, SourceInfo, Together,
+    MAGIC, SequenceCoverage, SourceInfo,
 };
 use ppt_symbols::{CaptureHost, SearchPaths, Symbols};
 
@@ -152,7 +152,7 @@ impl CaptureSet {
         for absence in &absent {
             let since =
                 captures[absence.before].catalog().since(absence.gap.nonce, absence.gap.ring);
-            captures[absence.behind].lacks(GapAt {
+            captures[absence.behind].add_absence(GapAt {
                 gap: absence.gap,
                 noticed: 0,
                 since: Some(since),
@@ -324,7 +324,7 @@ impl CaptureSet {
 
 /// The numbers between captures that none of them holds.
 fn absent(captures: &[Opened]) -> Vec<Absence> {
-    let mut together = Together::default();
+    let mut together = SequenceCoverage::default();
     for (number, capture) in captures.iter().enumerate() {
         let catalog = capture.catalog();
         let sources = catalog.sources.iter().filter(|_| catalog.end.is_some());
@@ -478,7 +478,7 @@ impl Opened {
     }
 
     /// Notes numbers before it that no capture of the set holds.
-    fn lacks(&mut self, gap: GapAt) {
+    fn add_absence(&mut self, gap: GapAt) {
         self.absent.push(gap);
         for catalog in [Some(&mut self.by_heads), self.by_all.get_mut()].into_iter().flatten() {
             // Nobody else has it yet.

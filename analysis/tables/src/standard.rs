@@ -10,7 +10,7 @@ use ppt_capture::frame_dsl::columns::free;
 use ppt_capture::{Stamps, drained_at};
 
 use crate::bounds::{Bounded, BoundedNumber, BoundedText};
-use crate::builder::{Builder, From, timestamp, word_type};
+use crate::builder::{Builder, FrameValues, timestamp, word_type};
 use crate::catalog::{Catalog, ChunkAt};
 use crate::rows::{KindRows, RowsInChunk};
 use crate::set::{OwnerKeys, RowNames};
@@ -128,8 +128,8 @@ impl<'a> ChunkRows<'a> {
     }
 
     /// Where to gather `rows` from.
-    pub fn from(&self, rows: RowsInChunk<'a>) -> From<'a> {
-        From { rows, stamps: self.stamps, offset: self.offset, keys: None }
+    pub fn from(&self, rows: RowsInChunk<'a>) -> FrameValues<'a> {
+        FrameValues { rows, stamps: self.stamps, offset: self.offset, keys: None }
     }
 
     /// Appends a standard column of `rows` to `builder`; `ts` is read by the caller.

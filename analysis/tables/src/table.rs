@@ -28,7 +28,7 @@ pub trait CaptureTable: Debug + Send + Sync {
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError>;
 
     /// What makes its rows out of chunks, if each row is a frame: such tables can be read
-    /// [`Together`](crate::Together).
+    /// [`JointScan`](crate::JointScan).
     fn chunked(&self) -> Option<Chunked> {
         None
     }
@@ -113,7 +113,7 @@ pub trait Scan: Debug + Send + Sync {
 /// What turns rows into others that depend on each other, in one pass over them.
 ///
 /// Whoever reads the scan brings together the rows that are equal in `together`, sorts them by
-/// `order`, and gives each lot to a runner of its own; equal rows come one after the other, and lots
+/// `order`, and gives each batch to a runner of its own; equal rows come one after the other, and batches
 /// may follow each other in one runner.
 #[derive(Debug, Clone)]
 pub struct Pass {

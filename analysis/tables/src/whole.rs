@@ -5,6 +5,6 @@ mod chain;
 mod missing;
 mod span;
 
-pub(crate) use chain::{Judged, Taken};
+pub(crate) use chain::{ChainSteps, ChainVerdict};
 pub(crate) use missing::{Missing, NOTHING};
 pub(crate) use span::{Halves, SpanFrame, SpanRow, SpanState};

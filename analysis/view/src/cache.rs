@@ -23,7 +23,7 @@ pub const INDEX_VERSION: u32 = 2;
 
 pub(crate) const MAGIC: [u8; 8] = *b"ppt-view";
 /// Bytes of the files in the folder, at most.
-const MOST: u64 = 2 << 30;
+const MAX_BYTES: u64 = 2 << 30;
 
 /// What distinguishes the block of a chunk: its number in the capture, the checksum of its bytes, and the
 /// thread that its frames are about (0: the one that wrote them).
@@ -111,8 +111,8 @@ impl Cache {
             self.check()?;
             let file = File::open(self.path(capture))?;
             let kind = file.metadata()?;
-            if kind.is_file() && kind.len() <= MOST {
-                (&file).take(MOST).read_to_end(&mut bytes)?;
+            if kind.is_file() && kind.len() <= MAX_BYTES {
+                (&file).take(MAX_BYTES).read_to_end(&mut bytes)?;
             }
             Ok(file)
         };
@@ -173,7 +173,7 @@ impl Cache {
         files.sort();
         let mut all: u64 = files.iter().map(|file| file.1).sum();
         for (_, len, path) in files {
-            if all <= MOST {
+            if all <= MAX_BYTES {
                 break;
             }
             fs::remove_file(path)?;

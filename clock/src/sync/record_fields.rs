@@ -5,11 +5,11 @@ use super::limits::is_name;
 use crate::ClockId;
 
 /// Most fields of a line, including its first word.
-const MOST: usize = 9;
+const MAX_FIELDS: usize = 9;
 
 /// The fields after the first word.
 pub(super) struct RecordFields<'a> {
-    fields: [&'a [u8]; MOST],
+    fields: [&'a [u8]; MAX_FIELDS],
 }
 
 impl<'a> RecordFields<'a> {
@@ -19,7 +19,7 @@ impl<'a> RecordFields<'a> {
         word: &'static str,
         expected: usize,
     ) -> Result<Self, RecordError> {
-        let mut fields = [&line[..0]; MOST];
+        let mut fields = [&line[..0]; MAX_FIELDS];
         let mut found = 0;
         for field in line.split(|&byte| byte == b'\t') {
             if let Some(place) = fields.get_mut(found) {

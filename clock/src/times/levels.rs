@@ -15,7 +15,7 @@ const CHUNK: usize = 64;
 /// Both directions must change by this multiple of their scatter.
 const TIMES: f64 = 1.5;
 /// Smaller changes are ignored, because stamps, wander and slopes are not exact. In ns.
-const LEAST: f64 = 2e3;
+const MIN_CHANGE_NS: f64 = 2e3;
 
 /// The bounds of a block, as levels.
 #[derive(Debug, Clone, Copy)]
@@ -89,7 +89,7 @@ fn excess(levels: &[Level], most_slope: f64) -> Option<f64> {
     let scatter = [b - a, d - c, f - e, h - g].into_iter().fold(0.0, f64::max);
     let up = (c - b).min(g - f);
     let down = (a - d).min(e - h);
-    let excess = up.max(down) - TIMES * scatter - LEAST;
+    let excess = up.max(down) - TIMES * scatter - MIN_CHANGE_NS;
     (excess > 0.0).then_some(excess)
 }
 

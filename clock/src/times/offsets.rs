@@ -7,7 +7,7 @@ use super::scale::TickOrigin;
 use crate::{ClockId, ClockReading};
 
 /// Most steps that are kept, as ranges of a host's ns. With more steps, the last range has no end.
-const MOST: usize = 256;
+const MAX_STEPS: usize = 256;
 
 /// Readings of another host may arrive out of order by this time, in ns.
 const ORDER: f64 = 1e8;
@@ -48,9 +48,9 @@ pub(super) fn steps(readings: &[ClockReading], scale: TickOrigin) -> Vec<(f64, f
     let pairs = all.windows(2).filter(|window| differ(&window[0], &window[1]));
     let mut steps: Vec<_> =
         pairs.map(|pair| (pair[0].since - ORDER, pair[1].until + ORDER)).collect();
-    if steps.len() > MOST {
-        steps.truncate(MOST);
-        steps[MOST - 1].1 = f64::INFINITY;
+    if steps.len() > MAX_STEPS {
+        steps.truncate(MAX_STEPS);
+        steps[MAX_STEPS - 1].1 = f64::INFINITY;
     }
     steps
 }

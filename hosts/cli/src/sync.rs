@@ -19,7 +19,7 @@ use crate::failure::LabFailure;
 use crate::signals;
 
 /// Interval at which signals are checked.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &Sync) -> Result<ExitCode, LabFailure> {
     match &args.command {
@@ -146,7 +146,7 @@ fn until_signal<T: Send>(work: impl FnOnce(&AtomicBool) -> T) -> T {
         scope.spawn(|| {
             while !done.load(Relaxed) && !stop.load(Relaxed) {
                 stop.store(signals::came(), Relaxed);
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
         });
         let result = work(&stop);

@@ -366,11 +366,13 @@ impl ProbeRun<'_> {
         for _ in 0..LAST_TRIES {
             self.hosts.iter_mut().for_each(|host| host.link.probe_last(self.of.key, self.of.clock));
             let end_ns = ppt_now::monotonic() + LAST_NS;
-            while ppt_now::monotonic() < end_ns && self.hosts.iter().any(|host| host.link.lacks()) {
+            while ppt_now::monotonic() < end_ns
+                && self.hosts.iter().any(|host| host.link.is_incomplete())
+            {
                 self.wait(end_ns)?;
                 self.receive_and_put()?;
             }
-            if !self.hosts.iter().any(|host| host.link.lacks()) {
+            if !self.hosts.iter().any(|host| host.link.is_incomplete()) {
                 break;
             }
         }

@@ -259,7 +259,7 @@ impl ProbeLink {
     }
 
     /// Whether a probe has no answer or lacks a timestamp.
-    pub fn lacks(&self) -> bool {
+    pub fn is_incomplete(&self) -> bool {
         let mut asked = self.open.iter().flat_map(|conversation| &conversation.asked);
         asked.any(|question| question.from_tick.is_some() && !question.is_last && !question.is_done)
     }

@@ -20,7 +20,7 @@ use super::stamps::Stamped;
 /// The default port.
 pub const PORT: u16 = 7787;
 /// Interval at which the stop flag is checked. A signal wakes the server at once.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 
 /// Packets between two checks of the stop flag.
 const AT_ONCE: u32 = 64;
@@ -138,7 +138,7 @@ impl ProbeServer {
         let mut buffer = [0; MAX_PACKET];
         while !stop.load(Relaxed) {
             let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
-            match poll(&mut fds, Some(&LOOK)) {
+            match poll(&mut fds, Some(&POLL_INTERVAL)) {
                 Ok(0) | Err(rustix::io::Errno::INTR) => continue,
                 polled => polled.map_err(io::Error::from)?,
             };

@@ -7,7 +7,7 @@ use nix::unistd::{Uid, User, geteuid};
 use ppt_agent::AgentError;
 
 /// Owners that the message names.
-const MOST: usize = 4;
+const MAX_OWNERS: usize = 4;
 
 /// How many processes of each user could not be read.
 #[derive(Debug, Default)]
@@ -27,9 +27,9 @@ impl Unreadable {
         let mut owners: Vec<(u32, usize)> =
             self.0.iter().map(|(&uid, &count)| (uid, count)).collect();
         owners.sort_by_key(|&(uid, count)| (std::cmp::Reverse(count), uid));
-        let others: usize = owners.iter().skip(MOST).map(|(_, count)| count).sum();
+        let others: usize = owners.iter().skip(MAX_OWNERS).map(|(_, count)| count).sum();
         let mut parts: Vec<String> = Vec::new();
-        for &(uid, count) in owners.iter().take(MOST) {
+        for &(uid, count) in owners.iter().take(MAX_OWNERS) {
             let noun = match (parts.is_empty(), count) {
                 (true, 1) => " process",
                 (true, _) => " processes",

@@ -51,7 +51,7 @@ pub(crate) struct Guest {
 
 /// The kind of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum Sender {
     /// A program or plugin that has just been loaded. It waits for the answer.
     Program,
     /// A forked child. If a command started its program, it waits for the answer.
@@ -60,7 +60,7 @@ pub(super) enum Who {
 
 /// A hello of a process.
 pub(super) struct Hello {
-    pub(super) who: Who,
+    pub(super) sender: Sender,
     /// Its pid, in ppt's namespace.
     pub(super) pid: i32,
     answer: ReceptionReply,
@@ -176,15 +176,15 @@ impl Reception {
         knows: impl Fn(u32) -> bool,
     ) -> Result<Option<Hello>, Failure> {
         let listening =
-            [(Who::Child, Some(&self.children)), (Who::Program, self.programs.as_ref())];
-        for (who, listening) in listening {
+            [(Sender::Child, Some(&self.children)), (Sender::Program, self.programs.as_ref())];
+        for (sender, listening) in listening {
             while *left > 0
                 && let Some((pid, user, fd)) = listening.map_or(Ok(None), Listening::next)?
             {
                 *left -= 1;
                 if pid > 0 && knows(user) {
                     return Ok(Some(Hello {
-                        who,
+                        sender,
                         pid,
                         answer: ReceptionReply::Connection { _fd: fd },
                     }));
@@ -224,7 +224,11 @@ fn inherited_hello(socket: &OwnedFd) -> Result<Option<Hello>, Failure> {
         }
     }
     let answer = passed.pop().filter(|_| pid > 0 && passed.is_empty());
-    Ok(answer.map(|answer| Hello { who: Who::Program, pid, answer: ReceptionReply::Pipe(answer) }))
+    Ok(answer.map(|answer| Hello {
+        sender: Sender::Program,
+        pid,
+        answer: ReceptionReply::Pipe(answer),
+    }))
 }
 
 impl Hello {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ppt_agent::{System, parent, was_started_with};
 
 /// The time that a process has to say hello.
-const PATIENCE: Duration = Duration::from_secs(1);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(1);
 /// Number of processes that one check searches.
 const AT_ONCE: usize = 32;
 
@@ -72,7 +72,7 @@ impl Strays {
 
     /// Some of the processes that had the time to say hello, each once.
     pub(super) fn due(&mut self) -> Vec<i32> {
-        let due = |entry: &&(i32, Instant)| entry.1.elapsed() >= PATIENCE;
+        let due = |entry: &&(i32, Instant)| entry.1.elapsed() >= HELLO_TIMEOUT;
         let count = self.waiting.iter().take(AT_ONCE).take_while(due).count();
         self.waiting.drain(..count).map(|(pid, _)| pid).collect()
     }

@@ -9,7 +9,7 @@ use ppt_agent::{
 };
 
 use super::missed::LateAs;
-use super::reception::{Hello, Who};
+use super::reception::{Hello, Sender};
 use super::{FollowedCommand, ProgramFacts, is_gone};
 use crate::code::Code;
 use crate::descriptors;
@@ -25,9 +25,9 @@ const GENERATIONS: usize = 8;
 
 /// Why ppt looked at a process.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+enum Discovery {
     Hello,
-    Look,
+    Scan,
 }
 
 /// Why ppt did not attach to a process.
@@ -71,17 +71,17 @@ impl Live<'_> {
     pub(in crate::live) fn receive(&mut self) {
         let mut left = AT_ONCE;
         while let Some(hello) = self.next_hello(&mut left) {
-            let done = match hello.who {
-                Who::Child => {
+            let done = match hello.sender {
+                Sender::Child => {
                     if let Some(follow) = &mut self.follow {
                         follow.missed.said_hello(hello.pid);
                     }
                     // A process that says hello again has made its segment, and waits until ppt has
                     // fetched it.
                     self.look_at(hello.pid);
-                    self.take_in_child(hello.pid, By::Hello)
+                    self.take_in_child(hello.pid, Discovery::Hello)
                 }
-                Who::Program => self.take_in_program(&hello),
+                Sender::Program => self.take_in_program(&hello),
             };
             self.note(hello.pid, done);
             hello.answer();
@@ -134,7 +134,7 @@ impl Live<'_> {
                 && !follow.taken.contains(&pid)
                 && may_be_of(&System::default(), pid, follow.known.keys())
             {
-                let done = self.take_in_child(pid, By::Look);
+                let done = self.take_in_child(pid, Discovery::Scan);
                 self.note(pid, done);
             }
         }
@@ -172,7 +172,7 @@ impl Live<'_> {
                     && may_be_of(&System::default(), *pid, follow.known.keys())
             });
             for pid in left.collect::<Vec<_>>() {
-                let done = self.take_in_child(pid, By::Look);
+                let done = self.take_in_child(pid, Discovery::Scan);
                 self.note(pid, done);
             }
             if was_last {
@@ -198,7 +198,7 @@ impl Live<'_> {
             let (comm, age) = (target.comm().to_owned(), target.age());
             let Some(command) = self.command() else { return };
             let mut searcher = std::mem::replace(&mut command.searcher, Searcher::of_many());
-            let done = self.take_in_all(target, &mut searcher, By::Look);
+            let done = self.take_in_all(target, &mut searcher, Discovery::Scan);
             let Some(command) = self.command() else { return };
             command.searcher = searcher;
             let (Some(follow), Ok(true)) = (&mut self.follow, &done) else {
@@ -226,16 +226,18 @@ impl Live<'_> {
 
     /// Attaches to a child of a captured process. If another process has that pid by now, ppt
     /// leaves it alone.
-    fn take_in_child(&mut self, pid: i32, by: By) -> Result<(), Failed> {
+    fn take_in_child(&mut self, pid: i32, discovery: Discovery) -> Result<(), Failed> {
         let target = match Target::open(&System::default(), pid) {
             Ok(target) => target,
             // Processes that ppt may not read are no children of captured processes.
-            Err(_) if by == By::Look => return Ok(()),
+            Err(_) if discovery == Discovery::Scan => return Ok(()),
             Err(error) => return Err(Failed::new("", error)),
         };
-        let Some(follow) = &self.follow else { return Ok(()) };
-        let Some(origin) = target.origin_among(follow.known.keys()) else { return Ok(()) };
-        if by == By::Look && follow.command.is_none() && !self.descends(&target, origin) {
+        let (Some(origin), Some(follow)) = (target.origin(), &self.follow) else { return Ok(()) };
+        if !follow.known.contains_key(&origin) {
+            return Ok(());
+        }
+        if discovery == Discovery::Scan && follow.command.is_none() && !self.descends(&target, origin) {
             return Ok(());
         }
         self.mourn_newest(origin);
@@ -245,7 +247,7 @@ impl Live<'_> {
             return Ok(());
         }
         // A forked child waits for the answer to its hello if a command started its program.
-        let waits = by == By::Hello && follow.command.is_some();
+        let waits = discovery == Discovery::Hello && follow.command.is_some();
         let Some(known) = follow.known.get(&origin) else { return Ok(()) };
         let copies =
             target.copies_of(&known.buffers).map_err(|error| Failed::new(target.comm(), error))?;
@@ -256,7 +258,7 @@ impl Live<'_> {
             // The process may have ended by now.
             (member.origin, member.forked) = (Some(origin), true);
         }
-        if let (By::Look, Some(follow)) = (by, &mut self.follow)
+        if let (Discovery::Scan, Some(follow)) = (discovery, &mut self.follow)
             && self.members.len() > before
         {
             follow.missed.late(pid, comm, age, LateAs::Child);
@@ -285,7 +287,7 @@ impl Live<'_> {
         follow.missed.said_hello(pid);
         // An exec ended the program that ran in this process before.
         self.look_at(pid);
-        self.take_in_all(target, &mut Searcher::of_one(), By::Hello).map(|_| ())
+        self.take_in_all(target, &mut Searcher::of_one(), Discovery::Hello).map(|_| ())
     }
 
     /// Attaches to the buffers that a search finds in a process; returns whether any of them is
@@ -294,7 +296,7 @@ impl Live<'_> {
         &mut self,
         target: Target,
         searcher: &mut Searcher,
-        by: By,
+        discovery: Discovery,
     ) -> Result<bool, Failed> {
         let (pid, wanted) = (target.pid(), &self.options.buffers);
         let failed = |error| Failed::new(target.comm(), error);
@@ -327,7 +329,7 @@ impl Live<'_> {
         }
         there.retain(|buffer| !self.holds(&target, buffer));
         let is_new = !there.is_empty();
-        self.take_in(target, there, Hold::Held, by == By::Hello).map(|()| is_new)
+        self.take_in(target, there, Hold::Held, discovery == Discovery::Hello).map(|()| is_new)
     }
 
     /// Attaches to the new buffers of a process. `waits`: it waits for that, and has written no frame

@@ -54,7 +54,7 @@ fn the_same_frames_take_less_room() {
 
 #[test]
 fn sizes_are_those_of_the_file() {
-    const MOST: u64 = 1 << 20;
+    const MAX_BYTES: u64 = 1 << 20;
     let bench = flood::build();
     for codec in CODECS {
         let target = flood::start_endless(&bench, "4");
@@ -64,8 +64,8 @@ fn sizes_are_those_of_the_file() {
         let size = fs::metadata(bench.path(&name)).unwrap().len();
         let info = bench.info(&name);
         let raw = info["stored"]["raw_bytes"].as_u64().unwrap();
-        assert!(size <= MOST, "{size}");
-        assert!(info["complete"] == true && size >= MOST / 4, "{codec}: {size} of {raw}");
+        assert!(size <= MAX_BYTES, "{size}");
+        assert!(info["complete"] == true && size >= MAX_BYTES / 4, "{codec}: {size} of {raw}");
         frames(&bench, &name);
         drop(target);
 
@@ -79,7 +79,7 @@ fn sizes_are_those_of_the_file() {
         let mut ledger = Ledger::default();
         for name in captures(&bench, &stem) {
             ledger.take(&bench, &name);
-            assert!(fs::metadata(bench.path(&name)).unwrap().len() <= MOST, "{name}");
+            assert!(fs::metadata(bench.path(&name)).unwrap().len() <= MAX_BYTES, "{name}");
         }
     }
 }

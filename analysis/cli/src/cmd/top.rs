@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::{message, signals};
 
 /// How often keys and signals are looked for.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Columns of a table that goes to no terminal.
 const WIDTH: u16 = 100;
 
@@ -81,7 +81,7 @@ fn pause() -> Result<(), Failure> {
     if signals::came() {
         return Err(ppt_query::QueryError::Cancelled.into());
     }
-    thread::sleep(LOOK / 5);
+    thread::sleep(POLL_INTERVAL / 5);
     Ok(())
 }
 
@@ -143,7 +143,7 @@ fn watch_it(args: &args::Top, watch: &GrowingCapture, app: &mut App) -> Result<(
             if left.is_zero() {
                 break;
             }
-            if !event::poll(left.min(LOOK)).map_err(failed)? {
+            if !event::poll(left.min(POLL_INTERVAL)).map_err(failed)? {
                 continue;
             }
             match event::read().map_err(failed)? {

@@ -1,7 +1,7 @@
 //! The slices of a thread that are open: one is the parent of what it contains.
 
 /// Slices of a thread that are looked at. Of more that overlap, the first ones contain nothing.
-const MOST: usize = 500;
+const MAX_SLICES: usize = 500;
 
 /// The open slices of one thread, in the order of their beginnings.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ impl<T: Copy> OpenSlices<T> {
     }
 
     /// A slice that ends then is open.
-    pub fn push(&mut self, end: i64, slice: T) {
-        if self.slices.len() >= MOST {
+    pub fn push(&mut self, end: i64, context: SpanContext) {
+        if self.slices.len() >= MAX_SLICES {
             self.slices.remove(0);
         }
         self.slices.push((end, slice));
@@ -62,6 +62,6 @@ mod tests {
         for number in 0..10_000 {
             open.push(100_000 + number, SpanContext { trace: [1; 16], span: [1; 8] });
         }
-        assert_eq!(open.slices.len(), MOST);
+        assert_eq!(open.slices.len(), MAX_SLICES);
     }
 }

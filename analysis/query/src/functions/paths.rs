@@ -41,7 +41,7 @@ use crate::causality::{Causality, Input, Loader, place_word, step_word};
 use crate::error::external;
 
 /// Paths that are found at most where all are asked for.
-const MOST: usize = 10_000_000;
+const MAX_PATHS: usize = 10_000_000;
 /// Rows of a batch.
 const ROWS: usize = 8192;
 
@@ -71,7 +71,9 @@ impl TableFunctionImpl for Function {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let (from, to, wants) = match (name, &texts[..]) {
             ("paths", [from, to]) => (from, to, Wants::Paths(Mode::Nearest)),
-            ("paths", [from, to, "all"]) => (from, to, Wants::Paths(Mode::All { limit: MOST })),
+            ("paths", [from, to, "all"]) => {
+                (from, to, Wants::Paths(Mode::All { limit: MAX_PATHS }))
+            }
             ("paths", _) => return plan_err!("paths takes two points: paths('a', 'b' [, 'all'])"),
             (_, [from, to]) => (from, to, Wants::Stages),
             _ => return plan_err!("critical_path takes two points: critical_path('a', 'b')"),

@@ -15,7 +15,7 @@ use ppt_stats::Budget;
 use super::answer::{FrameSummary, Group};
 use crate::engine::{Engine, FrameTable};
 use crate::error::QueryError;
-use crate::together::{FrameColumns, FramesTogether};
+use crate::joint_scan::{FrameColumns, JointFrameScan};
 pub use asked::{Slices, Sweep};
 use frames::rows_of;
 use kind::{KindState, SweptKind};
@@ -44,7 +44,7 @@ pub struct SweptFrames {
     pub longest: Vec<(String, Vec<RecordBatch>)>,
 }
 
-/// What is known of the frames of some lots.
+/// What is known of the frames of some batches.
 struct SweepState {
     kinds: Vec<KindState>,
     drained: Option<(i64, i64)>,
@@ -70,18 +70,18 @@ impl Engine {
         let read =
             |kind: &SweptKind| FrameColumns { frame: kind.frame.clone(), columns: kind.columns() };
         let read: Vec<FrameColumns> = kinds.iter().map(read).collect();
-        let Some(together) = self.frames_together(&read)? else { return Ok(None) };
+        let Some(together) = self.joint_frame_scan(&read)? else { return Ok(None) };
         let kinds = Arc::new(kinds);
         let mut parts = JoinSet::new();
-        for lots in lots(&together, sweep.is_sample, self.threads()) {
-            let mut lots_read = together.read(lots.clone());
+        for batches in batches(&together, sweep.is_sample, self.threads()) {
+            let mut read_batches = together.read(batches.clone());
             let (kinds, slices) = (kinds.clone(), sweep.slices);
             parts.spawn(async move {
                 let mut state = SweepState::new(&kinds);
-                for lot in lots {
-                    let Some(read) = lots_read.next().await else { break };
+                for position in batches {
+                    let Some(read) = read_batches.next().await else { break };
                     for (number, batch) in read?.batches {
-                        state.batch(&kinds, (number, &batch), lot, slices)?;
+                        state.batch(&kinds, (number, &batch), position, slices)?;
                     }
                 }
                 Ok::<SweepState, QueryError>(state)
@@ -111,12 +111,16 @@ impl Engine {
     }
 }
 
-/// Which lots are read side by side.
-fn lots(together: &FramesTogether, is_sample: bool, threads: usize) -> Vec<Range<usize>> {
-    let all = together.lots();
+/// Which batches are read side by side.
+fn batches(together: &JointFrameScan, is_sample: bool, threads: usize) -> Vec<Range<usize>> {
+    let all = together.batch_count();
     if is_sample {
         let middle = all / 2;
-        return [0, middle].into_iter().take(all.min(2)).map(|lot| lot..lot + 1).collect();
+        return [0, middle]
+            .into_iter()
+            .take(all.min(2))
+            .map(|position| position..position + 1)
+            .collect();
     }
     let parts = threads.clamp(1, all.max(1));
     (0..parts).map(|part| all * part / parts..all * (part + 1) / parts).collect()
@@ -132,7 +136,7 @@ impl SweepState {
         &mut self,
         kinds: &[SweptKind],
         (number, batch): (usize, &RecordBatch),
-        lot: usize,
+        position: usize,
         slices: Option<Slices>,
     ) -> Result<(), QueryError> {
         if batch.num_rows() == 0 {
@@ -143,7 +147,7 @@ impl SweepState {
         if let Some(slices) = slices {
             self.began = self.began.into_iter().chain(kind.began(batch, slices.least)?).min();
         }
-        self.kinds[number].batch(kind, batch, lot)
+        self.kinds[number].batch(kind, batch, position)
     }
 
     fn join(&mut self, other: SweepState, longest: usize) {

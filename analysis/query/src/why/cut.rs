@@ -16,23 +16,23 @@ pub enum TimeUse {
         name: Option<String>,
     },
     /// It was woken, and had no CPU yet.
-    WokenLate(By),
+    WokenLate(WokenBy),
     /// It waited.
     Blocked {
         /// The system call.
         call: Option<String>,
         /// Who ended that.
-        by: By,
+        by: WokenBy,
     },
     /// It waited for a page.
-    Faulting(By),
+    Faulting(WokenBy),
     /// Nobody knows.
     Unknown,
 }
 
 /// Who woke a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct By {
+pub struct WokenBy {
     /// `THREAD`, `PROCESS` or `INTERRUPT`.
     pub kind: Option<String>,
     /// The thread, if it is one of the program.
@@ -43,7 +43,7 @@ pub struct By {
 
 impl TimeUse {
     /// Who ended a wait.
-    pub fn woken(&self) -> Option<&By> {
+    pub fn woken(&self) -> Option<&WokenBy> {
         match self {
             TimeUse::Blocked { by, .. } | TimeUse::Faulting(by) | TimeUse::WokenLate(by) => {
                 Some(by)
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn part(kind: u8) -> TimeUse {
-        let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread), name: None };
+        let by = |thread| WokenBy { kind: Some("THREAD".into()), thread: Some(thread), name: None };
         match kind {
             0 => TimeUse::Running,
             1 => TimeUse::Preempted { by: Some(7), name: None },

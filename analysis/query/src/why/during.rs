@@ -9,7 +9,7 @@ use datafusion::logical_expr::{Expr, cast as cast_to, lit};
 use datafusion::prelude::{DataFrame, ident};
 use futures::StreamExt;
 
-use super::cut::{By, Cut, ThreadTime, TimeUse};
+use super::cut::{Cut, ThreadTime, TimeUse, WokenBy};
 use super::running::RunningTime;
 use super::slow::{Doing, FrameName, Slow, SlowPart};
 use crate::engine::Engine;
@@ -246,7 +246,7 @@ impl Owned {
 fn part(batch: &RecordBatch, row: usize) -> Option<TimeUse> {
     let text = |at| text(batch, at, row).map(str::to_owned);
     let small = |at| long(batch, at, row).and_then(|entry| i32::try_from(entry).ok());
-    let by = || By { kind: text(7), thread: small(9), name: None };
+    let by = || WokenBy { kind: text(7), thread: small(9), name: None };
     Some(match text(5)?.as_str() {
         "running" => TimeUse::Running,
         "runnable" if text(7).is_some() => TimeUse::WokenLate(by()),

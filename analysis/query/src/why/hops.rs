@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::error::QueryError;
 
 /// Threads that are followed.
-const MOST: usize = 4;
+const MAX_THREADS: usize = 4;
 /// The least share of an interval that is worth following.
 const WORTH: f64 = 0.05;
 
@@ -24,7 +24,7 @@ impl Engine {
     /// Follows those who ended the largest wait of each.
     pub(super) async fn follow_wakers(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
         let mut next: Vec<Next> = slow.iter().enumerate().filter_map(first).collect();
-        for _ in 0..MOST {
+        for _ in 0..MAX_THREADS {
             if next.is_empty() {
                 break;
             }

@@ -2,7 +2,7 @@
 
 use ppt_tables::ThreadLabels;
 
-use super::cut::{By, TimeUse};
+use super::cut::{TimeUse, WokenBy};
 use super::slow::Slow;
 
 impl Slow {
@@ -37,7 +37,7 @@ impl TimeUse {
     }
 }
 
-impl By {
+impl WokenBy {
     /// The thread of the program, as a sentence calls it.
     pub(super) fn label(&self) -> Option<String> {
         Some(labelled(self.thread?, self.name.as_deref()))

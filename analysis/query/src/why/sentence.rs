@@ -1,6 +1,6 @@
 //! A slow interval in a sentence.
 
-use super::cut::{By, TimeUse};
+use super::cut::{TimeUse, WokenBy};
 use super::names::labelled;
 use super::request;
 use super::slow::{Hop, RunningIn, ServiceCall, Slow, SlowPart};
@@ -33,7 +33,7 @@ impl TimeUse {
     }
 }
 
-impl By {
+impl WokenBy {
     fn phrase(&self) -> String {
         match (self.kind.as_deref(), self.label()) {
             (_, Some(thread)) => format!(" by thread {thread}"),
@@ -193,7 +193,7 @@ impl Clause<'_> {
             times => format!(" {} times", grouped(times)),
         };
         let mostly = if self.count > 1 { ", mostly" } else { "" };
-        let until = |by: &By| match by.phrase() {
+        let until = |by: &WokenBy| match by.phrase() {
             who if who.is_empty() => String::new(),
             who => format!("{mostly} until it was woken{who}{}", self.doing()),
         };
@@ -284,7 +284,7 @@ impl Hop {
         };
         let ns = duration(self.spent.ns as f64);
         let thread = self.label();
-        let until = |by: &By| match by.phrase() {
+        let until = |by: &WokenBy| match by.phrase() {
             who if who.is_empty() => who,
             who => format!(" until it was woken{who}"),
         };
@@ -385,9 +385,9 @@ mod tests {
 
     #[test]
     fn those_who_were_waited_for_are_followed() {
-        let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread), name: None };
+        let by = |thread| WokenBy { kind: Some("THREAD".into()), thread: Some(thread), name: None };
         let futex = |thread| TimeUse::Blocked { call: Some("futex".into()), by: by(thread) };
-        let device = By { kind: Some("INTERRUPT".into()), thread: None, name: None };
+        let device = WokenBy { kind: Some("INTERRUPT".into()), thread: None, name: None };
         let sync = TimeUse::Blocked { call: Some("fsync".into()), by: device };
         let mut one = slow(vec![
             (futex(5), 8_000_000, 1, Some(doing("log.rotate", true))),
@@ -455,7 +455,7 @@ mod tests {
 
     #[test]
     fn a_sentence_tells_what_matters() {
-        let by = |thread| By { kind: Some("THREAD".into()), thread: Some(thread), name: None };
+        let by = |thread| WokenBy { kind: Some("THREAD".into()), thread: Some(thread), name: None };
         let futex = |thread| TimeUse::Blocked { call: Some("futex".into()), by: by(thread) };
         let doing = |around| doing("cache.fill", around);
         let to = |by| TimeUse::Preempted { by: Some(by), name: Some("backup".into()) };

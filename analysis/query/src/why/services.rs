@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::error::QueryError;
 
 /// Services that are followed, one behind the other.
-const MOST: usize = 4;
+const MAX_SERVICES: usize = 4;
 /// The least share of an interval that a call takes, if it is worth following.
 const WORTH: f64 = 0.05;
 /// What requests are called.
@@ -54,7 +54,7 @@ impl Engine {
     /// Adds the request at the service that was called, to each interval that waited for one.
     pub(crate) async fn follow_calls(&self, slow: Vec<Slow>) -> Result<Vec<Slow>, QueryError> {
         let mut levels = vec![Level { calls: Vec::new(), intervals: slow }];
-        while let Some(callers) = levels.last().filter(|_| levels.len() <= MOST) {
+        while let Some(callers) = levels.last().filter(|_| levels.len() <= MAX_SERVICES) {
             let (calls, requests): (Vec<_>, Vec<_>) =
                 self.answering(&callers.intervals).await?.into_iter().unzip();
             if calls.is_empty() {

@@ -6,7 +6,7 @@ use super::slow::{Longest, RunningIn, Slow, SlowPart};
 use crate::text::{duration, grouped};
 
 /// Intervals of a tail that are looked at: the slowest of them.
-pub(super) const MOST: usize = 10_000;
+pub(super) const MAX_INTERVALS: usize = 10_000;
 
 /// Where the tail of an interval, or of a kind of spans, spent its time.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +52,7 @@ impl Tail {
     /// Of the longest of a kind, the slowest first; None: there are none.
     pub(super) fn new(kind: &Longest, longest: &[Slow]) -> Option<Tail> {
         // The first that is not above says where the tail begins.
-        let looked_at = kind.above.map(|entry| entry.min(MOST));
+        let looked_at = kind.above.map(|entry| entry.min(MAX_INTERVALS));
         let p99 = looked_at.and_then(|entry| Some(longest.get(entry)?.dur));
         let own: Vec<&Slow> = match (p99, looked_at) {
             (Some(p99), Some(above)) => {

@@ -33,7 +33,7 @@ const BUCKETS: usize = 120_000;
 /// Characters of what a mark says.
 const SAID: usize = 200;
 /// Buckets of a thread: more than a screen has pixels.
-const MOST: usize = 3000;
+const MAX_BUCKETS: usize = 3000;
 
 /// What a timeline shows.
 pub(super) struct Drawn<'a> {
@@ -79,7 +79,7 @@ pub(super) async fn gather(
     };
     let origin = first.unwrap_or(span.from).min(span.from);
     let length = span.last.saturating_sub(origin).max(1);
-    let buckets = (BUCKETS / lanes.len().max(1)).clamp(64, MOST);
+    let buckets = (BUCKETS / lanes.len().max(1)).clamp(64, MAX_BUCKETS);
     let width = (length / buckets as i64 + 1).max(1);
     let mut timeline = Timeline {
         lanes,

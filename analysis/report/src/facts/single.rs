@@ -24,7 +24,7 @@ const PLACES: usize = 40;
 /// Frames on each side of such a place, about.
 const AROUND: f64 = 150.0;
 /// Characters of a text in a frame.
-const LONG: usize = 80;
+const MAX_CHARS: usize = 80;
 /// What a script knows exactly.
 const EXACT: u64 = 1 << 53;
 
@@ -289,7 +289,7 @@ impl ReportColumn {
                         self.values.push(Value::Null);
                         continue;
                     }
-                    let text: String = plain(&texts[row][column]).chars().take(LONG).collect();
+                    let text: String = plain(&texts[row][column]).chars().take(MAX_CHARS).collect();
                     let next = words.len();
                     let number = *self.numbers.entry(text).or_insert_with_key(|text| {
                         words.push(text.clone());

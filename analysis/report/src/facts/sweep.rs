@@ -200,7 +200,7 @@ fn guess(
 ) -> Result<Option<Option<ChartSpan>>, ReportError> {
     let columns = |frame: &FrameTable| FrameColumns { frame: frame.clone(), columns: Vec::new() };
     let read: Vec<FrameColumns> = frames.iter().map(columns).collect();
-    let Some(together) = engine.frames_together(&read)? else { return Ok(None) };
+    let Some(together) = engine.joint_frame_scan(&read)? else { return Ok(None) };
     let (times, during) = (together.times(), readings.during());
     let taken = times.taken.into_iter().chain(during);
     Ok(Some(span::shown(taken, either(times.drained, during))))

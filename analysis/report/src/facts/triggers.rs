@@ -6,7 +6,7 @@ use crate::error::ReportError;
 use crate::rows;
 
 /// Triggers that a page shows.
-const MOST: usize = 200;
+const MAX_TRIGGERS: usize = 200;
 
 /// A trigger.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Trigger {
 pub(super) async fn gather(engine: &Engine) -> Result<Vec<Trigger>, ReportError> {
     let sql = format!(
         "SELECT CAST(ts AS BIGINT) AS t, why, expression, buffer, seqno, note FROM triggers \
-         WHERE ts IS NOT NULL ORDER BY t LIMIT {MOST}"
+         WHERE ts IS NOT NULL ORDER BY t LIMIT {MAX_TRIGGERS}"
     );
     let trigger = |row: Vec<String>| {
         let [ts, why, expression, buffer, seqno, note] =

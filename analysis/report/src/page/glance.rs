@@ -7,7 +7,7 @@ use crate::html::text;
 use ppt_query::text::{grouped, three};
 
 /// Rows that are shown at once.
-const MOST: usize = 200;
+const MAX_ROWS: usize = 200;
 
 pub fn section(facts: &Facts) -> String {
     let mut rows = Vec::new();
@@ -73,11 +73,11 @@ pub fn section(facts: &Facts) -> String {
         }
     }
     rows.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
-    let more = match rows.len().saturating_sub(MOST) {
+    let more = match rows.len().saturating_sub(MAX_ROWS) {
         0 => String::new(),
         more => format!("<p class=note>{more} more cost less; ppt stat tells them.</p>"),
     };
-    rows.truncate(MOST);
+    rows.truncate(MAX_ROWS);
     if rows.is_empty() {
         return "<section id=glance><h2>At a glance</h2><p class=note>These captures describe no \
                 frames.</p></section>\n"

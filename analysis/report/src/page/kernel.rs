@@ -1,11 +1,11 @@
 //! What the kernel did with the threads, and where the slowest were.
 
-use super::parts::{FEW, counted};
+use super::parts::{TOO_FEW_VALUES, counted};
 use crate::chart::{self, Share};
 use crate::facts::{Calls, Facts, KernelFacts, STATES};
 use crate::frames::FieldFacts;
 use crate::html::{HtmlTable, prose, text};
-use crate::percentiles::ENOUGH;
+use crate::percentiles::MIN_VALUES;
 use ppt_query::text::{duration, grouped};
 use ppt_query::why::{Doing, Hop, Slow, SlowPart, Tail, TimeUse};
 
@@ -74,7 +74,7 @@ fn calls(title: &str, all: &[Calls], has_results: bool) -> String {
             grouped(call.count),
             duration(call.sum),
             ns(call.p50),
-            if call.count < ENOUGH[2] { FEW.to_owned() } else { ns(call.p99) },
+            if call.count < MIN_VALUES[2] { TOO_FEW_VALUES.to_owned() } else { ns(call.p99) },
             ns(call.max),
         ];
         if has_results {

@@ -1,11 +1,11 @@
 //! Counters and histograms.
 
-use super::parts::FEW;
+use super::parts::TOO_FEW_VALUES;
 use super::sections::folded;
 use crate::chart;
 use crate::facts::{CounterFacts, Facts, HistogramFacts};
 use crate::html::{HtmlTable, text};
-use crate::percentiles::ENOUGH;
+use crate::percentiles::MIN_VALUES;
 use crate::span::ChartSpan;
 use ppt_query::text::{bucket, counted_up, duration, grouped, measured};
 
@@ -70,9 +70,12 @@ fn observed(histogram: &HistogramFacts, span: Option<&ChartSpan>) -> String {
     let said = |entry: Option<_>| bucket(entry, unit, *is_time);
     let mut told = vec![("count", grouped(all.count()))];
     let parts = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
-    for ((name, part), enough) in parts.into_iter().zip(ENOUGH) {
+    for ((name, part), enough) in parts.into_iter().zip(MIN_VALUES) {
         let is_few = (1..enough).contains(&all.count());
-        told.push((name, if is_few { FEW.to_owned() } else { said(all.quantile(part)) }));
+        told.push((
+            name,
+            if is_few { TOO_FEW_VALUES.to_owned() } else { said(all.quantile(part)) },
+        ));
     }
     told.push(("max", said(all.quantile(1.0))));
     let told: String = told

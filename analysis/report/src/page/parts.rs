@@ -57,13 +57,13 @@ pub fn value(value: Option<f64>, unit: &str) -> String {
 }
 
 /// What stands for a percentile of too few values.
-pub const FEW: &str = "too few values";
+pub const TOO_FEW_VALUES: &str = "too few values";
 
 /// p50, p90, p99 and p99.9 as a page shows them.
 pub fn percentile_texts(summary: &Summary, unit: &str) -> [String; 4] {
     let known = percentiles(summary);
     std::array::from_fn(|which| match known[which] {
-        None if summary.count > 0 => FEW.to_owned(),
+        None if summary.count > 0 => TOO_FEW_VALUES.to_owned(),
         known => value(known, unit),
     })
 }

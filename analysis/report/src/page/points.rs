@@ -7,13 +7,13 @@ use crate::facts::Facts;
 use crate::html::{HtmlTable, text};
 
 /// Edges that the table shows.
-const MOST: usize = 200;
+const MAX_EDGES: usize = 200;
 
 pub fn section(facts: &Facts) -> String {
     let Some(graph) = &facts.points else { return String::new() };
     let head = ["from", "to", "by", "count", "possible", "p50", "p99", "longest", "of the time"];
     let mut table = HtmlTable::new(&head, 3);
-    for edge in graph.edges.iter().take(MOST) {
+    for edge in graph.edges.iter().take(MAX_EDGES) {
         table.row([
             short(&edge.from).to_owned(),
             short(&edge.to).to_owned(),
@@ -37,8 +37,11 @@ pub fn section(facts: &Facts) -> String {
         format!("<h3>Unmatched</h3>\n{}", lost.html(""))
     };
     let more = match graph.edges.len() {
-        count if count > MOST => {
-            format!("<p class=note>{}</p>\n", text(&format!("The first {MOST} of {count} edges.")))
+        count if count > MAX_EDGES => {
+            format!(
+                "<p class=note>{}</p>\n",
+                text(&format!("The first {MAX_EDGES} of {count} edges."))
+            )
         }
         _ => String::new(),
     };

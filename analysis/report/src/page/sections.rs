@@ -11,7 +11,7 @@ use crate::facts::Facts;
 use crate::frames::{FieldFacts, FieldKeys, FieldWords, FrameFacts, Groups};
 use crate::html::{HtmlTable, text};
 use crate::percentiles::percentiles;
-use crate::views::{MOST, ReportView};
+use crate::views::{MAX_ROWS, ReportView};
 use ppt_query::text::{duration, grouped, measured, three};
 
 /// How many charts a page still has room for.
@@ -324,7 +324,7 @@ pub fn view(view: &ReportView) -> String {
     let mut table = HtmlTable::new(&names, words);
     view.rows.iter().for_each(|row| table.row(row.iter().cloned()));
     let cut = if view.cut {
-        format!("<p class=note>Only the first {MOST} rows are shown.</p>")
+        format!("<p class=note>Only the first {MAX_ROWS} rows are shown.</p>")
     } else {
         String::new()
     };

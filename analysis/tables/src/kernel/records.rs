@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_loss_that_is_named_counts_since_it_says() {
-        // Two lots of 10 and 5, named one after the other; another one of 3, of which more are missing.
+        // Two batches of 10 and 5, named one after the other; another one of 3, of which more are missing.
         let losses = [(25, 150, 300, 1, 10), (26, 160, 300, 0, 5), (40, 500, 600, 1, 3)];
         let parts = [(1, 9, 100, 190), (25, 10, 300, 400), (40, 5, 600, 700)];
         let records = records(&parts, &losses);

@@ -59,7 +59,7 @@ impl Stretch {
             Stretch { end: self.end, ..Stretch::new(self.ts, self.capture, KernelWord::Unknown) };
     }
 
-    fn is_woken(&mut self, wake: Wake) {
+    fn set_waker(&mut self, wake: Wake) {
         self.woken_by = Some(wake.by);
         self.waker = (wake.waker != 0).then_some(wake.waker);
     }
@@ -122,7 +122,7 @@ impl ThreadTrack {
                 (self.ended, self.inside, self.early) = (false, Inside::Unknown, None);
                 let mut stretch = open(KernelWord::Runnable);
                 if *parent != 0 {
-                    stretch.is_woken(Wake {
+                    stretch.set_waker(Wake {
                         cpu: -1,
                         by: KernelWord::Thread.key(),
                         waker: *parent,
@@ -145,7 +145,7 @@ impl ThreadTrack {
                 if self.now.is_none() && self.ended {
                     return;
                 }
-                let was_there = self.is_at(*cpu);
+                let was_there = self.confirm_cpu(*cpu);
                 let early = self.early.take().filter(|_| was_there);
                 self.close(at);
                 let successor = self.successor.take();
@@ -173,11 +173,11 @@ impl ThreadTrack {
                 let wake = Wake { cpu: *cpu, by: *by, waker: *waker };
                 match &mut self.now {
                     Some(now) if now.state == KernelWord::Blocked => {
-                        now.is_woken(wake);
+                        now.set_waker(wake);
                         self.early = None;
                         self.close(at);
                         let mut stretch = Stretch { cpu: Some(*cpu), ..open(KernelWord::Runnable) };
-                        stretch.is_woken(wake);
+                        stretch.set_waker(wake);
                         self.now = Some(stretch);
                     }
                     Some(now) if now.state == KernelWord::Running => self.early = Some(wake),
@@ -249,7 +249,7 @@ impl ThreadTrack {
             (KernelWord::Blocked, Some(wake)) => {
                 *now = Stretch::new(now.ts, now.capture, KernelWord::Runnable);
                 now.cpu = Some(wake.cpu);
-                now.is_woken(wake);
+                now.set_waker(wake);
             }
             // No record of what woke it, or when: it counts as blocked until now.
             (KernelWord::Blocked, None) => {}
@@ -259,7 +259,7 @@ impl ThreadTrack {
     }
 
     /// Whether it ran on that CPU, as far as is known. If it did not, nobody knows what it did.
-    fn is_at(&mut self, cpu: i32) -> bool {
+    fn confirm_cpu(&mut self, cpu: i32) -> bool {
         let Some(now) = &mut self.now else { return false };
         let is_at = now.state == KernelWord::Running && now.cpu == Some(cpu);
         if !is_at && now.state != KernelWord::Unknown {
@@ -272,7 +272,7 @@ impl ThreadTrack {
     fn runs(&mut self, at: i64, capture: i32, cpu: i32) {
         self.early = None;
         self.successor = None;
-        if (self.now.is_none() && self.ended) || self.is_at(cpu) {
+        if (self.now.is_none() && self.ended) || self.confirm_cpu(cpu) {
             return;
         }
         self.close(at);

@@ -16,7 +16,7 @@ use ppt_symbols::Symbols;
 
 use super::named::NamedTable;
 use crate::bounds::{Bounded, Bounds};
-use crate::builder::{Builder, Dictionary, EnumKeys, From, data_type, wider, word_type};
+use crate::builder::{Builder, Dictionary, EnumKeys, FrameValues, data_type, wider, word_type};
 use crate::error::{Conflict, SetError, TableError};
 use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::set::CaptureSet;
@@ -87,7 +87,7 @@ enum ColumnFill {
 
 /// A column of the table, and the column of the frame that it comes from.
 #[derive(Debug, Clone)]
-struct Own {
+struct FrameColumn {
     place: usize,
     column: Column,
     /// It has the names of addresses.
@@ -150,7 +150,7 @@ impl NamedFrames {
         let mut placed: Vec<Placed<'_>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         // Sources of one schema are read alike.
-        let mut variants: HashMap<u64, Vec<Own>> = HashMap::new();
+        let mut variants: HashMap<u64, Vec<FrameColumn>> = HashMap::new();
         let taken = names_of(kinds);
         for kind in kinds {
             if variants.contains_key(&kind.info.source.schema_hash) {
@@ -194,7 +194,7 @@ impl NamedFrames {
                         second_type: field.data_type().to_string(),
                     })));
                 }
-                own.push(Own { place, column, is_named });
+                own.push(FrameColumn { place, column, is_named });
             }
             variants.insert(kind.info.source.schema_hash, own);
         }
@@ -205,7 +205,7 @@ impl NamedFrames {
             let hash = kind.info.source.schema_hash;
             let variant = ready.entry(hash).or_insert_with(|| {
                 let mut fields: Vec<_> = placed.iter().map(|_| None).collect();
-                for Own { place, column, is_named } in &variants[&hash] {
+                for FrameColumn { place, column, is_named } in &variants[&hash] {
                     let reader = Reader::new(&kind.info.schema, column);
                     let is_enum = matches!(column.ty, ColumnType::Enum { .. });
                     let words = &mut placed[*place].words;
@@ -357,7 +357,7 @@ impl OfChunks for NamedFrames {
                 Some(standard) => chunk.standard(*standard, rows, builder),
                 None => match &variant.fields[column - STANDARD.len()] {
                     Some(ColumnFill::Field(reader, keys)) => {
-                        builder.gather(reader, &From { keys: keys.as_ref(), ..from });
+                        builder.gather(reader, &FrameValues { keys: keys.as_ref(), ..from });
                     }
                     Some(ColumnFill::Names(reader)) => match self.symbols.get(&source) {
                         Some((symbols, process)) => {

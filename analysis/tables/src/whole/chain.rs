@@ -4,7 +4,7 @@ use super::Missing;
 
 /// The steps that were taken of one chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct ChainSteps {
     /// By step: the first time it was taken, if it says one.
     times: Vec<Option<i64>>,
     /// By step: how often it was taken.
@@ -15,7 +15,7 @@ pub(crate) struct Taken {
 
 /// What became of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Judged {
+pub(crate) enum ChainVerdict {
     Complete,
     /// These steps were not taken.
     Missing(Vec<usize>),
@@ -26,10 +26,10 @@ pub(crate) enum Judged {
     Lost,
 }
 
-impl Taken {
+impl ChainSteps {
     /// None of `steps` steps yet.
     pub fn new(steps: usize) -> Self {
-        Taken { times: vec![None; steps], counts: vec![0; steps], unclear: false }
+        ChainSteps { times: vec![None; steps], counts: vec![0; steps], unclear: false }
     }
 
     /// The next frame, in the order of time; those without a time may come anywhere.
@@ -66,23 +66,23 @@ impl Taken {
     }
 
     /// What became of it, where `missing` frames may hold the steps that are not there.
-    pub fn judge(&self, missing: &Missing) -> Judged {
+    pub fn verdict(&self, missing: &Missing) -> ChainVerdict {
         let steps = || 0..self.times.len();
         let repeated: Vec<usize> = steps().filter(|&step| self.counts[step] > 1).collect();
         if !repeated.is_empty() {
-            return Judged::Repeated(repeated);
+            return ChainVerdict::Repeated(repeated);
         }
         let absent: Vec<usize> = steps().filter(|&step| self.counts[step] == 0).collect();
         if self.unclear {
-            return Judged::Lost;
+            return ChainVerdict::Lost;
         }
         let sure: Vec<usize> =
             absent.iter().copied().filter(|&step| !self.may_be_among(step, missing)).collect();
         match (absent.is_empty(), sure.is_empty()) {
-            (false, false) => Judged::Missing(sure),
-            (false, true) => Judged::Lost,
-            (true, _) if self.times.is_sorted() => Judged::Complete,
-            (true, _) => Judged::OutOfOrder,
+            (false, false) => ChainVerdict::Missing(sure),
+            (false, true) => ChainVerdict::Lost,
+            (true, _) if self.times.is_sorted() => ChainVerdict::Complete,
+            (true, _) => ChainVerdict::OutOfOrder,
         }
     }
 
@@ -100,8 +100,8 @@ impl Taken {
 mod tests {
     use super::*;
 
-    fn taken(steps: &[(usize, i64)]) -> Taken {
-        let mut taken = Taken::new(3);
+    fn taken(steps: &[(usize, i64)]) -> ChainSteps {
+        let mut taken = ChainSteps::new(3);
         steps.iter().for_each(|&(step, ts)| taken.add_step(Some(step), Some(ts)));
         taken
     }
@@ -109,18 +109,22 @@ mod tests {
     #[test]
     fn a_chain_is_judged_by_its_steps_and_by_what_is_missing() {
         let gap = Missing::during([(Some(15), Some(17))]);
-        let judged = |steps: &[(usize, i64)]| taken(steps).judge(&gap);
-        assert_eq!(judged(&[(0, 1), (1, 2), (2, 2)]), Judged::Complete);
-        assert_eq!(judged(&[(1, 1), (0, 2), (2, 3)]), Judged::OutOfOrder);
-        assert_eq!(judged(&[(0, 1), (2, 3)]), Judged::Missing(vec![1]), "the gap is behind both");
-        assert_eq!(judged(&[(0, 1), (2, 16)]), Judged::Lost);
-        assert_eq!(judged(&[(1, 20)]), Judged::Missing(vec![2]), "the gap is before it");
-        assert_eq!(judged(&[(1, 18), (2, 19)]), Judged::Lost);
-        assert_eq!(judged(&[(0, 18)]), Judged::Missing(vec![1, 2]));
-        assert_eq!(judged(&[(0, 1), (0, 2), (2, 3), (2, 4)]), Judged::Repeated(vec![0, 2]));
+        let judged = |steps: &[(usize, i64)]| taken(steps).verdict(&gap);
+        assert_eq!(judged(&[(0, 1), (1, 2), (2, 2)]), ChainVerdict::Complete);
+        assert_eq!(judged(&[(1, 1), (0, 2), (2, 3)]), ChainVerdict::OutOfOrder);
+        assert_eq!(
+            judged(&[(0, 1), (2, 3)]),
+            ChainVerdict::Missing(vec![1]),
+            "the gap is behind both"
+        );
+        assert_eq!(judged(&[(0, 1), (2, 16)]), ChainVerdict::Lost);
+        assert_eq!(judged(&[(1, 20)]), ChainVerdict::Missing(vec![2]), "the gap is before it");
+        assert_eq!(judged(&[(1, 18), (2, 19)]), ChainVerdict::Lost);
+        assert_eq!(judged(&[(0, 18)]), ChainVerdict::Missing(vec![1, 2]));
+        assert_eq!(judged(&[(0, 1), (0, 2), (2, 3), (2, 4)]), ChainVerdict::Repeated(vec![0, 2]));
         let mut unclear = taken(&[(0, 1), (1, 2), (2, 3)]);
         unclear.add_step(None, Some(4));
-        assert_eq!(unclear.judge(&gap), Judged::Lost, "a step that there is not");
+        assert_eq!(unclear.verdict(&gap), ChainVerdict::Lost, "a step that there is not");
     }
 
     #[test]
@@ -133,6 +137,6 @@ mod tests {
         let part = taken(&[(1, 35), (2, 36)]);
         assert_eq!((part.total(), part.between(0, 1), part.between(1, 2)), (None, None, Some(1)));
         assert_eq!(taken(&[(2, i64::MAX), (0, i64::MIN)]).total(), None, "too long to be counted");
-        assert_eq!(Taken::new(0).total(), None);
+        assert_eq!(ChainSteps::new(0).total(), None);
     }
 }

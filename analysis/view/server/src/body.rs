@@ -24,7 +24,7 @@ pub(crate) type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 /// Pieces that may wait for a slow reader.
 const PIECES: usize = 4;
 /// How long a reader may take for one.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A whole answer.
 pub(crate) fn whole(media_type: &'static str, bytes: impl Into<Bytes>) -> HttpAnswer {
@@ -80,7 +80,7 @@ impl Pieces {
 
     /// Sends one; false if nobody takes it.
     pub async fn send(&self, piece: Bytes) -> bool {
-        let sent = tokio::time::timeout(PATIENCE, self.sender.send(piece)).await;
+        let sent = tokio::time::timeout(READ_TIMEOUT, self.sender.send(piece)).await;
         matches!(sent, Ok(Ok(())))
     }
 }

@@ -18,7 +18,7 @@ use crate::session::ViewSession;
 use crate::times::time;
 
 /// Most bytes of a file.
-const MOST: usize = 256 << 20;
+const MAX_FILE_BYTES: usize = 256 << 20;
 /// Rows that are written before others have their turn.
 const ROWS: usize = 4096;
 
@@ -100,7 +100,7 @@ async fn perfetto(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpR
     };
     let events = Events::new(engine, form);
     let (kinds, sources) = events.sources(&selection).await?;
-    let mut merge = Merge::new(&events, sources, MOST).await?;
+    let mut merge = Merge::new(&events, sources, MAX_FILE_BYTES).await?;
     let (processes, readings) = (Processes::new(engine.set()), events.readings().await?);
     let mut out = BoundedFile::default();
     let mut trace = Perfetto::new(&mut out, &kinds, processes, &readings)?;
@@ -132,7 +132,7 @@ struct BoundedFile(Vec<u8>);
 
 impl Write for BoundedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MOST {
+        if self.0.len() + bytes.len() > MAX_FILE_BYTES {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.0.extend_from_slice(bytes);
@@ -162,10 +162,10 @@ mod tests {
 
     #[test]
     fn a_file_has_a_bound_and_says_so() {
-        let mut out = BoundedFile(vec![0; MOST - 3]);
+        let mut out = BoundedFile(vec![0; MAX_FILE_BYTES - 3]);
         out.write_all(&[1; 3]).unwrap();
         let refusal = HttpRefusal::from(out.write_all(&[1]).unwrap_err());
         assert_eq!(refusal.status, StatusCode::PAYLOAD_TOO_LARGE);
-        assert_eq!(out.0.len(), MOST);
+        assert_eq!(out.0.len(), MAX_FILE_BYTES);
     }
 }

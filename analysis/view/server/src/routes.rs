@@ -21,7 +21,7 @@ use crate::{
 /// Most bytes of a request.
 const REQUEST: usize = 1 << 20;
 /// How long a client may take to send a body.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The answer of a request. Every one has the headers that protect the page.
 pub(crate) async fn answer(
@@ -106,7 +106,7 @@ fn allow(request: &Request<Incoming>, method: &Method) -> Result<(), HttpRefusal
 /// The body of a request.
 async fn asked<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, HttpRefusal> {
     let body = Limited::new(request.into_body(), REQUEST).collect();
-    let body = tokio::time::timeout(PATIENCE, body).await;
+    let body = tokio::time::timeout(BODY_TIMEOUT, body).await;
     let late =
         |_| HttpRefusal::new(StatusCode::REQUEST_TIMEOUT, "the request did not come to its end");
     let body = body.map_err(late)?;

@@ -24,7 +24,7 @@ use crate::token::Token;
 /// Most connections at a time.
 const CONNECTIONS: usize = 64;
 /// How long a client may take to send the head of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a thread's stack: planning SQL walks expressions by recursion.
 const STACK: usize = 32 << 20;
 
@@ -152,7 +152,7 @@ async fn serve(
         async move { Ok::<_, Infallible>(routes::answer(sessions, guard, request).await) }
     });
     let mut connection = http1::Builder::new();
-    connection.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    connection.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     // A client that breaks off is no error of the server.
     let _ = connection.serve_connection(TokioIo::new(stream), answer).await;
     drop(permit);

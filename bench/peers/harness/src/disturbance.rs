@@ -11,7 +11,7 @@ pub const ATTACH: &str = "(e) attaching to a running program";
 pub const FIRST: &str = "first event of a thread, on, ns";
 
 /// How long what was attached is left alone.
-const LOOK: Duration = Duration::from_millis(300);
+const SETTLE_TIME: Duration = Duration::from_millis(300);
 
 pub fn measure(bench: &mut Bench) {
     bench.rounds(ATTACH, |peer| peer.attaches(), one);
@@ -24,7 +24,7 @@ fn one(turn: &mut Turn) -> Result<()> {
 
     let folder_first = folder()?;
     let (mut program, attached) = turn.launch(idle, "stamped", folder_first.path(), None)?;
-    std::thread::sleep(LOOK);
+    std::thread::sleep(SETTLE_TIME);
     let (first, held) = (program.ask("first stamped")?.get("first")?, attached.held);
     (attached.stop)(&mut program)?;
 
@@ -32,7 +32,7 @@ fn one(turn: &mut Turn) -> Result<()> {
     idle.ask("block")?;
     let folder_blocked = folder()?;
     let (mut program, attached) = turn.launch(idle, "stamped", folder_blocked.path(), None)?;
-    std::thread::sleep(LOOK / 3);
+    std::thread::sleep(SETTLE_TIME / 3);
     let interrupted = program.ask("unblock")?.get("eintr")?;
     let prepared = program.ask("prepared stamped")?.get("first")?;
     (attached.stop)(&mut program)?;

@@ -21,7 +21,7 @@ pub const GROWTH: &str = "(i) how the collector grows, while one thread writes 2
 const RATE: u64 = 2_500;
 
 /// From one process that ppt attaches to, to the next, at most.
-const PATIENCE: Duration = Duration::from_secs(30);
+const ATTACH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What there may be many of.
 #[derive(Clone, Copy, PartialEq)]
@@ -183,7 +183,7 @@ fn attach(place: &Place, of: u32, processes: u64, file: &Path) -> Result<Attachi
     std::thread::spawn(move || said.map_while(Result::ok).for_each(|line| _ = send.send(line)));
     let (mut all, mut attached) = (String::new(), 0);
     while attached < processes {
-        match lines.recv_timeout(PATIENCE) {
+        match lines.recv_timeout(ATTACH_TIMEOUT) {
             Ok(line) if line.contains("attached:") => attached += 1,
             Ok(line) => all = format!("{all}\n{line}"),
             Err(_) => bail!("{attached} of {processes} attached to; {}", all.trim()),

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::process::until;
 
 /// No command takes longer than this.
-const PATIENCE: Duration = Duration::from_secs(180);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The running program.
 pub struct Program {
@@ -74,7 +74,7 @@ impl Program {
         loop {
             let line = self
                 .output
-                .recv_timeout(PATIENCE)
+                .recv_timeout(COMMAND_TIMEOUT)
                 .map_err(|error| anyhow!("no answer to `{command}`: {error}"))?;
             if line == "end" {
                 return Ok(Answer(answer));
@@ -88,7 +88,7 @@ impl Program {
     /// Closes its stdin and waits for it.
     pub fn end(&mut self) -> Result<()> {
         drop(self.input.take());
-        let status = until(PATIENCE, || self.child.try_wait().transpose())??;
+        let status = until(COMMAND_TIMEOUT, || self.child.try_wait().transpose())??;
         if !status.success() {
             bail!("the program ended with {status}");
         }

@@ -26,7 +26,7 @@ use crate::lab::wire::{
 /// Time that a program asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
 /// Interval at which ports, files and output are checked while a request waits for them.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// A controller sends a message every other second. After this silence it counts as gone.
 const SILENCE: Duration = Duration::from_secs(60);
 /// Longest delay until the start of a phase.
@@ -159,14 +159,14 @@ impl Worker {
 
     /// Time until the next timer; how long poll(2) may wait.
     fn timeout(&self) -> Timespec {
-        let silence = SILENCE.saturating_sub(self.heard.elapsed()) + LOOK;
+        let silence = SILENCE.saturating_sub(self.heard.elapsed()) + POLL_INTERVAL;
         let wait = match &self.awaited {
             Awaited::Nothing => silence,
             Awaited::Time { at, .. } => ahead(*at),
             Awaited::Program { .. } if self.programs.last().is_some_and(|program| program.ends) => {
                 silence
             }
-            Awaited::Program { .. } => LOOK,
+            Awaited::Program { .. } => POLL_INTERVAL,
             Awaited::Stop { until, .. } | Awaited::End { until } => {
                 until.saturating_duration_since(Instant::now())
             }

@@ -19,7 +19,7 @@ use crate::lab::wire::{
 const END: Duration = Duration::from_secs(3600);
 const STALL: Duration = Duration::from_secs(30);
 /// Interval at which interruption is checked.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Least delay between the controller's request and the start of a phase.
 const LEAD: Duration = Duration::from_millis(2);
 
@@ -239,7 +239,7 @@ impl<'a> CellRun<'a> {
                 return Err(self.instead(CellFailure::Interrupted { phase }, &left));
             }
             let now = Instant::now();
-            let Some((host, answer)) = self.team.hear(until.min(now + LOOK))? else {
+            let Some((host, answer)) = self.team.hear(until.min(now + POLL_INTERVAL))? else {
                 if now < until {
                     continue;
                 }

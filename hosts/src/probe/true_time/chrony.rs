@@ -23,7 +23,7 @@ const FIELDS: usize = 14;
 const SECONDS: u64 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 /// More than the longest output.
-const MOST: usize = 4096;
+const MAX_OUTPUT_BYTES: usize = 4096;
 
 /// A reading.
 #[derive(Debug, PartialEq, Eq)]
@@ -128,10 +128,12 @@ fn until_end(child: &mut Child) -> io::Result<Option<Vec<u8>>> {
             Err(rustix::io::Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
         }
-        let mut part = [0; MOST];
+        let mut part = [0; MAX_OUTPUT_BYTES];
         match output.read(&mut part)? {
             0 => return Ok(Some(said)),
-            length => said.extend_from_slice(&part[..length.min(MOST - said.len().min(MOST))]),
+            length => said.extend_from_slice(
+                &part[..length.min(MAX_OUTPUT_BYTES - said.len().min(MAX_OUTPUT_BYTES))],
+            ),
         }
     }
 }

@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 use super::error::TimeSourceError;
 
 /// Most bytes read at once, and longest line. A longer line is cut and cannot be parsed.
-const MOST: usize = 64 << 10;
+const MAX_LINE_BYTES: usize = 64 << 10;
 const LONGEST: usize = 1 << 10;
 /// Most bytes at the end of a file that are read again each time.
 const TAIL: u64 = 4 << 10;
@@ -40,7 +40,7 @@ impl GrowingFile {
 
     /// The lines since the last call, without line ends.
     pub fn more(&mut self) -> Result<Vec<Vec<u8>>, TimeSourceError> {
-        let mut bytes = vec![0; MOST];
+        let mut bytes = vec![0; MAX_LINE_BYTES];
         let length = match self.file.read(&mut bytes) {
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,

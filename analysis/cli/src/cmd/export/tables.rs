@@ -1,4 +1,4 @@
-//! Exports that are tables: Parquet, Arrow, CSV, JSON lines. One kind of frames is a file, several
+//! Exports that are tables: Parquet, Arrow, CSV, JSON lines. FrameExport kind of frames is a file, several
 //! are a folder.
 
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
         }
         let mut output = open::output(to, args.to.force, engine)?;
         let name = output.name();
-        let mut file = One { engine, frame, format, time: args.time, name: &name };
+        let mut file = FrameExport { engine, frame, format, time: args.time, name: &name };
         file.write(BufWriter::with_capacity(BUFFER, output.file())).await?;
         return Ok(output.publish()?);
     }
@@ -62,7 +62,7 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
     let folder = ExportFolder::new(to)?;
     for frame in &frames {
         let name = to.display().to_string();
-        let mut file = One { engine, frame, format, time: args.time, name: &name };
+        let mut file = FrameExport { engine, frame, format, time: args.time, name: &name };
         if partitioned {
             file.partition(folder.inside(), &args.partition_by, extension).await?;
         } else {
@@ -86,7 +86,8 @@ pub(super) async fn parquet(
     frame: &FrameTable,
     time: Time,
 ) -> Result<Option<(Vec<u8>, u64)>, Failure> {
-    let file = One { engine, frame, format: ResultFormat::Parquet, time, name: &frame.frame };
+    let file =
+        FrameExport { engine, frame, format: ResultFormat::Parquet, time, name: &frame.frame };
     let fail = Failure::writing(&frame.frame);
     let mut rows = OrderedRows::collect(file.rows().await?).await?;
     let mut encoder: Option<Encoder<Vec<u8>>> = None;
@@ -196,7 +197,7 @@ pub(super) fn safe(name: &str) -> String {
 }
 
 /// A kind of frames on its way into files.
-struct One<'a> {
+struct FrameExport<'a> {
     engine: &'a Engine,
     frame: &'a FrameTable,
     format: ResultFormat,
@@ -205,7 +206,7 @@ struct One<'a> {
     name: &'a str,
 }
 
-impl One<'_> {
+impl FrameExport<'_> {
     async fn write(&mut self, out: impl Write + Send) -> Result<(), Failure> {
         let fail = Failure::writing(self.name);
         let mut rows = OrderedRows::collect(self.rows().await?).await?;

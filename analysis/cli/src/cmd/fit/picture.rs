@@ -129,7 +129,7 @@ fn curve(
 /// The file of a picture: opened before the work, as the answer's is, and not the same.
 pub(in crate::cmd) fn open(
     path: Option<&Path>,
-    to: &args::To,
+    to: &args::OutputArgs,
     engine: &Engine,
 ) -> Result<Option<Output>, Failure> {
     if path == Some(&*to.output) {

@@ -100,9 +100,9 @@ impl SqlSession {
 
     /// Waits until nothing of a cancelled question runs any more.
     pub(crate) fn wait_for_rest(&self) {
-        const LOOK: Duration = Duration::from_millis(5);
+        const POLL_INTERVAL: Duration = Duration::from_millis(5);
         while self.runtime.metrics().num_alive_tasks() > 0 {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 

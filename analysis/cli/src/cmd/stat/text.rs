@@ -8,7 +8,7 @@ use ppt_query::{CaptureLoss, RowUnit, plain};
 use ppt_query::text::{duration, grouped, measured, three, time};
 
 /// Values of an enum that are shown; the others are counted.
-const MANY: usize = 12;
+const MAX_VALUES: usize = 12;
 
 pub(super) fn write(
     frames: &[FrameSummary],
@@ -133,8 +133,8 @@ fn cells(field: &FieldSummary) -> Vec<String> {
         SummaryValues::Words { counts, nulls } => {
             let word =
                 |(word, count): &(String, u64)| format!("{} {}", plain(word), grouped(*count));
-            let mut all: Vec<String> = counts.iter().take(MANY).map(word).collect();
-            if let Some(more) = counts.len().checked_sub(MANY + 1) {
+            let mut all: Vec<String> = counts.iter().take(MAX_VALUES).map(word).collect();
+            if let Some(more) = counts.len().checked_sub(MAX_VALUES + 1) {
                 all.push(format!("{} more", grouped(more as u64 + 1)));
             }
             if *nulls > 0 {

@@ -10,7 +10,7 @@ use super::alike::alike;
 use super::summary;
 
 /// Parts that are shown; the others are added up.
-const MANY: usize = 8;
+const MAX_PARTS: usize = 8;
 
 pub(super) fn write(
     answer: &WhyAnswer,
@@ -80,7 +80,7 @@ fn one(rank: usize, slow: &Slow, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "  {}", plain(&slow.sentence()))?;
     let mut lines: Vec<[String; 4]> = Vec::new();
     let percent = |ns: i64| format!("{:.1} %", 100.0 * ns as f64 / slow.dur.max(1) as f64);
-    for part in slow.parts.iter().take(MANY) {
+    for part in slow.parts.iter().take(MAX_PARTS) {
         let times = match part.spent.times {
             1 => "once".to_owned(),
             times => format!("{} times", grouped(times)),
@@ -97,7 +97,7 @@ fn one(rank: usize, slow: &Slow, out: &mut impl Write) -> io::Result<()> {
         let ns = part.spent.ns;
         lines.push([duration(ns as f64), percent(ns), plain(&what), times]);
     }
-    if let Some(others) = slow.parts.get(MANY..).filter(|part| !part.is_empty()) {
+    if let Some(others) = slow.parts.get(MAX_PARTS..).filter(|part| !part.is_empty()) {
         let ns = others.iter().map(|part| part.spent.ns).sum();
         let times = others.iter().map(|part| part.spent.times).sum();
         let what = format!("{} others", others.len());

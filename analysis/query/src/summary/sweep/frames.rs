@@ -8,8 +8,8 @@ use datafusion::arrow::compute::take_record_batch;
 use super::kind::{KindState, SweptKind};
 use crate::engine::Engine;
 use crate::error::QueryError;
+use crate::joint_scan::FrameColumns;
 use crate::summary::gathered::arrow;
-use crate::together::FrameColumns;
 
 /// By kind and interval: the frames of the longest.
 pub(super) async fn rows_of(
@@ -18,23 +18,23 @@ pub(super) async fn rows_of(
     states: &mut [KindState],
 ) -> Result<Vec<Vec<(String, Vec<RecordBatch>)>>, QueryError> {
     let read: Vec<FrameColumns> = kinds.iter().map(SweptKind::whole_frames).collect();
-    let Some(together) = engine.frames_together(&read)? else { return Ok(Vec::new()) };
-    // Which rows of a kind are wanted of a lot.
+    let Some(together) = engine.joint_frame_scan(&read)? else { return Ok(Vec::new()) };
+    // Which rows of a kind are wanted of a batch.
     let mut wanted: BTreeMap<usize, BTreeSet<(usize, usize)>> = BTreeMap::new();
     for (number, state) in states.iter().enumerate() {
         for candidate in state.longest.iter().flat_map(|longest| &longest.found) {
-            wanted.entry(candidate.lot).or_default().insert((number, candidate.row));
+            wanted.entry(candidate.position).or_default().insert((number, candidate.row));
         }
     }
     let mut frames: BTreeMap<(usize, usize, usize), RecordBatch> = BTreeMap::new();
-    for (lot, wanted) in wanted {
-        let mut lots = together.read(lot..lot + 1);
-        let Some(read) = lots.next().await else { continue };
+    for (position, wanted) in wanted {
+        let mut batches = together.read(position..position + 1);
+        let Some(read) = batches.next().await else { continue };
         for (number, batch) in read?.batches {
             for &(_, row) in wanted.iter().filter(|(kind, _)| *kind == number) {
                 let row_alone = UInt32Array::from(vec![row as u32]);
                 let frame = take_record_batch(&batch, &row_alone).map_err(arrow)?;
-                frames.insert((number, lot, row), frame);
+                frames.insert((number, position, row), frame);
             }
         }
     }
@@ -43,7 +43,7 @@ pub(super) async fn rows_of(
         let rows = longest.map(|(interval, longest)| {
             let found = longest.found.iter();
             let rows =
-                found.filter_map(|found| frames.get(&(number, found.lot, found.row)).cloned());
+                found.filter_map(|found| frames.get(&(number, found.position, found.row)).cloned());
             (interval.name.clone(), rows.collect())
         });
         rows.collect()

@@ -16,11 +16,11 @@ use super::asked::Sweep;
 use super::longest::{Compared, Longest};
 use crate::engine::{Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
+use crate::joint_scan::FrameColumns;
 use crate::summary::answer::{Ask, FrameSummary, Group};
 use crate::summary::gathered::{arrow, whole};
 use crate::summary::part::{PartialSummary, Slicing};
 use crate::summary::plan::{self, ReadPlan};
-use crate::together::FrameColumns;
 
 /// A kind of frames, and what is asked of it.
 pub(super) struct SweptKind {
@@ -288,7 +288,7 @@ impl KindState {
         &mut self,
         kind: &SweptKind,
         batch: &RecordBatch,
-        lot: usize,
+        position: usize,
     ) -> Result<(), QueryError> {
         let time = kind.time.times(batch)?;
         self.sliced.batch(&kind.sliced.rows(batch, &time)?)?;
@@ -311,7 +311,7 @@ impl KindState {
                 times: times.as_primitive::<Int64Type>(),
                 ring: ring.as_ref().map(|ring| ring.as_primitive::<Int32Type>()),
                 seqno: seqno.as_ref().map(|seqno| seqno.as_primitive::<Int64Type>()),
-                lot,
+                position,
             };
             longest.batch(&compared, kind.longest);
         }

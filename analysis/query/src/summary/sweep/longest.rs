@@ -15,7 +15,7 @@ pub(super) struct Candidate {
     ring: SortedNumber,
     seqno: SortedNumber,
     /// Where its frame is read.
-    pub lot: usize,
+    pub position: usize,
     pub row: usize,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Compared<'a> {
     pub times: &'a Int64Array,
     pub ring: Option<&'a Int32Array>,
     pub seqno: Option<&'a Int64Array>,
-    pub lot: usize,
+    pub position: usize,
 }
 
 impl Compared<'_> {
@@ -38,7 +38,7 @@ impl Compared<'_> {
             time: known(self.times.is_valid(row), self.times.value(row)),
             ring: known(ring.is_some(), ring.unwrap_or(0)),
             seqno: known(seqno.is_some(), seqno.unwrap_or(0)),
-            lot: self.lot,
+            position: self.position,
             row,
         }
     }
@@ -92,7 +92,7 @@ mod tests {
         let lengths = Int64Array::from(vec![Some(5), None, Some(9), Some(5), Some(9), Some(1)]);
         let times = Int64Array::from(vec![Some(3), Some(0), None, Some(2), Some(8), Some(0)]);
         let compared =
-            Compared { lengths: &lengths, times: &times, ring: None, seqno: None, lot: 4 };
+            Compared { lengths: &lengths, times: &times, ring: None, seqno: None, position: 4 };
         let rows =
             |longest: &Longest| longest.found.iter().map(|found| found.row).collect::<Vec<_>>();
         let (mut few, mut all) = (Longest::default(), Longest::default());

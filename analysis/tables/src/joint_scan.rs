@@ -19,15 +19,15 @@ use crate::set::CaptureSet;
 use crate::standard::ChunkRows;
 use crate::table::CaptureTable;
 
-/// Bytes and rows of the frames of a lot, about: a consumer that waits for its last row holds all of it.
-const LOT_BYTES: u64 = 4 << 20;
-const LOT_ROWS: u64 = 65_536;
+/// Bytes and rows of the frames of a batch, about: a consumer that waits for its last row holds all of it.
+const BATCH_BYTES: u64 = 4 << 20;
+const BATCH_ROWS: u64 = 65_536;
 /// Bytes that are read at once where chunks follow each other.
 const AHEAD: u64 = 1 << 20;
 
 /// What is asked for of one of the tables.
 #[derive(Debug, Clone, Copy)]
-pub struct TogetherTable<'a> {
+pub struct ScannedTable<'a> {
     /// The table.
     pub table: &'a dyn CaptureTable,
     /// Indices of the columns, in the order in which they are wanted.
@@ -38,30 +38,30 @@ pub struct TogetherTable<'a> {
 
 /// Several tables that are read together.
 #[derive(Debug)]
-pub struct Together {
+pub struct JointScan {
     set: Arc<CaptureSet>,
     members: Vec<Member>,
     known: Vec<CaptureFacts>,
     /// Chunks by capture and index, in the order in which they are read.
     chosen: Vec<(u32, u32)>,
-    /// Where lots begin in `chosen`, and the end.
-    lots: Vec<usize>,
+    /// Where batches begin in `chosen`, and the end.
+    batch_starts: Vec<usize>,
     /// By capture and owner: the members that have rows of it.
     readers: Vec<Vec<Vec<usize>>>,
     may_be_unknown: bool,
-    times: TimesOfHeads,
+    times: ChunkTimes,
 }
 
 /// Between which times frames are, as far as the heads of chunks have them: no frame was before or after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TimesOfHeads {
+pub struct ChunkTimes {
     /// When they were, or else when the listener had them.
     pub taken: Option<(i64, i64)>,
     /// When the listener had them.
     pub drained: Option<(i64, i64)>,
 }
 
-impl TimesOfHeads {
+impl ChunkTimes {
     fn add(&mut self, taken: Option<(i64, i64)>, drained: Option<(i64, i64)>) {
         let reach = |known: Option<(i64, i64)>, more: Option<(i64, i64)>| match (known, more) {
             (Some(known), Some(more)) => Some((known.0.min(more.0), known.1.max(more.1))),
@@ -92,7 +92,7 @@ impl Member {
 
 /// Rows of chunks that follow each other.
 #[derive(Debug)]
-pub struct Lot {
+pub struct ScanBatch {
     /// Of each table that has rows: its number among those that were asked for, and the rows.
     pub batches: Vec<(usize, RecordBatch)>,
     /// Bytes of the frames.
@@ -101,15 +101,15 @@ pub struct Lot {
     pub unknown: u64,
 }
 
-impl Together {
+impl JointScan {
     /// Plans to read `tables`; None: one of them is not made of whole frames.
     ///
     /// # Errors
     /// See [`TableError`].
     pub fn new(
         set: &Arc<CaptureSet>,
-        tables: &[TogetherTable<'_>],
-    ) -> Result<Option<Together>, TableError> {
+        tables: &[ScannedTable<'_>],
+    ) -> Result<Option<JointScan>, TableError> {
         let mut members = Vec::new();
         for asked in tables {
             let Some(chunked) = asked.table.chunked() else { return Ok(None) };
@@ -118,15 +118,15 @@ impl Together {
             members.push(Member { of: chunked.0, columns: asked.columns.to_vec(), schema, words });
         }
         let known = CaptureFacts::of_captures(set);
-        let mut together = Together {
+        let mut together = JointScan {
             set: set.clone(),
             members,
             known,
             chosen: Vec::new(),
-            lots: vec![0],
+            batch_starts: vec![0],
             readers: Vec::new(),
             may_be_unknown: false,
-            times: TimesOfHeads::default(),
+            times: ChunkTimes::default(),
         };
         let (mut bytes, mut rows) = (0, 0);
         for capture in 0..together.known.len() {
@@ -156,9 +156,9 @@ impl Together {
                 }
                 let size = u64::from(chunk.count) * of.stride(chunk);
                 if bytes > 0
-                    && (bytes + size > LOT_BYTES || rows + u64::from(chunk.count) > LOT_ROWS)
+                    && (bytes + size > BATCH_BYTES || rows + u64::from(chunk.count) > BATCH_ROWS)
                 {
-                    together.lots.push(together.chosen.len());
+                    together.batch_starts.push(together.chosen.len());
                     (bytes, rows) = (0, 0);
                 }
                 together.chosen.push((capture as u32, index as u32));
@@ -166,7 +166,7 @@ impl Together {
             }
             together.readers.push(readers);
         }
-        together.lots.push(together.chosen.len());
+        together.batch_starts.push(together.chosen.len());
         Ok(Some(together))
     }
 
@@ -175,13 +175,13 @@ impl Together {
         &self.members[table].schema
     }
 
-    /// How many lots there are.
-    pub fn lots(&self) -> usize {
-        self.lots.len() - 1
+    /// How many batches there are.
+    pub fn batch_count(&self) -> usize {
+        self.batch_starts.len() - 1
     }
 
     /// Between which times the frames are.
-    pub fn times(&self) -> TimesOfHeads {
+    pub fn times(&self) -> ChunkTimes {
         self.times
     }
 
@@ -190,22 +190,22 @@ impl Together {
         self.may_be_unknown
     }
 
-    /// Reads some lots, in their order.
+    /// Reads some batches, in their order.
     pub fn read(
         self: &Arc<Self>,
-        lots: Range<usize>,
-    ) -> impl Iterator<Item = Result<Lot, TableError>> + Send + use<> {
-        let chosen = &self.chosen[self.lots[lots.start]..self.lots[lots.end]];
+        batches: Range<usize>,
+    ) -> impl Iterator<Item = Result<ScanBatch, TableError>> + Send + use<> {
+        let chosen = &self.chosen[self.batch_starts[batches.start]..self.batch_starts[batches.end]];
         let bytes = chosen.iter().map(|&entry| u64::from(self.chunk(entry).len)).sum();
         self.set.watch().plan(bytes);
-        let mut reading = JoinedScan {
+        let mut reading = JointScanReader {
             of: self.clone(),
             builders: self.members.iter().map(Member::builders).collect(),
             rows: vec![0; self.members.len()],
             kinds: KindRows::default(),
             file: None,
         };
-        lots.map(move |lot| reading.lot(lot))
+        batches.map(move |batch| reading.batch(batch))
     }
 
     fn chunk(&self, (capture, index): (u32, u32)) -> &ChunkAt {
@@ -229,23 +229,23 @@ impl Together {
     }
 }
 
-/// Lots on their way.
-struct JoinedScan {
-    of: Arc<Together>,
+/// Batches on their way.
+struct JointScanReader {
+    of: Arc<JointScan>,
     /// By table.
     builders: Vec<Vec<Builder>>,
-    /// By table: rows of this lot.
+    /// By table: rows of this batch.
     rows: Vec<usize>,
     kinds: KindRows,
     /// The capture that is being read.
     file: Option<(u32, ChunkFile)>,
 }
 
-impl JoinedScan {
-    fn lot(&mut self, lot: usize) -> Result<Lot, TableError> {
+impl JointScanReader {
+    fn batch(&mut self, batch: usize) -> Result<ScanBatch, TableError> {
         let of = self.of.clone();
-        let mut read = Lot { batches: Vec::new(), bytes: 0, unknown: 0 };
-        for place in of.lots[lot]..of.lots[lot + 1] {
+        let mut read = ScanBatch { batches: Vec::new(), bytes: 0, unknown: 0 };
+        for place in of.batch_starts[batch]..of.batch_starts[batch + 1] {
             self.append(place, &mut read)?;
         }
         for (number, member) in of.members.iter().enumerate() {
@@ -264,7 +264,7 @@ impl JoinedScan {
     }
 
     /// Appends the rows of a chunk.
-    fn append(&mut self, place: usize, read: &mut Lot) -> Result<(), TableError> {
+    fn append(&mut self, place: usize, read: &mut ScanBatch) -> Result<(), TableError> {
         let of = self.of.clone();
         let (capture, _) = of.chosen[place];
         let chunk = of.chunk(of.chosen[place]);

@@ -11,14 +11,14 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
-use ppt_tables::{Bounds, Lot, TableError, TimesOfHeads, Together, TogetherTable};
+use ppt_tables::{Bounds, ChunkTimes, JointScan, ScanBatch, ScannedTable, TableError};
 use tokio::sync::mpsc;
 
 use crate::bounds;
 use crate::engine::{Engine, FrameTable};
 use crate::error::{QueryError, external};
 
-/// Lots that are read before somebody takes them.
+/// Batches that are read before somebody takes them.
 const AHEAD: usize = 2;
 
 /// What is asked for of a kind of frames.
@@ -32,8 +32,8 @@ pub struct FrameColumns {
 
 /// Several kinds of frames that are read together.
 #[derive(Debug)]
-pub struct FramesTogether {
-    together: Arc<Together>,
+pub struct JointFrameScan {
+    together: Arc<JointScan>,
     seen: Arc<Vec<SeenFrames>>,
 }
 
@@ -61,10 +61,10 @@ impl Engine {
     ///
     /// # Errors
     /// See [`QueryError`].
-    pub fn frames_together(
+    pub fn joint_frame_scan(
         &self,
         kinds: &[FrameColumns],
-    ) -> Result<Option<FramesTogether>, QueryError> {
+    ) -> Result<Option<JointFrameScan>, QueryError> {
         let (mut seen, mut read) = (Vec::new(), Vec::new());
         for kind in kinds {
             let table = kind.frame.table.as_ref();
@@ -96,24 +96,24 @@ impl Engine {
             seen.push(SeenFrames { filter, columns: asked });
             read.push((table, columns, bounds));
         }
-        let tables: Vec<TogetherTable<'_>> = read
+        let tables: Vec<ScannedTable<'_>> = read
             .iter()
-            .map(|(table, columns, bounds)| TogetherTable { table: *table, columns, bounds })
+            .map(|(table, columns, bounds)| ScannedTable { table: *table, columns, bounds })
             .collect();
-        let together = Together::new(self.set(), &tables).map_err(external)?;
+        let together = JointScan::new(self.set(), &tables).map_err(external)?;
         let seen = Arc::new(seen);
-        Ok(together.map(|together| FramesTogether { together: Arc::new(together), seen }))
+        Ok(together.map(|together| JointFrameScan { together: Arc::new(together), seen }))
     }
 }
 
-impl FramesTogether {
-    /// How many lots there are.
-    pub fn lots(&self) -> usize {
-        self.together.lots()
+impl JointFrameScan {
+    /// How many batches there are.
+    pub fn batch_count(&self) -> usize {
+        self.together.batch_count()
     }
 
     /// Between which times the frames are.
-    pub fn times(&self) -> TimesOfHeads {
+    pub fn times(&self) -> ChunkTimes {
         self.together.times()
     }
 
@@ -122,36 +122,36 @@ impl FramesTogether {
         self.together.may_be_unknown()
     }
 
-    /// Reads some lots, in their order, in a thread of their own.
-    pub fn read(&self, lots: Range<usize>) -> Lots {
+    /// Reads some batches, in their order, in a thread of their own.
+    pub fn read(&self, batches: Range<usize>) -> ScanBatches {
         let (give, take) = mpsc::channel(AHEAD);
         let (together, seen) = (self.together.clone(), self.seen.clone());
         let task = SpawnedTask::spawn_blocking(move || {
-            for lot in together.read(lots) {
-                let lot = lot.map_err(of_table).and_then(|lot| all_seen(lot, &seen));
-                let is_error = lot.is_err();
-                if give.blocking_send(lot).is_err() || is_error {
+            for batch in together.read(batches) {
+                let batch = batch.map_err(of_table).and_then(|batch| all_seen(batch, &seen));
+                let is_error = batch.is_err();
+                if give.blocking_send(batch).is_err() || is_error {
                     break;
                 }
             }
         });
-        Lots { take, _task: task }
+        ScanBatches { take, _task: task }
     }
 }
 
-/// Lots that a thread reads.
+/// Batches that a thread reads.
 #[derive(Debug)]
-pub struct Lots {
-    take: mpsc::Receiver<Result<Lot, QueryError>>,
+pub struct ScanBatches {
+    take: mpsc::Receiver<Result<ScanBatch, QueryError>>,
     _task: SpawnedTask<()>,
 }
 
-impl Lots {
+impl ScanBatches {
     /// The next one; None at the end.
     ///
     /// # Errors
     /// See [`QueryError`].
-    pub async fn next(&mut self) -> Option<Result<Lot, QueryError>> {
+    pub async fn next(&mut self) -> Option<Result<ScanBatch, QueryError>> {
         self.take.recv().await
     }
 }
@@ -160,9 +160,9 @@ fn of_table(error: TableError) -> QueryError {
     external(error).into()
 }
 
-fn all_seen(lot: Lot, seen: &[SeenFrames]) -> Result<Lot, QueryError> {
+fn all_seen(batch: ScanBatch, seen: &[SeenFrames]) -> Result<ScanBatch, QueryError> {
     let batches =
-        lot.batches.into_iter().map(|(kind, batch)| Ok((kind, seen[kind].seen_rows(batch)?)));
+        batch.batches.into_iter().map(|(kind, batch)| Ok((kind, seen[kind].seen_rows(batch)?)));
     let batches = batches.collect::<Result<Vec<_>, QueryError>>()?;
-    Ok(Lot { batches, ..lot })
+    Ok(ScanBatch { batches, ..batch })
 }
