@@ -1,6 +1,7 @@
 //! Counters and histograms: every add is in the capture, compared with sums that the target keeps
 //! itself.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -493,4 +494,68 @@ fn tables_and_traces_add_up_to_what_the_target_says() {
     assert!(bytes.is_sorted() && bytes.len() > 1, "{bytes:?}");
     assert_eq!(bytes.last(), Some(&(sums.bytes as f64)));
     assert!(curve("sums.inflight").last().is_none_or(|&it| it == 0.0));
+}
+
+/// In a trace, each process has its own adds.
+#[test]
+fn traces_keep_the_processes_apart() {
+    if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
+        return eprintln!("ppt-analysis is not built beside ppt: skipped");
+    }
+    let bench = build();
+    let mut command = bench.command(ppt());
+    command.args(["run", "-o", "out.bin", "--"]).arg(bench.path("sums")).args(["2", "3000"]);
+    let mut target = Target::start(command);
+    CounterSums::run(&mut target, "go");
+    for _ in 0..3 {
+        CounterSums::run(&mut target, "fork");
+    }
+    target.finish();
+    let by_process = |rows: Vec<(String, u64)>| {
+        let mut sums = BTreeMap::<String, u64>::new();
+        for (pid, value) in rows {
+            // The last value of a curve.
+            sums.insert(pid, value);
+        }
+        sums
+    };
+    let sql = "SELECT pid, sum(delta) AS n FROM counters WHERE name = 'bytes' GROUP BY pid";
+    let ran = bench.ppt(&["sql", "out.bin", sql, "--format", "jsonl"]);
+    assert_eq!(ran.code(), 0, "{}", ran.stderr);
+    let row = |line: &str| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        (row["pid"].to_string(), row["n"].as_u64().unwrap())
+    };
+    let expected = by_process(ran.stdout.lines().map(row).collect());
+    assert_eq!(expected.len(), 4, "{expected:?}");
+
+    assert_eq!(bench.ppt(&["export", "out.bin", "--format", "chrome", "-o", "c.json"]).code(), 0);
+    let trace: Value = serde_json::from_slice(&fs::read(bench.path("c.json")).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap().iter();
+    let bytes = events.filter(|event| event["ph"] == "C" && event["name"] == "sums.bytes");
+    let curve = bytes.map(|event| {
+        let value = event["args"].as_object().unwrap().values().next().unwrap();
+        (event["pid"].to_string(), value.as_f64().unwrap() as u64)
+    });
+    assert_eq!(by_process(curve.collect()), expected);
+
+    assert_eq!(bench.ppt(&["export", "out.bin", "--format", "otlp-json", "-o", "o"]).code(), 0);
+    let mut sums = Vec::new();
+    for line in fs::read_to_string(bench.path("o/metrics.jsonl")).unwrap().lines() {
+        let data: Value = serde_json::from_str(line).unwrap();
+        for resource in data["resourceMetrics"].as_array().unwrap() {
+            let attributes = resource["resource"]["attributes"].as_array().unwrap();
+            let pid = attributes.iter().find(|one| one["key"] == "process.pid").unwrap();
+            let pid = pid["value"]["intValue"].as_str().unwrap().to_owned();
+            for scope in resource["scopeMetrics"].as_array().unwrap() {
+                let metrics = scope["metrics"].as_array().unwrap().iter();
+                for metric in metrics.filter(|metric| metric["name"] == "sums.bytes") {
+                    let points = metric["sum"]["dataPoints"].as_array().unwrap();
+                    let value = |point: &Value| point["asInt"].as_str().unwrap().parse().unwrap();
+                    sums.extend(points.iter().map(|point| (pid.clone(), value(point))));
+                }
+            }
+        }
+    }
+    assert_eq!(by_process(sums), expected);
 }
