@@ -1,5 +1,6 @@
-//! What a page costs: `cargo bench -p ppt-report [-- FRAMES|CAPTURE… [-o PAGE]]`, 10 million frames by
-//! default; `-- FRAMES -c CAPTURE` only makes the capture. Says its time, its size, and the most memory that was taken.
+//! The cost of a page: `cargo bench -p ppt-report [-- FRAMES|CAPTURE… [-o PAGE]]`, 10 million frames by
+//! default; `-- FRAMES -c CAPTURE` only makes the capture. Prints its time, its size, and the maximum
+//! memory.
 
 #[path = "../tests/made/mod.rs"]
 mod made;

@@ -1,8 +1,8 @@
-//! Where values lie on a line, and what is written beside it.
+//! Positions of values on an axis, and labels of its ticks.
 
 use ppt_query::text::{duration, three};
 
-/// A line from the least value to the greatest.
+/// An axis from the least value to the greatest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Axis {
     low: f64,
@@ -10,24 +10,24 @@ pub struct Axis {
     log: bool,
 }
 
-/// The greatest over the least value from which on a logarithm shows more.
+/// Ratio of the greatest to the least value from which on the axis is logarithmic.
 const WIDE: f64 = 50.0;
 
 impl Axis {
-    /// From `low` to `high`.
+    /// A linear axis from `low` to `high`.
     pub fn linear(low: f64, high: f64) -> Axis {
         let high = if high > low { high } else { low + low.abs().max(1.0) };
         Axis { low, high, log: false }
     }
 
-    /// The same, by the logarithm; both ends are above 0.
+    /// A logarithmic axis; both ends are above 0.
     pub fn log(low: f64, high: f64) -> Axis {
         let high = if high > low { high } else { low * 2.0 };
         Axis { low, high, log: true }
     }
 
-    /// The one that shows values best: logarithmic where they are all above 0 and wide apart, from 0
-    /// on where they are not.
+    /// The axis that shows values best: logarithmic if none is negative and they differ by a factor of
+    /// [`WIDE`], otherwise linear and including 0.
     pub fn covering(values: impl Iterator<Item = f64> + Clone) -> Axis {
         let finite = values.filter(|value| value.is_finite());
         let low = finite.clone().fold(f64::INFINITY, f64::min);
@@ -35,7 +35,7 @@ impl Axis {
         if low > high {
             return Axis::linear(0.0, 1.0);
         }
-        // A few zeros do not forbid a logarithm: they lie on its ground.
+        // A few zeros do not prevent a logarithmic axis: they are drawn at its lower end.
         let least = finite.filter(|&value| value > 0.0).fold(f64::INFINITY, f64::min);
         if low >= 0.0 && least.is_finite() && high / least >= WIDE {
             return Axis::log(least, high);
@@ -48,7 +48,7 @@ impl Axis {
         self.log
     }
 
-    /// Where a value lies: 0 is the beginning, 1 the end.
+    /// The position of a value: 0 is the beginning, 1 the end.
     pub fn place(&self, value: f64) -> f64 {
         let place = if self.log {
             (value.max(self.low).ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
@@ -58,7 +58,7 @@ impl Axis {
         if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// About `count` round values.
+    /// About `count` round values within the axis.
     pub fn ticks(&self, count: usize) -> Vec<f64> {
         let count = count.max(1);
         if self.log {
@@ -76,7 +76,7 @@ impl Axis {
     }
 }
 
-/// The next 1, 2 or 5 with zeros.
+/// The next greater 1, 2 or 5 times a power of ten.
 pub fn round_step(least: f64) -> f64 {
     if least <= 0.0 || !least.is_finite() {
         return 1.0;
@@ -86,13 +86,13 @@ pub fn round_step(least: f64) -> f64 {
     each.unwrap_or(10.0) * ten
 }
 
-/// A round value in its unit, without idle zeros.
+/// A round value with its unit, without trailing zeros.
 pub fn label(value: f64, unit: &str) -> String {
     let text = match unit {
         "ns" if value == 0.0 => return "0".to_owned(),
         "ns" => duration(value),
         _ if value == 0.0 => return "0".to_owned(),
-        // What a sum of steps leaves behind.
+        // Removes rounding errors of added steps.
         _ => three((value * 1e12).round() / 1e12),
     };
     let (number, rest) = text.split_once(' ').unwrap_or((&text, ""));

@@ -1,7 +1,7 @@
-//! Charts as SVG in a page: drawn without a script, as wide as there is room, in the page's colours.
+//! Charts as SVG in a page: drawn without a script, as wide as the page, in its colours.
 //!
-//! Lengths along the line of text are percent, so nothing is distorted but curves, which lie in an
-//! inner picture that is stretched.
+//! Horizontal lengths are percentages, so only curves are distorted: they lie in an inner picture that
+//! is stretched.
 
 use std::fmt::Write;
 
@@ -12,26 +12,26 @@ use crate::html::text;
 use crate::percentiles::{marked, percentiles};
 use crate::span::ChartSpan;
 
-/// Room below a chart for its labels.
+/// Pixels below a chart for its labels.
 const FOOT: f64 = 20.0;
-/// Room above it.
+/// Pixels above a chart.
 const HEAD: f64 = 8.0;
 
-/// A place across, in percent.
+/// A horizontal position in percent.
 fn percent(share: f64) -> String {
     short(share * 100.0)
 }
 
-/// A number with at most two digits behind the point.
+/// A number with at most two decimals.
 fn short(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Colours of intervals; those beyond share one.
+/// Number of colours of intervals; intervals after these share one.
 pub const COLOURS: usize = 8;
 
-/// A colour of the page: of intervals by their number; a quiet one for everything else.
+/// The class of a colour: an interval's by its number, or a grey one if there is no interval.
 pub fn colour(interval: Option<usize>) -> String {
     match interval {
         Some(number) if number < COLOURS => format!("c{number}"),
@@ -40,7 +40,7 @@ pub fn colour(interval: Option<usize>) -> String {
     }
 }
 
-/// The frame of a chart: lines and labels of its values, labels of what runs across.
+/// The frame of a chart: grid lines, labels of values, labels of the horizontal axis.
 struct Board {
     svg: String,
     height: f64,
@@ -61,7 +61,7 @@ impl Board {
         HEAD + self.height * (1.0 - share)
     }
 
-    /// Lines of values; their labels come last, over everything.
+    /// Draws grid lines and returns their labels, which are drawn last, above everything.
     fn lines(&mut self, axis: &Axis, unit: &str) -> String {
         let mut labels = String::new();
         for tick in axis.ticks(3) {
@@ -77,7 +77,7 @@ impl Board {
         labels
     }
 
-    /// Labels below: where they are, and what they say.
+    /// Draws labels below the chart: their positions and texts.
     fn foot(&mut self, labels: impl Iterator<Item = (f64, String)>) {
         let y = short(self.height + HEAD + 15.0);
         let ground = short(self.y(0.0));
@@ -100,7 +100,7 @@ impl Board {
         }
     }
 
-    /// A picture in it that is stretched: 1,000 wide, as high as the chart.
+    /// Adds an inner picture that is stretched: 1,000 units wide, as high as the chart.
     fn stretched(&mut self, paths: &str) {
         let height = short(self.height);
         let _ = write!(
@@ -117,19 +117,19 @@ impl Board {
     }
 }
 
-/// Labels of the time that runs across a chart.
+/// Ticks of the time axis: positions and labels.
 fn times(span: &ChartSpan) -> impl Iterator<Item = (f64, String)> {
     let length = span.slices as f64 * span.every as f64;
     let axis = Axis::linear(0.0, length);
     axis.ticks(5).into_iter().map(move |tick| (tick / length, label(tick, "ns")))
 }
 
-/// Where a time lies in a picture that is stretched; `at` in slices.
+/// The horizontal position of a time in a stretched picture; `at` counts slices.
 fn x(span: &ChartSpan, at: f64) -> String {
     short(1000.0 * at / span.slices as f64)
 }
 
-/// Percentiles over time as bands: from the median to p90, to p99, to the greatest.
+/// Percentiles over time as bands: from the median to p90, to p99, to the maximum.
 pub fn bands(
     title: &str,
     over: &[Option<Summary>],
@@ -137,8 +137,8 @@ pub fn bands(
     unit: &str,
     colour: &str,
 ) -> String {
-    // A percentile that a slice does not have lies on the one below: the band above it goes on up to the
-    // greatest value.
+    // If a slice lacks a percentile, the next lower one replaces it: the band above then reaches up to
+    // the maximum.
     let value = |summary: &Summary, which: usize| match which {
         3 => summary.max.map(ppt_query::stats::SummaryNumber::float),
         which => marked(summary)[which],
@@ -181,7 +181,7 @@ pub fn bands(
             let (above, below) = (line(which), back(which - 1));
             let _ = write!(paths, "<polygon class={class} points=\"{above} {below}\"/>");
         }
-        // Their edges are seen where their fill is faint.
+        // Outlines stay visible where the fill is faint.
         let _ = write!(paths, "<polyline class=e points=\"{}\"/>", line(3));
         for known in runs(&over[run.clone()].iter().map(has_p99).collect::<Vec<_>>()) {
             let corners = known.map(|at| corner(run.start + at, 2)).collect::<Vec<_>>().join(" ");
@@ -194,7 +194,7 @@ pub fn bands(
     board.finish(&labels)
 }
 
-/// Slices with values, one behind the other.
+/// Runs of consecutive slices that have values.
 fn runs<T>(over: &[Option<T>]) -> Vec<std::ops::Range<usize>> {
     let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, _) in over.iter().enumerate().filter(|entry| entry.1.is_some()) {
@@ -206,35 +206,35 @@ fn runs<T>(over: &[Option<T>]) -> Vec<std::ops::Range<usize>> {
     runs
 }
 
-/// Frames a second over time: of each slice, over the part of it that was seen.
+/// Frames per second over time. The rate of a partly recorded slice refers to the recorded part.
 pub fn rates(title: &str, counts: &[u64], span: &ChartSpan, colour: &str) -> String {
     area(title, &frames_per_second(counts, span), span, "/s", colour)
 }
 
-/// Frames a second in each slice, over the part of it that was seen.
+/// Frames per second in each slice, over its recorded part.
 pub fn frames_per_second(counts: &[u64], span: &ChartSpan) -> Vec<f64> {
     let counts: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
     per_second(&counts, span)
 }
 
-/// What each slice adds a second, over the part of it that was seen.
+/// The sum of each slice per second, over its recorded part.
 pub fn per_second(added: &[f64], span: &ChartSpan) -> Vec<f64> {
     let length = |part: (f64, f64)| part.1 - part.0;
     let rate = |at: usize| {
         let (mut sum, mut seen) = (added[at], length(span.part(at)));
-        // What a sliver holds is chance: it counts together with its neighbour.
+        // A very short slice has a random count: it is counted together with its neighbour.
         let neighbour = if at == 0 { 1 } else { at - 1 };
         if seen < 0.5 && neighbour < added.len() {
             sum += added[neighbour];
             seen += length(span.part(neighbour));
         }
-        // A single moment has no rate of its own.
+        // A single moment has no rate.
         sum * 1e9 / (if seen > 0.0 { seen } else { 1.0 } * span.every as f64)
     };
     (0..added.len()).map(rate).collect()
 }
 
-/// Values over time, from 0 on: one for each slice.
+/// One value for each slice over time, on an axis that includes 0.
 pub fn area(title: &str, values: &[f64], span: &ChartSpan, unit: &str, colour: &str) -> String {
     let edge = |pick: fn(f64, f64) -> f64| values.iter().copied().fold(0.0, pick);
     let axis = Axis::linear(edge(f64::min), edge(f64::max));
@@ -253,8 +253,8 @@ pub fn area(title: &str, values: &[f64], span: &ChartSpan, unit: &str, colour: &
     board.finish(&labels)
 }
 
-/// Buckets of a histogram, as wide as they are; what is below or above all of them has a width of its
-/// own. Areas are as many as they hold.
+/// Buckets of a histogram, drawn with their widths; the underflow and the overflow bucket have a fixed
+/// width. The area of a bar is proportional to its count.
 pub fn buckets(
     title: &str,
     all: &[(Option<i128>, Option<i128>, u64)],
@@ -263,7 +263,7 @@ pub fn buckets(
 ) -> String {
     let known = all.iter().flat_map(|entry| [entry.0, entry.1]).flatten();
     let (low, high) = (known.clone().min().unwrap_or(0) as f64, known.max().unwrap_or(1) as f64);
-    // Values below 1 are one bucket, which a logarithm has no place for.
+    // Values below 1 share one bucket, because a logarithmic axis cannot show 0.
     let axis = if logarithmic && low >= 0.0 {
         Axis::log(low.max(0.5), high.max(1.0))
     } else {
@@ -312,15 +312,15 @@ pub fn buckets(
 
 /// A part of a bar.
 pub struct Share {
-    /// Its colour.
+    /// Its CSS class.
     pub class: &'static str,
-    /// Of the whole width.
+    /// Fraction of the whole width.
     pub part: f64,
-    /// What hovers over it.
+    /// Text of the tooltip.
     pub says: String,
 }
 
-/// Parts side by side.
+/// A bar divided into parts.
 pub fn shares(parts: &[Share]) -> String {
     let mut out = String::from("<svg class=shares width=\"100%\" height=\"14\">");
     let mut from = 0.0;
@@ -338,14 +338,14 @@ pub fn shares(parts: &[Share]) -> String {
     out + "</svg>"
 }
 
-/// How values are spread.
+/// A histogram of values.
 pub fn spread(title: &str, histogram: &Histogram, unit: &str, colour: &str) -> String {
     let bins = &histogram.bins;
     let most = bins.iter().map(|bin| bin.count).max().unwrap_or(0).max(1);
     let mut board = Board::new(title, &format!("spread {colour}"), "", 150.0);
     let width = 1.0 / bins.len().max(1) as f64;
     for (at, bin) in bins.iter().enumerate().filter(|entry| entry.1.count > 0) {
-        // What is rare is seen, too.
+        // Rare values stay visible.
         let height = (150.0 * bin.count as f64 / most as f64).max(1.5);
         let last = last_of(histogram, bin);
         let says = if last == bin.from {
@@ -373,7 +373,7 @@ pub fn spread(title: &str, histogram: &Histogram, unit: &str, colour: &str) -> S
         if ticks.len() < 2 {
             ticks = vec![first.from, last.to];
         }
-        // The name of a whole number stands below the middle of its bin.
+        // The label of an integer is centred below its bin.
         let single = last_of(histogram, first) == first.from;
         let aside = if single { width / 2.0 } else { 0.0 };
         ticks.retain(|&tick| !single || tick < last.to);
@@ -382,12 +382,13 @@ pub fn spread(title: &str, histogram: &Histogram, unit: &str, colour: &str) -> S
     board.finish("")
 }
 
-/// The last value of a bin: of whole numbers, the one before the next bin.
+/// The last value of a bin: for integers, the one before the next bin.
 pub fn last_of(histogram: &Histogram, bin: &Bin) -> f64 {
     if histogram.whole { bin.to - 1.0 } else { bin.to }
 }
 
-/// A few bars without words, for a cell. A bar is the mean of its values: the last one has fewer.
+/// A few bars without text, for a table cell. A bar shows the mean of its values; the last bar has
+/// fewer values.
 pub fn bars(values: &[f64], colour: &str, title: &str) -> String {
     const BARS: usize = 40;
     let each = values.len().div_ceil(BARS).max(1);
@@ -407,7 +408,7 @@ pub fn bars(values: &[f64], colour: &str, title: &str) -> String {
     )
 }
 
-/// A share of the greatest, as a bar behind a number.
+/// A fraction of the maximum, as a bar behind a number.
 pub fn share(value: f64, colour: &str) -> String {
     format!(
         "<svg class=\"share {colour}\" aria-hidden=\"true\"><rect width=\"{}%\" height=\"100%\" \
@@ -416,8 +417,7 @@ pub fn share(value: f64, colour: &str) -> String {
     )
 }
 
-/// The spread of a group on one line: from the least to the greatest, the middle half of what is
-/// above the median stronger.
+/// The distribution of a group on one line, from minimum to maximum; p50 to p99 is emphasised.
 pub fn range(summary: &Summary, axis: &Axis, colour: &str) -> String {
     let number = |number: Option<ppt_query::stats::SummaryNumber>| {
         number.map(ppt_query::stats::SummaryNumber::float)
@@ -441,7 +441,7 @@ pub fn range(summary: &Summary, axis: &Axis, colour: &str) -> String {
     )
 }
 
-/// What a range shows.
+/// The heading of a column of ranges.
 pub fn range_words(axis: &Axis) -> &'static str {
     if axis.is_log() {
         "least – p50 – p90 – p99 – most, logarithmic"
@@ -450,7 +450,7 @@ pub fn range_words(axis: &Axis) -> &'static str {
     }
 }
 
-/// The axis of ranges.
+/// An axis for several ranges.
 pub fn range_axis<'a>(of: impl Iterator<Item = &'a Summary> + Clone) -> Axis {
     let ends = |summary: &Summary| {
         [
@@ -480,16 +480,16 @@ mod tests {
     #[test]
     fn a_slice_that_was_seen_in_part_has_the_rate_of_that_part() {
         let span = ChartSpan { first: 900, last: 2750, from: 0, every: 1000, slices: 3 };
-        // A frame each 10 ns: the first slice is too short to stand alone.
+        // One frame every 10 ns: the first slice is too short for a rate of its own.
         let chart = rates("", &[10, 100, 75], &span, "c0");
         assert!(
             chart.contains("d=\"M300,64L300,0 333.33,0L333.33,0 666.67,0L666.67,0 916.67,0V64Z\"")
         );
-        // A counter that adds as much each second has one rate, also in the slivers at both ends.
+        // A counter that grows steadily has one rate, also in the partial slices at both ends.
         let span = ChartSpan { first: 999, last: 3005, from: 0, every: 1000, slices: 4 };
         let rates_of = per_second(&[0.001, 1.0, 1.0, 0.005], &span);
         assert!(rates_of.iter().all(|rate| (rate - 1e6).abs() < 1.0), "{rates_of:?}");
-        // 41 slices are 21 bars, the last of one slice: as high as the others.
+        // 41 slices become 21 bars; the last one has one slice and is as high as the others.
         let even = bars(&[7.0; 41], "c0", "");
         assert_eq!(even.matches("V1h").count(), 21, "{even}");
         let once = ChartSpan { first: 5, last: 5, from: 5, every: 1, slices: 1 };

@@ -1,23 +1,23 @@
-//! Why there is no picture.
+//! Errors of reports and plots.
 
 use ppt_query::QueryError;
 
-/// Why there is no picture.
+/// Why a report or a plot could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The captures do not answer.
+    /// The query failed.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// A statement that only `ppt sql` takes.
+    /// The statement is not a SELECT, so only `ppt sql` accepts it.
     #[error("{0}")]
     SelectOnly(String),
-    /// An answer that cannot be drawn.
+    /// The answer cannot be drawn.
     #[error("{0}")]
     NotDrawn(String),
 }
 
 impl ReportError {
-    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    /// The code under which `docs/troubleshooting.md` explains the message.
     pub fn code(&self) -> &'static str {
         match self {
             ReportError::Query(error) => error.code(),
@@ -26,10 +26,10 @@ impl ReportError {
         }
     }
 
-    /// The codes of its own; the others are those of queries.
+    /// The codes of this type; the others are those of [`QueryError`].
     pub const CODES: [&'static str; 2] = ["select-only", "not-drawn"];
 
-    /// Whether what was asked for cannot be had, rather than that something failed.
+    /// Whether the request itself is wrong, as opposed to a failure while it was carried out.
     pub fn is_usage(&self) -> bool {
         match self {
             ReportError::Query(error) => error.is_usage(),

@@ -1,4 +1,4 @@
-//! The facts of a page, from an engine: everything is bounded, however much was captured.
+//! The facts of a page, from an engine. Their size is bounded for captures of any size.
 
 mod account;
 mod clocks;
@@ -34,14 +34,14 @@ pub use metrics::{CounterFacts, HistogramFacts, MetricFacts};
 use sweep::SweptFacts;
 pub use triggers::Trigger;
 
-/// What is asked.
+/// A requested page.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// The command that makes the page.
+    /// The command line, which the page shows.
     pub command: String,
     /// SQL that adds sections: a view or a SELECT each.
     pub views: Option<String>,
-    /// Bytes for values; what does not fit is rounded to three digits.
+    /// Bytes for values; values beyond are rounded to three digits.
     pub memory: usize,
 }
 
@@ -58,7 +58,7 @@ pub struct Facts {
     pub(crate) wholes: Vec<FrameFacts>,
     pub(crate) metrics: MetricFacts,
     pub(crate) kernel: Option<KernelFacts>,
-    /// Where the time above the 99th percentile of each interval went.
+    /// Causes of the time above the 99th percentile of each interval.
     pub(crate) tails: Vec<why::Tail>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) points: Option<PointGraph>,
@@ -69,13 +69,13 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Asks all of it.
+    /// Gathers all facts.
     ///
     /// # Errors
     /// See [`ReportError`].
     pub async fn gather(engine: &Engine, ask: &Ask) -> Result<Facts, ReportError> {
         let ask_all = summary::Ask { memory: ask.memory, ..summary::Ask::default() };
-        // What the kernel did has tables of its own.
+        // The kernel's tables have a section of their own.
         let is_kernel = |table: &FrameTable| engine.set().is_kernel(&table.buffer);
         let frames = engine.frames(None)?.into_iter();
         let frames: Vec<FrameTable> = frames.filter(|table| !is_kernel(table)).collect();
@@ -168,18 +168,19 @@ impl Facts {
     }
 }
 
-/// From the earlier beginning to the later end.
+/// The range that covers both.
 fn either(a: Option<(i64, i64)>, b: Option<(i64, i64)>) -> Option<(i64, i64)> {
     a.into_iter().chain(b).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// Intervals first, and what costs most. The steps of a chain keep their order.
+/// Intervals first, then by cost. The steps of a chain keep their order.
 fn by_cost(a: &FieldFacts, b: &FieldFacts) -> Ordering {
     let first = b.interval.is_some().cmp(&a.interval.is_some());
     first.then(b.cost().total_cmp(&a.cost()))
 }
 
-/// The same number, and so the same colour, everywhere: by what costs most, from `first` on. Their names.
+/// Numbers intervals from `first` on, by cost: the number decides the colour everywhere. Returns their
+/// names.
 fn number(all: &mut [FrameFacts], first: usize) -> Vec<String> {
     let mut intervals: Vec<(f64, usize, usize)> = Vec::new();
     for (at, frame) in all.iter().enumerate() {
@@ -196,7 +197,7 @@ fn number(all: &mut [FrameFacts], first: usize) -> Vec<String> {
     names
 }
 
-/// Puts it where its interval is described, or the spans of this name.
+/// Adds the reasons to the interval of a frame, or to the spans named `spans`.
 fn add_why<'a>(
     slow: why::Slow,
     spans: Option<&str>,
@@ -222,6 +223,6 @@ fn find<'a>(tables: &'a [(FrameTable, FrameSummary)], facts: &FrameFacts) -> &'a
     let is_it = |entry: &&(FrameTable, FrameSummary)| {
         (&entry.0.buffer, &entry.0.frame, entry.1.unit) == (&facts.buffer, &facts.frame, facts.unit)
     };
-    // Each of them was made of one.
+    // `facts` were made from one of `tables`.
     &tables.iter().find(is_it).unwrap_or(&tables[0]).0
 }

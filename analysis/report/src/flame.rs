@@ -1,4 +1,5 @@
-//! Flame graphs: the width of a function is how often it was in a stack, and it stands upon its caller.
+//! Flame graphs: the width of a function is the number of stacks that contain it; callers are below
+//! callees.
 
 use std::fmt::Write;
 
@@ -9,30 +10,30 @@ use ppt_query::{Engine, QueryError};
 use crate::error::ReportError;
 use crate::html::text;
 
-/// Pixels of a function, of the words above a flame, and of the margin.
+/// Pixels of a function's row, of the text above a flame, and of the margin.
 const ROW: f64 = 17.0;
 const ABOVE: f64 = 42.0;
 const MARGIN: f64 = 16.0;
-/// Narrower functions are not drawn.
+/// Pixels below which a function is not drawn.
 const NARROWEST: f64 = 0.4;
-/// Pixels of a letter, more or less.
+/// Approximate pixels of a letter.
 const LETTER: f64 = 6.6;
-/// Fills of functions: light enough for black words, in print, too.
+/// Colours of functions: light enough for black text, also in print.
 const FILLS: [&str; 8] =
     ["#f2b279", "#f6c894", "#efa06b", "#f3d58a", "#eebf6c", "#e9a98e", "#f0cfa8", "#e8b95b"];
 
-/// A flame graph that is asked for.
+/// A requested flame graph.
 #[derive(Debug, Clone)]
 pub struct FlamePlot {
-    /// Which stacks.
+    /// The stacks that are drawn.
     pub ask: FlameAsk,
-    /// What stands above it.
+    /// Title above the graph.
     pub title: String,
-    /// Its width, in pixels. Its height follows from the depth of stacks.
+    /// Width in pixels. The height follows from the depth of the stacks.
     pub width: u32,
 }
 
-/// Draws stacks: those within the slowest intervals above all others, or all of them.
+/// Draws the stacks within the slowest intervals above all others, or all stacks.
 ///
 /// # Errors
 /// See [`ReportError`].
@@ -60,7 +61,7 @@ pub async fn flame(engine: &Engine, plot: &FlamePlot) -> Result<String, ReportEr
     Ok(svg(&plot.title, f64::from(plot.width.max(120)), &all))
 }
 
-/// An SVG of flames, one below the other, with all its colours.
+/// An SVG with several flames, one below the other.
 fn svg(title: &str, width: f64, all: &[(String, &Flame)]) -> String {
     let height = |flame: &Flame| ABOVE + ROW * flame.depth().max(1) as f64 + MARGIN;
     let top = if title.is_empty() { 0.0 } else { 30.0 };
@@ -94,7 +95,7 @@ fn svg(title: &str, width: f64, all: &[(String, &Flame)]) -> String {
     svg
 }
 
-/// Draws a flame whose outermost functions end at `bottom`.
+/// Draws a flame. `bottom`: lower edge of its outermost functions, in pixels.
 fn draw(svg: &mut String, flame: &Flame, width: f64, bottom: f64) {
     let all = flame.count().max(1) as f64;
     let scale = (width - 2.0 * MARGIN) / all;
@@ -128,8 +129,8 @@ fn draw(svg: &mut String, flame: &Flame, width: f64, bottom: f64) {
     }
 }
 
-/// Where each function begins, in stacks from the left: functions of one caller in the order of their
-/// names, so that two pictures are alike.
+/// The position of each function, in stacks from the left. Functions of one caller are sorted by name,
+/// so that pictures can be compared.
 fn places(flame: &Flame) -> Vec<(usize, u64)> {
     let mut called: Vec<Vec<usize>> = vec![Vec::new(); flame.nodes.len()];
     for (place, node) in flame.nodes.iter().enumerate().skip(1) {
@@ -138,7 +139,7 @@ fn places(flame: &Flame) -> Vec<(usize, u64)> {
     let name = |place: &usize| -> &FlameNode { &flame.nodes[*place] };
     called.iter_mut().for_each(|all| all.sort_by(|a, b| name(a).function.cmp(&name(b).function)));
     let (mut begins, mut placed) = (vec![0; flame.nodes.len()], Vec::new());
-    // Callers come before those that they call.
+    // Callers precede callees.
     for (place, all) in called.iter().enumerate() {
         let mut from = begins[place];
         for &inner in all {
@@ -150,7 +151,7 @@ fn places(flame: &Flame) -> Vec<(usize, u64)> {
     placed
 }
 
-/// A name that is so long at most; without its module where that is too long.
+/// Shortens a name to `letters`, first by its module.
 fn cut(function: &str, letters: usize) -> String {
     let short = function.rsplit_once(" (").map_or(function, |parts| parts.0);
     let name = if function.chars().count() <= letters { function } else { short };
@@ -160,7 +161,7 @@ fn cut(function: &str, letters: usize) -> String {
     name.chars().take(letters.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// The same function has the same colour everywhere.
+/// The colour of a function, the same in all graphs.
 fn fill(function: &str) -> &'static str {
     let sum =
         function.bytes().fold(0u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
@@ -190,7 +191,7 @@ mod tests {
             ("load (a)", 1, 2, 3),
             ("malloc (libc)", 2, 3, 4),
         ]);
-        // `load` stands before `save`.
+        // `load` precedes `save`.
         assert_eq!(places(&flame), [(1, 0), (3, 0), (2, 3), (4, 3)]);
         let svg = svg("a <title>", 132.0, &[("10 stacks".to_owned(), &flame)]);
         assert!(svg.contains("a &lt;title&gt;") && svg.contains(">10 stacks</text>"), "{svg}");

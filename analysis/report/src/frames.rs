@@ -1,34 +1,34 @@
-//! The facts about a kind of frames.
+//! Facts about one kind of frames.
 
 use ppt_query::RowUnit;
 use ppt_query::arrow::array::RecordBatch;
 use ppt_query::stats::{DistinctCount, Histogram, Summary};
 use ppt_query::why;
 
-/// So many of each interval.
+/// Number of slowest intervals that a page lists for each field.
 pub const SLOWEST: usize = 20;
-/// The facts about a kind of frames, of spans or of chains.
+/// Facts about one kind of frames, spans or chains.
 #[derive(Debug)]
 pub struct FrameFacts {
     pub unit: RowUnit,
     pub buffer: String,
     pub frame: String,
-    /// How it is called on the page.
+    /// Name on the page.
     pub label: String,
     pub count: u64,
     pub time: Option<(i64, i64)>,
     pub threads: u64,
     pub rate: Option<f64>,
-    /// Frames in each slice.
+    /// Number of frames in each slice.
     pub counts: Vec<u64>,
     pub fields: Vec<FieldFacts>,
-    /// Enums and the like: how often each word is there.
+    /// Counts of the values of enums and other short texts.
     pub words: Vec<FieldWords>,
-    /// Keys and hashes: how many different ones there are.
+    /// Counts of distinct keys and hashes.
     pub keys: Vec<FieldKeys>,
 }
 
-/// Values of a field that identifies things.
+/// Distinct values of a field that identifies things.
 #[derive(Debug)]
 pub struct FieldKeys {
     pub label: String,
@@ -36,42 +36,42 @@ pub struct FieldKeys {
     pub count: u64,
 }
 
-/// Words of a field.
+/// Counts of the values of a field.
 #[derive(Debug)]
 pub struct FieldWords {
-    /// With the step of a span or a chain whose frames set it.
+    /// Includes the step of the span or chain whose frames set the field.
     pub name: String,
     pub counts: Vec<(String, u64)>,
     pub nulls: u64,
 }
 
-/// The facts about a field of numbers.
+/// Facts about a numeric field.
 #[derive(Debug)]
 pub struct FieldFacts {
-    /// Its column.
+    /// Name of the column.
     pub name: String,
-    /// How it is called on the page: with the step of a span or a chain whose frames set it.
+    /// Name on the page. Includes the step of the span or chain whose frames set the field.
     pub label: String,
     pub unit: String,
-    /// Its name on the timeline, where it is an interval of time.
+    /// Index of its name on the timeline, if it is an interval of time.
     pub interval: Option<usize>,
     pub summary: Summary,
     pub busy: Option<f64>,
     pub spread: Option<Histogram>,
-    /// In each slice; empty where nothing is drawn.
+    /// Summary of each slice; empty if no chart is drawn.
     pub over: Vec<Option<Summary>>,
-    /// By the words of a column.
+    /// Summaries for each value of another column.
     pub groups: Option<Groups>,
-    /// Between two steps of a chain.
+    /// Whether the interval is between two steps of a chain.
     pub is_step: bool,
     pub slowest: Vec<Slow>,
-    /// Where the slowest were, as the kernel says.
+    /// What the threads of the slowest intervals did, by the kernel's record.
     pub why: Vec<why::Slow>,
-    /// Columns of `slowest` beside the standard ones.
+    /// Names of the columns in [`Slow::cells`].
     pub columns: Vec<String>,
 }
 
-/// Frames of a kind by the words of a column.
+/// Summaries for each value of a column.
 #[derive(Debug)]
 pub struct Groups {
     pub column: String,
@@ -79,30 +79,30 @@ pub struct Groups {
 }
 
 impl FieldFacts {
-    /// What all of it together took, in ns; an interval of time only.
+    /// Sum of all values in ns; 0 if the field is not an interval.
     pub fn cost(&self) -> f64 {
         if self.interval.is_some() { self.summary.sum.float() } else { 0.0 }
     }
 }
 
 impl FrameFacts {
-    /// What it costs at most.
+    /// The greatest cost of its fields, in ns.
     pub fn cost(&self) -> f64 {
         self.fields.iter().map(FieldFacts::cost).fold(0.0, f64::max)
     }
 }
 
-/// An interval, with its frame.
+/// One of the slowest intervals, with its frame.
 #[derive(Debug)]
 pub struct Slow {
-    /// When it began, ns since the epoch; how long it was, in ns.
+    /// Beginning, ns since the epoch.
     pub start: i64,
     pub length: i64,
     pub host: String,
     pub pid: String,
     pub tid: String,
     pub seqno: String,
-    /// Other fields of the frame.
+    /// Other fields of the frame, in the order of [`FieldFacts::columns`].
     pub beside: Vec<String>,
     /// The frame, for the timeline.
     pub row: RecordBatch,

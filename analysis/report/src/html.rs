@@ -1,20 +1,20 @@
-//! HTML from text that nobody trusts.
+//! HTML from untrusted text.
 
 use std::fmt::Write;
 
 use ppt_text::escaped;
 use serde_json::Value;
 
-/// Characters of a text that a page shows; the rest is cut.
+/// Maximum number of characters of a text on a page.
 const MAX_CHARS: usize = 200;
 
-/// A text in HTML or SVG, between tags or in a quoted attribute: no markup, nothing that turns the
-/// direction of writing, and not too long.
+/// Escapes text for HTML or SVG, between tags or in a quoted attribute: no markup, no characters that
+/// change the direction of writing, and not too long.
 pub fn text(text: &str) -> String {
     markup(text, MAX_CHARS)
 }
 
-/// The same of sentences.
+/// Like [`escape_html`], for longer texts.
 pub fn prose(text: &str) -> String {
     markup(text, 10 * MAX_CHARS)
 }
@@ -38,15 +38,15 @@ fn markup(text: &str, most: usize) -> String {
     out
 }
 
-/// Data for a script: JSON that ends no element and begins no comment. The script shows its texts, so
-/// they are escaped as text on the page is.
+/// JSON for a script: ends no element and begins no comment. Texts are escaped like those on the page,
+/// because the script shows them.
 pub fn json(value: &serde_json::Value) -> String {
     let text = shown(value).to_string();
-    // None of these is part of JSON's own syntax: they are in strings alone.
+    // These characters occur only within JSON strings.
     text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
-/// The value with escaped texts.
+/// Returns the value with escaped texts.
 fn shown(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(escaped(text)),
@@ -58,7 +58,7 @@ fn shown(value: &Value) -> Value {
     }
 }
 
-/// A table; its first columns hold words, the others numbers.
+/// A table; its first columns contain text, the others numbers.
 pub struct HtmlTable {
     head: String,
     rows: String,
@@ -66,19 +66,19 @@ pub struct HtmlTable {
 }
 
 impl HtmlTable {
-    /// A table of these columns, the first `words` of which hold words. Cells are text.
+    /// An empty table, the first `words` columns of which contain text.
     pub fn new(columns: &[&str], words: usize) -> HtmlTable {
         let mut table = HtmlTable { head: String::new(), rows: String::new(), words };
         table.head = table.cells("th", columns.iter().map(|name| text(name)));
         table
     }
 
-    /// Adds a row of text.
+    /// Adds a row of plain text.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.html_row("", cells.into_iter().map(|cell| text(&cell)));
     }
 
-    /// Adds a row of HTML, with attributes.
+    /// Adds a row whose cells are HTML; `attributes` are those of the row.
     pub fn html_row(&mut self, attributes: &str, cells: impl IntoIterator<Item = String>) {
         let cells = self.cells("td", cells.into_iter());
         let _ = writeln!(self.rows, "<tr{attributes}>{cells}");
@@ -93,7 +93,7 @@ impl HtmlTable {
         out
     }
 
-    /// The element.
+    /// Returns the `<table>` element.
     pub fn html(&self, class: &str) -> String {
         let HtmlTable { head, rows, .. } = self;
         format!(

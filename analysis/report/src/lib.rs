@@ -1,13 +1,13 @@
-//! Pictures of captures: the page of `ppt report`, the plots of `ppt plot`, and
-//! [`panels`] that show what a formula says beside what was measured.
+//! Pictures of captures: the page of `ppt report`, the plots of `ppt plot`, and [`panels`], which
+//! compare formulas with measurements.
 //!
-//! [`Facts::gather`] asks an [`Engine`](ppt_query::Engine); [`page`] makes one file of the answers: no
-//! network, no foreign script. Charts are SVG, drawn here once for readers with and without script and
-//! for paper; a script adds what moves: the timeline and what hovers. What comes from a target is text
-//! everywhere, and stays so (`html.rs`).
+//! [`Facts::gather`] queries an [`Engine`](ppt_query::Engine); [`page`] makes one file of the answers,
+//! without network access or foreign scripts. Charts are SVG, so they need no script and can be
+//! printed. A script adds the timeline and tooltips. Text from a target is escaped everywhere
+//! (`html.rs`).
 //!
-//! The size of a page does not follow from the size of captures: times are cut into a fixed number of slices
-//! and buckets, and single frames are on the page for small captures, and else around what took longest.
+//! The size of a page is bounded: time is cut into a fixed number of slices and buckets. Small captures
+//! have all their frames on the page, larger ones the frames around the slowest intervals.
 #![forbid(unsafe_code)]
 
 mod axis;

@@ -16,12 +16,12 @@ use crate::bytes::base64;
 use crate::facts::Facts;
 use crate::html::{json, text};
 
-/// How the page looks.
+/// Style sheet of the page.
 const STYLE: &str = include_str!("../assets/page.css");
-/// What moves on it.
+/// Script of the page.
 const SCRIPT: &str = include_str!("../assets/page.js");
 
-/// One file of everything: no network, no foreign script.
+/// Makes the page, one file without network access or foreign scripts.
 pub fn page(facts: &Facts) -> String {
     let title = text(&top::title(facts));
     let policy = format!(
@@ -67,7 +67,7 @@ pub fn page(facts: &Facts) -> String {
     out
 }
 
-/// What a policy calls a text.
+/// The hash of a text, as a content security policy writes it.
 fn hash(text: &str) -> String {
     format!("sha256-{}", base64(&hmac_sha256::Hash::hash(text.as_bytes())))
 }

@@ -1,47 +1,47 @@
-//! Several pictures in one: what a formula says beside what was measured.
+//! Several plots in one picture, which compare a formula with measurements.
 
 use crate::axis::Axis;
 use crate::picture::Picture;
 
-/// One of two pictures beside each other.
+/// One of two plots in a row.
 #[derive(Debug, Clone, Default)]
 pub struct Panel {
-    /// What the axes mean.
+    /// Title of the horizontal axis.
     pub across: String,
-    /// What the axes mean.
+    /// Title of the vertical axis.
     pub up: String,
-    /// The unit of what goes up.
+    /// Unit of the vertical axis.
     pub unit: String,
-    /// Single points.
+    /// Points that are drawn as dots.
     pub points: Vec<(f64, f64)>,
-    /// Lines through all of it.
+    /// Lines over the whole width.
     pub lines: Vec<PanelLine>,
-    /// A level that something may reach.
+    /// A horizontal line at a limit.
     pub level: Option<f64>,
 }
 
-/// A line.
+/// A line of a panel.
 #[derive(Debug, Clone, Default)]
 pub struct PanelLine {
-    /// What it is called, where there are several.
+    /// Name in the legend, if there are several lines.
     pub name: String,
-    /// Its points, from left to right.
+    /// Points from left to right.
     pub points: Vec<(f64, f64)>,
-    /// Where it may lie as well, at each of its points: from, to. Empty where nobody knows.
+    /// Interval at each point: lower and upper end. Empty if unknown.
     pub band: Vec<(f64, f64)>,
 }
 
-/// The size of a panel, in pixels.
+/// Width and height of a panel, in pixels.
 const WIDTH: u32 = 480;
 const HEIGHT: u32 = 300;
-/// A title's.
+/// Height of the title, in pixels.
 const TITLE: u32 = 26;
-/// Points of a panel; of more, every n-th is drawn.
+/// Maximum number of points of a panel; of more, every n-th is drawn.
 const POINTS: usize = 10_000;
-/// Lines of a panel.
+/// Maximum number of lines of a panel.
 const LINES: usize = 8;
 
-/// Rows of two panels each, from top to bottom.
+/// Draws rows of two panels each.
 pub fn panels(title: &str, rows: &[[Panel; 2]]) -> String {
     let mut picture = Picture::new(title, 2 * WIDTH, TITLE + HEIGHT * rows.len() as u32);
     for (row, panels) in rows.iter().enumerate() {
@@ -67,7 +67,7 @@ fn draw(panel: &Panel, picture: &mut Picture) {
     let edges = lines().flat_map(|line| &line.band).flat_map(|entry| [entry.0, entry.1]);
     let heights = all().map(|entry| entry.1).chain(edges).chain(panel.level);
     let heights: Vec<f64> = heights.filter(|height| height.is_finite()).collect();
-    // From 0 on, which says how much of a thing there is.
+    // The vertical axis includes 0, so that heights are proportional to values.
     let y = Axis::linear(
         heights.iter().copied().fold(0.0, f64::min),
         heights.iter().copied().fold(0.0, f64::max),

@@ -1,4 +1,4 @@
-//! An SVG for paper: axes, lines, points, bars.
+//! An SVG for print: axes, lines, points, bars.
 
 use std::fmt::Write;
 
@@ -8,11 +8,11 @@ use crate::html::text;
 /// Colours that print well and that most people can tell apart.
 const COLOURS: [&str; 8] =
     ["#2f6db5", "#d1603d", "#3a8f6b", "#8a5ba6", "#b8860b", "#c2457c", "#4b8e9e", "#6b6b6b"];
-/// Pixels above a panel, for its words, and beside it, for its axis.
+/// Pixels above a panel for its title, and next to it for its axis.
 const ABOVE: f64 = 30.0;
 const BESIDE: f64 = 68.0;
 
-/// An SVG of a fixed size, with all its colours.
+/// An SVG of a fixed size, with its own colours.
 pub(crate) struct Picture {
     svg: String,
     left: f64,
@@ -22,7 +22,7 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// `width` by `height` pixels, all of them one panel.
+    /// An empty picture of `width` by `height` pixels with one panel.
     pub fn new(title: &str, width: u32, height: u32) -> Picture {
         let (width, height) = (f64::from(width.max(120)), f64::from(height.max(90)));
         let title = text(title);
@@ -44,7 +44,7 @@ impl Picture {
         picture
     }
 
-    /// What follows is drawn into this part of the picture, in pixels.
+    /// Restricts what follows to this part of the picture, in pixels.
     pub fn panel(&mut self, left: f64, top: f64, width: f64, height: f64) {
         (self.left, self.top) = (left + BESIDE, top + ABOVE);
         (self.width, self.height) = (width - BESIDE - 18.0, height - ABOVE - 52.0);
@@ -58,7 +58,7 @@ impl Picture {
         ((self.top + self.height * (1.0 - share)) * 100.0).round() / 100.0
     }
 
-    /// Where words above a panel begin.
+    /// Horizontal position of text above a panel.
     fn edge(&self) -> f64 {
         self.left - BESIDE + 16.0
     }
@@ -138,7 +138,7 @@ impl Picture {
         );
     }
 
-    /// The area between two edges: where each place lies, below and above.
+    /// Fills the area between two curves. `places`: horizontal position, lower and upper end.
     pub fn band(&mut self, places: &[(f64, f64, f64)], colour: usize) {
         let point = |x: f64, y: f64| format!("{},{}", self.x(x), self.y(y));
         let low = places.iter().map(|place| point(place.0, place.1));
@@ -152,7 +152,7 @@ impl Picture {
         );
     }
 
-    /// A level that something may reach.
+    /// Draws a horizontal line at a limit.
     pub fn level(&mut self, at: f64) {
         let y = self.y(at);
         let _ = writeln!(
@@ -165,7 +165,7 @@ impl Picture {
     }
 
     pub fn points(&mut self, places: &[(f64, f64)], colour: usize) {
-        // One path of dots is a third of as many circles.
+        // One path of dots takes a third of the bytes of circles.
         let dot = |entry: &(f64, f64)| format!("M{},{}h0", self.x(entry.0), self.y(entry.1));
         let dots: String = places.iter().map(dot).collect();
         let _ = writeln!(

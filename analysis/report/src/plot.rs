@@ -1,4 +1,4 @@
-//! One picture of one answer, for papers.
+//! A plot of one query's answer, for print.
 
 use std::fmt::Write;
 use std::str::FromStr;
@@ -15,21 +15,21 @@ use crate::axis::Axis;
 use crate::error::ReportError;
 use crate::picture::Picture;
 
-/// What is drawn.
+/// The form of a plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlotForm {
     /// Lines over the first column.
     Line,
     /// Points over the first column.
     Points,
-    /// A bar for each word of the first column.
+    /// A bar for each value of the first column, which is text.
     Bars,
-    /// How the values of the one column are spread.
+    /// A histogram of the only column.
     Histogram,
 }
 
 impl PlotForm {
-    /// All of them, by the words that choose them.
+    /// All forms, by the names that select them.
     pub const ALL: [(&'static str, PlotForm); 4] = [
         ("line", PlotForm::Line),
         ("points", PlotForm::Points),
@@ -48,18 +48,18 @@ impl FromStr for PlotForm {
     }
 }
 
-/// A picture that is asked for.
+/// A requested plot.
 #[derive(Debug, Clone)]
 pub struct Plot {
-    /// None: as the columns suggest.
+    /// None: chosen by the columns.
     pub kind: Option<PlotForm>,
-    /// What stands above it.
+    /// Title above the plot.
     pub title: String,
-    /// Its size, in pixels.
+    /// Width in pixels.
     pub width: u32,
-    /// Its size, in pixels.
+    /// Height in pixels.
     pub height: u32,
-    /// Bytes of the answer that are drawn as they are; a line of more is drawn by its extremes.
+    /// Bytes of points that are kept in memory; a line with more points is drawn by its extremes.
     pub points: usize,
 }
 
@@ -69,9 +69,9 @@ impl Default for Plot {
     }
 }
 
-/// Lines in a picture.
+/// Maximum number of lines in a plot.
 const SERIES: usize = 8;
-/// Bars in a picture.
+/// Maximum number of bars in a plot.
 const BARS: usize = 60;
 
 /// Draws the answer to `sql`, a SELECT.
@@ -89,7 +89,7 @@ pub async fn plot(engine: &Engine, sql: &str, plot: &Plot) -> Result<String, Rep
     let planned = state.statement_to_plan(statement).await;
     let planned = match planned {
         Ok(planned) => planned,
-        // The engine knows what is meant by names that are not there.
+        // The engine has better messages for unknown names.
         Err(_) => engine.sql(sql).await?.logical_plan().clone(),
     };
     crate::views::read_only(&planned, sql)?;
@@ -104,7 +104,7 @@ pub async fn plot(engine: &Engine, sql: &str, plot: &Plot) -> Result<String, Rep
     data.svg(&schema, &shape, plot)
 }
 
-/// Which columns are drawn as what.
+/// The columns of a plot, by role.
 struct PlotColumns {
     kind: PlotForm,
     ys: Vec<usize>,
@@ -149,7 +149,7 @@ impl PlotColumns {
     }
 }
 
-/// What is drawn, as far as a picture can show it.
+/// The data of a plot, as far as it can be drawn.
 struct Data {
     words: Vec<(String, f64)>,
     more: usize,
@@ -157,11 +157,11 @@ struct Data {
     series: Vec<Thinned>,
 }
 
-/// Points of a line; where there are too many, the least and the greatest of runs of them.
+/// Points of a line; if there are too many, the minimum and the maximum of each run.
 struct Thinned {
     points: Vec<(f64, f64)>,
     most: usize,
-    /// Points that are two now: the extremes of this many.
+    /// Number of points that two points replace.
     each: usize,
     run: Vec<(f64, f64)>,
 }
@@ -195,7 +195,7 @@ impl Thinned {
     }
 }
 
-/// The least and the greatest, in their order.
+/// Appends the minimum and the maximum of a run, in their order.
 fn extremes(run: &[(f64, f64)], out: &mut Vec<(f64, f64)>) {
     let by = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
     let (Some(&low), Some(&high)) = (run.iter().min_by(by), run.iter().max_by(by)) else { return };
@@ -237,7 +237,8 @@ impl Data {
             PlotForm::Line | PlotForm::Points => {
                 let x = batch.column(0);
                 let x = match is_time(x.data_type()) {
-                    // In ns, without what a float cannot hold of the epoch: later, from the first on.
+                    // Integers in ns, because a float cannot hold ns since the epoch; later, ns since
+                    // the first time.
                     true => cast(x, &DataType::Int64)?,
                     false => x.clone(),
                 };
@@ -323,7 +324,7 @@ impl Data {
                     return Err(ReportError::NotDrawn("there are no values to draw".to_owned()));
                 };
                 let time = is_time(schema.field(0).data_type());
-                // Times count from the first one on.
+                // Times are relative to the first one.
                 let origin = if time { first } else { 0.0 };
                 let last = points().map(|point| point.0).fold(first, f64::max);
                 let x = Axis::linear(first - origin, last - origin);
@@ -355,7 +356,7 @@ impl Data {
     }
 }
 
-/// A name beside an axis, which says so if that is logarithmic.
+/// The title of an axis, which mentions a logarithmic scale.
 fn scaled(name: String, axis: &Axis) -> String {
     if axis.is_log() { format!("{name} (logarithmic)") } else { name }
 }

@@ -1,4 +1,4 @@
-//! The graph of points, drawn.
+//! The graph of points as a drawing.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use ppt_query::graph::{PointEdge, PointGraph};
 use ppt_query::text::{duration, grouped};
 use ppt_text::escaped_lines;
 
-/// The graph in the language of Graphviz.
+/// The graph in the DOT language of Graphviz.
 pub fn dot(graph: &PointGraph) -> String {
     let mut text = String::from("digraph points {\n  rankdir=LR;\n  node [shape=box];\n");
     for point in &graph.points {
@@ -32,14 +32,14 @@ pub fn dot(graph: &PointGraph) -> String {
     text + "}\n"
 }
 
-/// Edges and points of a picture at most, the most frequent edges first: more is neither drawn soon nor
-/// read easily.
+/// Maximum number of edges and of points in a drawing. The most frequent edges come first; larger
+/// drawings take too long and are hard to read.
 pub(crate) const MAX_DRAWN: usize = 40;
 
-/// The graph as a picture, of its most frequent edges.
+/// Draws the most frequent edges of the graph as a complete SVG.
 pub fn svg(graph: &PointGraph) -> String {
     let mut drawn = VisualGraph::new(Orientation::LeftToRight);
-    // Begins and ends of spans are no points.
+    // Begins and ends of spans are not points.
     let mut names: Vec<&str> = graph.points.iter().map(|point| point.name.as_str()).collect();
     let edges = &graph.edges[..graph.edges.len().min(MAX_DRAWN)];
     if names.len() > MAX_DRAWN {
@@ -78,7 +78,7 @@ pub fn svg(graph: &PointGraph) -> String {
     writer.finalize()
 }
 
-/// The same as part of a page, whose policy allows no style of its own.
+/// The drawing as part of a page, whose policy forbids style attributes.
 pub(crate) fn inline(graph: &PointGraph) -> String {
     let whole = svg(graph);
     let body = whole.find("<svg").map_or("", |at| &whole[at..]);
@@ -92,7 +92,7 @@ fn label(edge: &PointEdge) -> String {
     format!("{}, p50 {}", grouped(edge.count), duration(edge.p50))
 }
 
-/// Text as Graphviz reads it.
+/// A quoted string of the DOT language.
 fn quoted(text: &str) -> String {
     let text = escaped_lines(text);
     let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// Whatever leads to whatever: itself, in a circle, to what is no point, twice.
+    /// Edges to the same point, in circles, to a missing point, and parallel ones.
     #[test]
     fn every_graph_is_drawn() {
         let all: Vec<(usize, usize)> =

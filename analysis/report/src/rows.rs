@@ -1,4 +1,4 @@
-//! Answers as text.
+//! Answers of queries as text.
 
 use ppt_query::arrow::array::{Array, RecordBatch};
 use ppt_query::arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -6,7 +6,7 @@ use ppt_query::{Engine, QueryError};
 
 use crate::error::ReportError;
 
-/// Rows of text; what is not there is empty.
+/// Rows of text; NULL is empty.
 pub type TextRows = Vec<Vec<String>>;
 
 /// All rows of an answer that is known to be short.

@@ -1,24 +1,24 @@
-//! The time that charts show.
+//! The time range of charts.
 
 use ppt_query::text::duration;
 
 use crate::axis::round_step;
 
-/// The time that charts show, in slices. ns since the epoch.
+/// The time range of charts, in slices of equal length. Times are ns since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChartSpan {
-    /// The first and the last time that was taken.
+    /// The first and the last recorded time.
     pub first: i64,
     pub last: i64,
-    /// The beginning of the first slice.
+    /// Beginning of the first slice.
     pub from: i64,
-    /// How long each is.
+    /// Length of a slice, in ns.
     pub every: i64,
-    /// How many there are.
+    /// Number of slices.
     pub slices: usize,
 }
 
-/// The most slices: a chart is about 1,000 pixels wide.
+/// Maximum number of slices: a chart is about 1,000 pixels wide.
 const SLICES: f64 = 120.0;
 
 impl ChartSpan {
@@ -29,13 +29,13 @@ impl ChartSpan {
         ChartSpan { first, last, from, every, slices }
     }
 
-    /// How long it is, in ns.
+    /// Length in ns.
     pub fn len(&self) -> i64 {
         self.last.saturating_sub(self.first)
     }
 
-    /// The part of a slice that was seen, in slices from the first one on: what is shown begins and ends
-    /// within one.
+    /// The recorded part of a slice, in slices from the first one on. Only the first and the last slice
+    /// can be partial.
     pub fn part(&self, slice: usize) -> (f64, f64) {
         let share = |time: i64| time.saturating_sub(self.from) as f64 / self.every as f64;
         let from = share(self.first).max(slice as f64);
@@ -43,13 +43,13 @@ impl ChartSpan {
         (from, to.max(from))
     }
 
-    /// Whether only a part of a slice was seen: the first and the last one may be such.
+    /// Whether only a part of the slice was recorded.
     pub fn is_partial(&self, slice: usize) -> bool {
         let (from, to) = self.part(slice);
         to - from < 0.995
     }
 
-    /// When a slice begins, for a table: since the first one, and whether it was seen in part.
+    /// The beginning of a slice relative to the first one, for a table; marks a partial slice.
     pub fn named(&self, slice: usize) -> String {
         let from = duration(slice as f64 * self.every as f64);
         if self.is_partial(slice) { format!("{from} (partial)") } else { from }
@@ -61,8 +61,8 @@ impl ChartSpan {
     }
 }
 
-/// The time that is shown: what was taken, as far as the listener's own times make it likely. A field
-/// that holds anything else but a time does not stretch all charts.
+/// The range that charts show: that of `times`, clamped to about the times at which the listener
+/// drained frames. A field with wrong times does not stretch all charts.
 pub fn shown(
     times: impl Iterator<Item = (i64, i64)>,
     drained: Option<(i64, i64)>,

@@ -1,41 +1,41 @@
-//! The timeline: threads, what they did in each bucket of time, and single frames where the page holds
+//! The timeline: threads, their activity in each bucket of time, and single frames if the page contains
 //! them.
 
 use serde_json::{Value, json};
 
 use crate::bytes;
 
-/// A thread, or the spans of a kind that a process began.
+/// A thread, or the spans of one kind that began in a process.
 #[derive(Debug, Clone, Default)]
 pub struct Lane {
     pub host: String,
     pub pid: String,
-    /// Empty for spans, which may end in another thread than they began in.
+    /// Empty for spans, which may end in another thread.
     pub tid: String,
-    /// Its last name, or nothing.
+    /// Last name of the thread, or empty.
     pub name: String,
-    /// Of which frames the spans are; None: this is a thread.
+    /// Kind of frames of the spans; None: the lane is a thread.
     pub spans: Option<String>,
-    /// How many frames the thread wrote, or how many spans there are.
+    /// Number of frames that the thread wrote, or of spans.
     pub frames: u64,
-    /// What its outermost slices took, in ns, as far as buckets show.
+    /// Total length of its outermost slices, in ns, as accurate as buckets are.
     pub busy: f64,
     pub buckets: Vec<Bucket>,
     pub ticks: Vec<u32>,
-    /// The state of the kernel that takes most of each bucket, from 1 on; 0: none.
+    /// For each bucket, the state of the kernel that takes most of it, from 1 on; 0: none.
     pub states: Vec<u8>,
 }
 
-/// What a thread did for a while.
+/// Activity of a thread in one bucket of time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Bucket {
-    /// Slices that began in it.
+    /// Number of slices that began in it.
     pub count: u32,
-    /// The longest of them, in ns.
+    /// Length of the longest of them, in ns.
     pub longest: f32,
     /// The name that takes most of it, from 1 on; 0: none.
     pub name: u8,
-    /// How much of it is covered, of 255.
+    /// Covered fraction, in 255ths.
     pub fill: u8,
 }
 
@@ -43,17 +43,17 @@ pub struct Bucket {
 #[derive(Debug, Default)]
 pub struct Timeline {
     pub lanes: Vec<Lane>,
-    /// Threads that are not drawn.
+    /// Number of threads that are not drawn.
     pub more: usize,
     /// Names of intervals, in the order of their colours, then those of spans and chains.
     pub names: Vec<String>,
-    /// How many names are of intervals.
+    /// Number of names that are intervals.
     pub intervals: usize,
     pub origin: i64,
     pub length: i64,
     pub width: i64,
     pub gaps: Vec<(Option<usize>, i64, i64, u64, String)>,
-    /// What is marked: when, and why.
+    /// Marks: ns since the timeline begins, and text.
     pub marks: Vec<(i64, String)>,
     pub frames: Value,
     /// Whether every frame is on the page.
@@ -61,7 +61,7 @@ pub struct Timeline {
 }
 
 impl Lane {
-    /// The number of the thread and its name, or whose spans these are.
+    /// The number and name of the thread, or the kind of the spans.
     pub fn label(&self) -> String {
         match (&self.spans, &*self.name) {
             (Some(spans), _) => format!("spans of {spans}"),
@@ -72,30 +72,30 @@ impl Lane {
 }
 
 impl Timeline {
-    /// The thread of that name.
+    /// The lane of a thread.
     pub fn lane(&self, host: &str, pid: &str, tid: &str) -> Option<usize> {
         self.lanes.iter().position(|lane| {
             lane.spans.is_none() && (&*lane.host, &*lane.pid, &*lane.tid) == (host, pid, tid)
         })
     }
 
-    /// Whether the name of that number is on the timeline: chains are not, and spans only on their lanes.
+    /// Whether a name is on the timeline: chains are not, and spans only if they have lanes.
     pub fn is_drawn(&self, name: usize) -> bool {
         let is_its = |bucket: &Bucket| usize::from(bucket.name) == name + 1;
         name < self.intervals || self.lanes.iter().any(|lane| lane.buckets.iter().any(is_its))
     }
 
-    /// ns since the timeline begins; within it.
+    /// ns since the timeline begins, clamped to its length.
     pub fn place(&self, ns: i64) -> i64 {
         ns.saturating_sub(self.origin).clamp(0, self.length)
     }
 
-    /// When it begins, ns since the epoch; how long it is.
+    /// Beginning, ns since the epoch, and length in ns.
     pub fn extent(&self) -> (i64, i64) {
         (self.origin, self.length)
     }
 
-    /// What a script draws.
+    /// Data for the script.
     pub fn json(&self) -> Value {
         let lanes: Vec<Value> = self
             .lanes

@@ -1,11 +1,11 @@
-//! When frames were, and whose: what the columns are called.
+//! Names of the columns for times and threads of frames.
 
 use ppt_query::CaptureTable;
 use ppt_query::datafusion::functions::core::expr_fn::coalesce;
 use ppt_query::datafusion::logical_expr::Expr;
 use ppt_query::datafusion::prelude::ident;
 
-/// The columns that say when a frame was: when it was taken, and when the listener had it.
+/// The columns for the time of a frame: when it was written, and when the listener drained it.
 pub fn time_columns(table: &dyn CaptureTable) -> impl Iterator<Item = String> {
     use ppt_query::{Bounded, BoundedNumber};
     let schema = table.schema().clone();
@@ -19,12 +19,12 @@ pub fn time_columns(table: &dyn CaptureTable) -> impl Iterator<Item = String> {
     found.into_iter().map(move |index| schema.field(index).name().clone())
 }
 
-/// When a frame was.
+/// The time of a frame.
 pub fn time_of(table: &dyn CaptureTable) -> Expr {
     coalesce(time_columns(table).map(ident).collect())
 }
 
-/// By time, and then by the numbers of the frames: the same order each time.
+/// Sorts by time, then by the identities of frames, so that the order is reproducible.
 pub fn order(table: &dyn CaptureTable) -> Vec<ppt_query::datafusion::logical_expr::SortExpr> {
     use ppt_query::{Bounded, BoundedNumber};
     let schema = table.schema();
@@ -36,7 +36,7 @@ pub fn order(table: &dyn CaptureTable) -> Vec<ppt_query::datafusion::logical_exp
     std::iter::once(time_of(table).sort(true, false)).chain(named).collect()
 }
 
-/// A time as SQL has it.
+/// A time as a literal of SQL.
 pub fn at(ns: i64) -> Expr {
     let value = ppt_query::datafusion::common::ScalarValue::TimestampNanosecond(
         Some(ns),
@@ -45,7 +45,7 @@ pub fn at(ns: i64) -> Expr {
     Expr::Literal(value, None)
 }
 
-/// What the columns of the host, the process and the thread are called.
+/// The names of the columns for host, process and thread.
 pub fn standard(table: &dyn CaptureTable) -> [String; 3] {
     use ppt_query::{Bounded, BoundedNumber, BoundedText};
     let schema = table.schema();

@@ -1,4 +1,4 @@
-//! Sections of one's own: a view or a SELECT each.
+//! Sections that a user adds: a view or a SELECT each.
 
 use ppt_query::datafusion::execution::context::SQLOptions;
 use ppt_query::datafusion::logical_expr::{DdlStatement, LogicalPlan};
@@ -7,18 +7,18 @@ use ppt_query::{Engine, QueryError, parsed, prepared};
 use crate::error::ReportError;
 use crate::rows::{self, TextRows};
 
-/// Rows of a section.
+/// Maximum number of rows of a section.
 pub const MAX_ROWS: usize = 500;
 
-/// An answer.
+/// The answer to a view or a SELECT.
 #[derive(Debug)]
 pub struct ReportView {
     pub name: String,
     pub columns: Vec<String>,
-    /// How many of the first columns hold words.
+    /// Whether each column is numeric.
     pub numeric: Vec<bool>,
     pub rows: TextRows,
-    /// Whether there are more rows.
+    /// Whether rows are missing.
     pub cut: bool,
 }
 
@@ -62,7 +62,7 @@ pub async fn all(engine: &Engine, text: &str) -> Result<Vec<ReportView>, ReportE
     Ok(views)
 }
 
-/// Refuses what is no SELECT.
+/// Rejects statements other than SELECT.
 pub fn read_only(plan: &LogicalPlan, statement: &str) -> Result<(), ReportError> {
     let options =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);

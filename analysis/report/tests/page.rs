@@ -1,4 +1,4 @@
-//! The page as a whole: its structure, its size, what is hostile in it, and a browser's opinion.
+//! The whole page: its structure, its size, hostile text, and a browser's view of it.
 
 #[path = "made/kinds.rs"]
 mod every;
@@ -30,7 +30,7 @@ fn engine(shop: &Shop) -> MadePage {
     engine_of(&bytes, captured)
 }
 
-/// A capture of everything that is recorded besides plain frames.
+/// A capture with every kind of record except plain frames.
 fn kinds(text: &str) -> MadePage {
     let (bytes, captured) = every::write(text);
     engine_of(&bytes, captured)
@@ -69,7 +69,7 @@ fn small() -> Shop {
     Shop { frames: 900, threads: 3, ..Shop::default() }
 }
 
-/// Headings, captions and heads of tables: what a reader meets, from top to bottom.
+/// Headings, captions and heads of tables, from top to bottom.
 fn outline(page: &str) -> String {
     let body = &page[page.find("<header>").unwrap()..page.find("<script").unwrap()];
     let mut out = String::new();
@@ -147,7 +147,7 @@ fn asked(made: &MadePage, sql: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// The part of a page from a heading on, up to the next of its kind.
+/// The part of a page from a heading to the next of its kind.
 fn part<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
     let rest =
         &page[page.find(from).unwrap_or_else(|| panic!("{from} is not there")) + from.len()..];
@@ -181,7 +181,7 @@ fn spans_chains_counters_and_the_kernel_are_told_as_sql_tells_them() {
     let ns = |text: &str| ppt_query::text::duration(text.parse().unwrap());
     let grouped = |text: &str| ppt_query::text::grouped(text.parse().unwrap());
 
-    // How spans and chains ended, and how long they took.
+    // Ends and durations of spans and chains.
     let whole = [("request_spans", "dur"), ("encode_chains", "total")];
     for (table, length) in whole {
         let section = part(&page, &format!("<h2>{table}</h2>"), "<section");
@@ -208,7 +208,7 @@ fn spans_chains_counters_and_the_kernel_are_told_as_sql_tells_them() {
         assert_eq!(told, [step, &grouped(&said[0]), &ns(&said[1]), &ns(&said[2])]);
     }
 
-    // What counters come to, and how fast: the same each second.
+    // Totals and rates of counters: the same rate each second.
     let counter = part(&page, "<figure class=counter data-name=\"bytes_in\">", "</figure>");
     let sum = &asked(&made, "SELECT sum(delta) FROM counters WHERE name = 'bytes_in'")[0][0];
     assert!(counter.contains(&format!(">{} B<", grouped(sum))), "{counter:.300}");
@@ -230,7 +230,7 @@ fn spans_chains_counters_and_the_kernel_are_told_as_sql_tells_them() {
         assert!(section.contains("percentiles of"), "{name} over time");
     }
 
-    // What the kernel says of threads and calls.
+    // Threads and calls by the kernel's record.
     let threads = cells(part(&page, "<figcaption>Threads", "</figure>"));
     for row in asked(&made, "SELECT DISTINCT tid FROM thread_states WHERE tid > 0") {
         let told = threads.iter().find(|thread| thread[1] == row[0]).unwrap();
@@ -249,7 +249,7 @@ fn spans_chains_counters_and_the_kernel_are_told_as_sql_tells_them() {
     let told = calls.iter().map(|row| vec![row[0].clone(), row[1].clone(), row[3].clone()]);
     assert_eq!(told.collect::<Vec<_>>(), said.collect::<Vec<_>>());
 
-    // A trigger is a mark, and a way to it.
+    // A trigger has a mark and a link to it.
     assert!(page.contains("\"marks\":[["), "on the timeline");
     assert!(part(&page, "<h2>Triggers</h2>", "</section>").contains(">look here\n"));
 }
@@ -368,7 +368,7 @@ fn browser() -> Option<PathBuf> {
     all.into_iter().find(|path| path.is_file())
 }
 
-/// What a browser makes of the page, once its scripts have run.
+/// The text of the page after a browser has run its scripts.
 fn seen(browser: &Path, made: &MadePage, page: &str) -> String {
     let file = made.folder.path().join("page.html");
     std::fs::write(&file, page).unwrap();
@@ -412,7 +412,8 @@ fn what_is_cut_says_that_it_goes_on() {
     for width in [1280, 400] {
         let Some(mut browser) = driven::Browser::open(&url, width, 800) else { return };
         browser.value("document.querySelectorAll('details').forEach((it) => { it.open = true; })");
-        // What scrolls has shades at its ends which go when one comes there; on the timeline, a line of text.
+        // Scrolling elements have shades at both ends that vanish at the ends; the timeline has a line
+        // of text.
         let hidden = browser.value(
             "[...document.querySelectorAll('body *')].filter((it) => {
                 const style = getComputedStyle(it);
@@ -462,7 +463,7 @@ fn a_percentile_of_few_values_is_not_told() {
     }
 }
 
-/// The data of the script of a page.
+/// The JSON of the page's script.
 fn data(page: &str) -> serde_json::Value {
     serde_json::from_str(part(page, "<script type=\"application/json\" id=data>", "</script>"))
         .unwrap()
@@ -492,12 +493,12 @@ fn spans_have_lanes_on_the_timeline() {
     assert!(!lane["look"].as_str().unwrap().is_empty(), "it is drawn");
     let count = &asked(&made, "SELECT count(*) FROM request_spans")[0][0];
     assert_eq!(lane["frames"].to_string(), *count);
-    // Threads are as they were.
+    // Threads are unchanged.
     let threads = asked(&made, "SELECT DISTINCT tid FROM frames WHERE buffer = 'shop'").len();
     assert_eq!(lanes.len() - 1, threads);
 }
 
-/// How different two colours look: at least 1; 21 is black on white.
+/// The contrast ratio of two colours: from 1 to 21, which is black on white.
 fn contrast(one: [f64; 3], other: [f64; 3]) -> f64 {
     let linear = |part: f64| match part / 255.0 {
         dark @ ..=0.03928 => dark / 12.92,
@@ -524,7 +525,7 @@ fn every_band_stands_out_from_the_page() {
             [0, 2, 4].map(|at| f64::from(u8::from_str_radix(&digits[at..at + 2], 16).unwrap()))
         };
         let page = colour("--bg");
-        // What the kernel did, also what is not known of it.
+        // Kernel states, also unknown ones.
         let states = ["--s0", "--s1", "--s2", "--s3", "--s4"];
         for name in states {
             let found = contrast(colour(name), page);

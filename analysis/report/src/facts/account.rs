@@ -1,11 +1,11 @@
-//! Who was captured, what is missing, and how exact the clocks are.
+//! The captured processes, the missing frames, and the accuracy of clocks.
 
 use ppt_query::Engine;
 
 use crate::error::ReportError;
 use crate::rows::{TextRows, all};
 
-/// A process.
+/// A captured process.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ProcessAccount {
     pub exe: String,
@@ -15,7 +15,7 @@ pub struct ProcessAccount {
     pub tags: Vec<(String, String)>,
 }
 
-/// A file.
+/// A capture file.
 #[derive(Debug)]
 pub struct CaptureAccount {
     pub path: String,
@@ -25,7 +25,7 @@ pub struct CaptureAccount {
     pub complete: bool,
 }
 
-/// A run of frames that are missing.
+/// A run of missing frames.
 #[derive(Debug)]
 pub struct FrameGap {
     pub host: String,
@@ -39,42 +39,42 @@ pub struct FrameGap {
     pub to: Option<i64>,
 }
 
-/// Two clocks, and how exactly they were read together.
+/// Two clocks, and how accurately they were read together.
 #[derive(Debug)]
 pub struct ClockAccount {
     pub host: String,
     pub pair: String,
     pub readings: u64,
-    /// Half the time between the readings around, in ns: the typical and the worst.
+    /// Half the time between the surrounding readings, in ns: median and maximum.
     pub typical: Option<f64>,
     pub worst: Option<f64>,
     pub distrusted: bool,
 }
 
-/// What is missing, by cause, and where.
+/// The missing frames, by cause, and where they are missing.
 #[derive(Debug)]
 pub struct Account {
     /// buffer, process, cause, count.
     pub causes: TextRows,
     /// buffer, process, ring, frames, lost.
     pub rings: TextRows,
-    /// How many there are.
+    /// Number of rings.
     pub all_rings: u64,
     pub gaps: Vec<FrameGap>,
     pub all_gaps: u64,
     pub clocks: Vec<ClockAccount>,
-    /// Frames that were captured and that the kernel's side wrote, not a program.
+    /// Captured frames that the kernel's recorder wrote.
     pub of_kernel: u64,
 }
 
-/// Rings that a page names.
+/// Maximum number of rings on a page.
 const RINGS: usize = 40;
-/// Gaps that a page draws.
+/// Maximum number of gaps on a page.
 const GAPS: usize = 2000;
 
 impl Account {
     pub(super) async fn gather(engine: &Engine) -> Result<Account, ReportError> {
-        // Processes of several hosts may have one number.
+        // Processes of several hosts may have the same pid.
         let hosts = all(engine, "SELECT DISTINCT host FROM sources LIMIT 2").await?.len();
         let process = if hosts > 1 { "concat(pid, ' on ', host)" } else { "pid" };
         let causes = format!(
@@ -114,7 +114,7 @@ impl Account {
     }
 }
 
-/// When the listener had the first and the last frames, ns since the epoch.
+/// The first and the last time at which the listener drained frames, ns since the epoch.
 pub async fn drained(engine: &Engine) -> Result<Option<(i64, i64)>, ReportError> {
     let sql =
         "SELECT CAST(min(drained) AS BIGINT) AS lo, CAST(max(drained) AS BIGINT) AS hi FROM frames";
@@ -172,7 +172,7 @@ pub async fn captures(engine: &Engine) -> Result<Vec<CaptureAccount>, ReportErro
 }
 
 async fn clocks(engine: &Engine) -> Result<Vec<ClockAccount>, ReportError> {
-    // Ticks have no fixed length: their own readings say it.
+    // Ticks have no fixed length: their own readings give it.
     let sql = "SELECT host, clock_a, clock_b, count(*), \
                CAST(approx_percentile_cont(a_after - a_before, 0.5) AS DOUBLE) / 2, \
                CAST(max(a_after - a_before) AS DOUBLE) / 2, \

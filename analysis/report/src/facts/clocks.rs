@@ -1,4 +1,4 @@
-//! How well the clocks of hosts are known, where captures are of several.
+//! Accuracy of the clocks of hosts, if captures are from several.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,33 @@ use crate::error::ReportError;
 use crate::rows;
 use crate::span::ChartSpan;
 
-/// How well the clock of a host is known.
+/// Accuracy of a host's clock.
 #[derive(Debug)]
 pub struct HostClock {
     pub host: String,
-    /// The host whose clock gives the times.
+    /// The host whose clock defines the times.
     pub reference: String,
-    /// Between its bounds, in ns, in the middle of each slice of time; None where nothing bounds it.
+    /// Width of the bounds in the middle of each slice, in ns; None: unbounded.
     pub over: Vec<Option<f64>>,
 }
 
 impl HostClock {
-    /// The least, the median and the greatest width, in ns. None if nothing is known.
+    /// Minimum, median and maximum width, in ns. None if all slices are unbounded.
     pub fn widths(&self) -> Option<[f64; 3]> {
         let mut all: Vec<f64> = self.over.iter().flatten().copied().collect();
         all.sort_by(f64::total_cmp);
         Some([*all.first()?, all[all.len() / 2], *all.last()?])
     }
 
-    /// The part of the time for which nothing is known.
+    /// Fraction of the time without bounds.
     pub fn unknown(&self) -> f64 {
         self.over.iter().filter(|value| value.is_none()).count() as f64
             / self.over.len().max(1) as f64
     }
 }
 
-/// A time at which the bounds are known: ns since the epoch, the width, and whether they are behind it.
+/// A time at which the bounds are known: ns since the epoch, width in ns, and whether they hold after
+/// it.
 type Knot = (i64, f64, bool);
 
 pub(super) async fn gather(
@@ -41,7 +42,7 @@ pub(super) async fn gather(
     span: Option<&ChartSpan>,
 ) -> Result<Vec<HostClock>, ReportError> {
     let Some(span) = span else { return Ok(Vec::new()) };
-    // Captures of one host have one clock: any of them will do.
+    // Captures of one host share its clock, so any of them will do.
     let sql = "SELECT host, reference, capture, CAST(ts AS BIGINT) AS t, width, known FROM \
                clock_bounds WHERE host <> reference ORDER BY host, capture, t";
     let mut hosts: BTreeMap<(String, String), BTreeMap<String, Vec<Knot>>> = BTreeMap::new();
@@ -67,7 +68,7 @@ pub(super) async fn gather(
     Ok(hosts.into_iter().map(clock).collect())
 }
 
-/// The width at a time: between two knots, it is on a line.
+/// The width at a time, interpolated between two knots.
 fn width_at(knots: &[Knot], time: i64) -> Option<f64> {
     let next = knots.partition_point(|knot| knot.0 <= time);
     let (from, to) = (knots.get(next.checked_sub(1)?)?, knots.get(next)?);

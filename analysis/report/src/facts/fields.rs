@@ -1,4 +1,4 @@
-//! The facts about the fields of a kind of frames.
+//! Facts about the fields of one kind of frames.
 
 use ppt_query::arrow::datatypes::{Field, Schema};
 use ppt_query::stats::{Histogram, Sketch};
@@ -9,15 +9,15 @@ use crate::error::ReportError;
 use crate::frames::{FieldFacts, FieldKeys, FieldWords, FrameFacts, Groups};
 use crate::span::ChartSpan;
 
-/// Bars of a histogram.
+/// Bins of a histogram.
 const BINS: usize = 48;
-/// Groups that stand side by side; the others are rarer.
+/// Maximum number of groups in a comparison, the most frequent first.
 const GROUPS: usize = 12;
-/// Whole numbers that take more values are no kinds of something.
+/// Maximum number of distinct integers for which a column counts as a category.
 const KINDS: usize = 12;
-/// Values of a field that are shown.
+/// Maximum number of values that are listed for a field.
 const WORDS: usize = 12;
-/// Fields of a kind that are drawn; the others are numbers in a table.
+/// Maximum number of fields of a kind that are drawn; the others are numbers in a table.
 pub(super) const DRAWN: usize = 16;
 
 pub(super) async fn frame(
@@ -128,12 +128,12 @@ pub(super) async fn frame(
     Ok(facts)
 }
 
-/// What is known of a kind of frames without a question.
+/// Facts about one kind of frames from the common pass over all frames.
 #[derive(Debug, Default)]
 pub(super) struct KnownFields {
-    /// The numbers of each slice.
+    /// Summaries of each slice.
     pub slices: Option<Vec<Group>>,
-    /// The intervals by the words of a column.
+    /// The column of categories, and the intervals of each.
     pub grouped: Option<(String, Vec<Group>)>,
 }
 
@@ -143,7 +143,7 @@ fn drawn(schema: &Schema, unit: RowUnit, group: &Group) -> Vec<bool> {
     let is_drawn = |field: &FieldSummary| {
         let SummaryValues::Numbers { summary, .. } = &field.values else { return false };
         numbers += 1;
-        // A span or a chain is described by its times, and by its frames.
+        // A span or a chain is described by its times and by its frames.
         let wanted = match unit {
             RowUnit::Frame => numbers <= DRAWN,
             RowUnit::Span | RowUnit::Chain => kind(schema, &field.name) == ReportedField::Interval,
@@ -153,7 +153,7 @@ fn drawn(schema: &Schema, unit: RowUnit, group: &Group) -> Vec<bool> {
     group.fields.iter().map(is_drawn).collect()
 }
 
-/// The column whose values are kinds of things, if one is like that: words, or few whole numbers.
+/// The column that divides frames into categories, if there is one: text, or few distinct integers.
 fn kinds_column(schema: &Schema, group: &Group, spreads: &[Option<Sketch>]) -> Option<String> {
     let is_kind = |(field, spread): &(&FieldSummary, &Option<Sketch>)| match &field.values {
         SummaryValues::Words { counts, .. } => counts.len() > 1,
@@ -169,7 +169,7 @@ fn kinds_column(schema: &Schema, group: &Group, spreads: &[Option<Sketch>]) -> O
     found.map(|(field, _)| field.name.clone())
 }
 
-/// The column by which intervals are shown side by side, as far as some frames show.
+/// The probable column of categories, from a sample of the frames.
 pub(super) fn likely_kinds(table: &FrameTable, some: &FrameSummary) -> Option<String> {
     let (schema, group) = (table.table.schema(), whole(some)?);
     let spread = |(field, is_drawn): (&FieldSummary, bool)| match &field.values {
@@ -181,7 +181,7 @@ pub(super) fn likely_kinds(table: &FrameTable, some: &FrameSummary) -> Option<St
     kinds_column(schema, group, &spreads)
 }
 
-/// Words that the begins and the ends of spans share are shown once.
+/// Values that begins and ends of spans share are listed once.
 fn join_halves(words: &mut Vec<FieldWords>) {
     for begin in (0..words.len()).rev() {
         let Some(name) = words[begin].name.strip_prefix("begin_").map(str::to_owned) else {
@@ -198,12 +198,12 @@ fn join_halves(words: &mut Vec<FieldWords>) {
     }
 }
 
-/// What a field is.
+/// The role of a field.
 #[derive(PartialEq, Eq)]
 enum ReportedField {
-    /// An interval whose ends have a place in time.
+    /// An interval whose ends are times.
     Interval,
-    /// Between two steps of a chain.
+    /// The time between two steps of a chain.
     Step,
     Number,
     Other,
@@ -219,14 +219,14 @@ fn kind(schema: &Schema, name: &str) -> ReportedField {
         },
         Some("dur" | "total") => ReportedField::Interval,
         Some("between") => ReportedField::Step,
-        // An address is a number that measures nothing.
+        // An address is not a quantity.
         _ if field.metadata().contains_key(SYMBOL) => ReportedField::Other,
         _ if field.data_type().is_integer() => ReportedField::Number,
         _ => ReportedField::Other,
     }
 }
 
-/// What a question says of all of a table.
+/// The summary of a whole table.
 pub(super) async fn total(
     engine: &Engine,
     ask: Ask,
@@ -234,7 +234,7 @@ pub(super) async fn total(
 ) -> Result<Option<FrameSummary>, ReportError> {
     let ask = Ask { frame: Some(table.frame.clone()), ..ask };
     let all = engine.summary(&ask).await?;
-    // A kind of frames may be called as spans are.
+    // A kind of frames and a kind of spans may have the same name.
     Ok(all.into_iter().find(|summary| summary.buffer == table.buffer && summary.unit == unit))
 }
 
@@ -246,7 +246,7 @@ async fn asked(
     Ok(total(engine, ask, of).await?.map(|total| total.groups).unwrap_or_default())
 }
 
-/// By the number of the slice.
+/// The summaries of each slice, by its number.
 async fn slices(
     engine: &Engine,
     ask: &Ask,
@@ -259,13 +259,14 @@ async fn slices(
     Ok(by_number(asked(engine, of, (table, unit)).await?, span))
 }
 
-/// Slices of the span, each with its number.
+/// Summaries of the slices within the span, each with its number.
 fn by_number(groups: Vec<Group>, span: &ChartSpan) -> Vec<(usize, Group)> {
     let numbered = |group: Group| Some((span.slice(group.slice?)?, group));
     groups.into_iter().filter_map(numbered).collect()
 }
 
-/// What is true of rows that are on charts. There are no more slices than those, whatever times say.
+/// A condition that selects rows within charts. It bounds the number of slices, whatever times the rows
+/// have.
 fn within(table: &FrameTable, span: &ChartSpan) -> Option<String> {
     let time = crate::times::time_columns(table.table.as_ref())
         .map(|name| format!("\"{}\"", name.replace('"', "\"\"")));
@@ -277,7 +278,7 @@ fn within(table: &FrameTable, span: &ChartSpan) -> Option<String> {
     })
 }
 
-/// Whether both are said of one field, and of frames of one step.
+/// Whether both summaries are of the same field in frames of the same step.
 fn is_same(one: &FieldSummary, other: &FieldSummary) -> bool {
     (&one.name, &one.step) == (&other.name, &other.step)
 }
@@ -314,7 +315,7 @@ async fn spread(
     }))
 }
 
-/// Intervals side by side, by what the frames distinguish.
+/// Adds summaries of intervals for each category.
 fn add_groups(mut groups: Vec<Group>, column: &str, facts: &mut FrameFacts) {
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));
     groups.truncate(GROUPS);
@@ -335,7 +336,7 @@ fn add_groups(mut groups: Vec<Group>, column: &str, facts: &mut FrameFacts) {
     }
 }
 
-/// The first group of a kind, which is all of it where nothing is grouped.
+/// The first group, which is the whole table if it is not grouped.
 fn whole(total: &FrameSummary) -> Option<&Group> {
     total.groups.first()
 }

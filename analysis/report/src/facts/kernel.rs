@@ -1,4 +1,4 @@
-//! What the kernel did with the threads.
+//! Kernel activity of the threads.
 
 use ppt_query::{Engine, ThreadLabels};
 
@@ -7,39 +7,39 @@ use crate::rows;
 
 /// States of a thread, in the order in which they are drawn.
 pub const STATES: [&str; 4] = ["running", "runnable", "blocked", "unknown"];
-/// Threads that are shown: those that ran longest.
+/// Maximum number of threads that are shown: those that ran longest.
 const THREADS: usize = 40;
-/// Calls that are shown: those that took longest.
+/// Maximum number of system calls that are shown: those that took longest.
 const CALLS: usize = 15;
 
-/// The facts about the kernel.
+/// Kernel activity of the threads.
 #[derive(Debug)]
 pub struct KernelFacts {
     pub threads: Vec<ThreadStates>,
-    /// The number of threads that are not shown.
+    /// Number of threads that are not shown.
     pub more: usize,
     pub blocked: Vec<Calls>,
     pub calls: Vec<Calls>,
-    /// What kinds of faults there were.
+    /// Types of page faults, and their counts.
     pub faults: Vec<(String, u64)>,
 }
 
-/// How long a thread was in each of [`STATES`], in ns, and how often it got a CPU.
+/// Time of a thread in each of [`STATES`], in ns, and number of times it got a CPU.
 #[derive(Debug)]
 pub struct ThreadStates {
     pub host: String,
     pub pid: String,
     pub tid: String,
-    /// Its number, and its last name.
+    /// Thread id and last name.
     pub label: String,
     pub ns: [i64; 4],
     pub runs: u64,
 }
 
-/// System calls of one name: how many, how many of them failed, and how long they took, in ns.
+/// System calls of one name: count, failures, and total time in ns.
 #[derive(Debug)]
 pub struct Calls {
-    /// None: nobody knows.
+    /// None: unknown.
     pub name: Option<String>,
     pub count: u64,
     pub failed: u64,

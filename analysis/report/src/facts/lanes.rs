@@ -1,4 +1,4 @@
-//! What threads did in each bucket of time.
+//! Activity of threads in each bucket of time.
 
 use std::collections::HashMap;
 
@@ -26,18 +26,18 @@ use crate::span::ChartSpan;
 use crate::timeline::{Bucket, Lane, Timeline};
 use crate::times::{at, standard, time_of};
 
-/// Threads that a page draws: those with most frames.
+/// Maximum number of threads on a page: those with most frames.
 const LANES: usize = 48;
-/// Buckets of all threads together.
+/// Maximum number of buckets of all threads together.
 const BUCKETS: usize = 120_000;
-/// Characters of what a mark says.
+/// Maximum number of characters of a mark.
 const SAID: usize = 200;
-/// Buckets of a thread: more than a screen has pixels.
+/// Maximum number of buckets of a thread: more than a screen has pixels.
 const MAX_BUCKETS: usize = 3000;
 
-/// What a timeline shows.
+/// The input of a timeline.
 pub(super) struct Drawn<'a> {
-    /// The tables of `frames`, in their order.
+    /// The tables of `frames`, in the same order.
     pub tables: &'a [&'a FrameTable],
     pub frames: &'a [FrameFacts],
     pub wholes: &'a [FrameFacts],
@@ -46,13 +46,13 @@ pub(super) struct Drawn<'a> {
     pub swept: Option<&'a SweptFacts>,
 }
 
-/// The names on a timeline: first those of `intervals` intervals.
+/// Names on a timeline: first those of `intervals` intervals.
 pub(super) struct LaneNames {
     pub names: Vec<String>,
     pub intervals: usize,
 }
 
-/// Asks for it.
+/// Gathers the timeline.
 pub(super) async fn gather(
     engine: &Engine,
     drawn: &Drawn<'_>,
@@ -70,8 +70,8 @@ pub(super) async fn gather(
         let number = |text: &str| text.parse().unwrap_or(0i64);
         (lane.host.clone(), number(&lane.pid), lane.spans.clone(), number(&lane.tid))
     });
-    // The charts begin where their first slice does; an interval may have begun before that.
-    // Spans and what the kernel did have slices, too.
+    // Charts begin with their first slice; an interval may have begun earlier. Spans and the kernel
+    // have rows in `slices`, too.
     let has_frames_alone = spans.is_empty() && engine.is_unbounded() && !engine.set().has_kernel();
     let first = match swept.and_then(|swept| swept.began(span)).filter(|_| has_frames_alone) {
         Some(first) => first,
@@ -116,7 +116,7 @@ pub(super) async fn gather(
     Ok(timeline)
 }
 
-/// Reads all slices once.
+/// Reads all rows of `slices` once.
 async fn slices(
     timeline: &mut Timeline,
     engine: &Engine,
@@ -173,7 +173,7 @@ async fn slices(
     Ok(())
 }
 
-/// In which state of the kernel each thread mostly was.
+/// Reads the kernel's states, and keeps for each bucket the one that takes most of it.
 async fn states(
     timeline: &mut Timeline,
     engine: &Engine,
@@ -212,14 +212,14 @@ async fn states(
     Ok(())
 }
 
-/// Why a window was written, in a line.
+/// The reason for a window, on one line.
 fn trigger_text(trigger: &Trigger) -> String {
     let more = [&trigger.expression, &trigger.note].into_iter().filter(|text| !text.is_empty());
     let all: Vec<&str> = [&trigger.why].into_iter().chain(more).map(String::as_str).collect();
     plain(&all.join(": ")).chars().take(SAID).collect()
 }
 
-/// Reads when those frames were that have no interval.
+/// Reads the times of frames without intervals.
 async fn instants(
     timeline: &mut Timeline,
     engine: &Engine,
@@ -258,7 +258,7 @@ async fn instants(
     Ok(())
 }
 
-/// The number of each interval: by its buffer, and its name in `slices`.
+/// The number of each interval, by its buffer and its name in `slices`.
 fn numbers(frames: &[FrameFacts]) -> HashMap<(String, String), usize> {
     let of = frames.iter().flat_map(|frame| {
         frame.fields.iter().filter_map(|field| {
@@ -305,7 +305,7 @@ async fn lanes(
     Ok(rows::all(engine, &sql).await?.into_iter().map(|row| lane(&labels, row)).collect())
 }
 
-/// A thread: its host, process and number, and how many frames it wrote.
+/// A thread, from a row with host, process, thread and number of frames.
 fn lane(labels: &ThreadLabels, row: Vec<String>) -> Lane {
     let [host, pid, tid, frames] = <[String; 4]>::try_from(row).unwrap_or_default();
     let frames = frames.parse().unwrap_or(0);
@@ -316,7 +316,7 @@ fn lane(labels: &ThreadLabels, row: Vec<String>) -> Lane {
     Lane { host, pid, tid, name, frames, ..Lane::default() }
 }
 
-/// The earliest start of a slice within the span to which the charts may be extended.
+/// The earliest start of a slice within the range to which charts may be extended.
 async fn began(engine: &Engine, span: &ChartSpan) -> Result<Option<i64>, ReportError> {
     let least = least(span);
     let slices = engine.context().table("slices").await?;
@@ -338,7 +338,7 @@ fn numbers_of(column: &ArrayRef) -> Result<ArrayRef, ReportError> {
     Ok(cast(column, &DataType::Int64)?)
 }
 
-/// Words of a column with few different ones.
+/// A dictionary column of text.
 struct LaneWords<'a> {
     column: Option<&'a DictionaryArray<Int32Type>>,
     words: Option<&'a StringArray>,
@@ -365,7 +365,7 @@ impl<'a> LaneWords<'a> {
 /// Finds the lane of a row.
 struct Finder {
     lanes: HashMap<(String, i64, i64), usize>,
-    /// Lanes of spans, by the names of these.
+    /// Lanes of spans, by host, process and name.
     spans: HashMap<(String, i64, String), usize>,
 }
 
@@ -383,13 +383,13 @@ impl Finder {
         finder
     }
 
-    /// The lane of the spans of this name that a process began.
+    /// The lane of the spans of this name that began in a process.
     fn spans(&self, host: Option<&str>, pid: Option<i64>, name: &str) -> Option<usize> {
         let key = (host.unwrap_or_default().to_owned(), pid.unwrap_or(-1), name.to_owned());
         self.spans.get(&key).copied()
     }
 
-    /// The lane of each row, by the columns of the host, the process and the thread.
+    /// The lane of each row, by the columns for host, process and thread.
     fn lanes(
         &self,
         batch: &RecordBatch,
@@ -418,12 +418,12 @@ impl Finder {
     }
 }
 
-/// How buckets are covered, by name. A slice costs two buckets, however long it is: what lies between
-/// its ends is added by its ends, and summed at last.
+/// Coverage of buckets, by name. A slice of any length costs two buckets: differences are stored at its
+/// ends and summed at the end.
 struct Cover {
-    /// By name: time in the bucket of an end.
+    /// For each name, the time within the bucket of an end.
     parts: Vec<Vec<i64>>,
-    /// By name: whole buckets, as differences.
+    /// For each name, whole buckets as differences.
     whole: Vec<Vec<i32>>,
     count: Vec<u32>,
     longest: Vec<f32>,
@@ -447,11 +447,11 @@ impl Cover {
         self.longest[first] = self.longest[first].max((end - start) as f32);
         let parts = &mut self.parts[name];
         if parts.is_empty() {
-            // Names that a thread does not use cost nothing.
+            // Names that a thread does not use take no memory.
             parts.resize(buckets, 0);
             self.whole[name].resize(buckets + 1, 0);
         }
-        // What took no time is there, too.
+        // Slices of length 0 stay visible.
         let least = width / 255 + 1;
         if first == last {
             parts[first] += (end - start).max(least);
@@ -464,7 +464,7 @@ impl Cover {
         self.whole[name][last] -= 1;
     }
 
-    /// The buckets, and the time that is covered.
+    /// The buckets, and the covered time in ns.
     fn finish(self, width: i64) -> (Vec<Bucket>, f64) {
         let buckets = self.count.len();
         let mut all = vec![Bucket::default(); buckets];
@@ -484,7 +484,7 @@ impl Cover {
         }
         let mut busy = 0.0;
         for (at, bucket) in all.iter_mut().enumerate() {
-            // Slices that lie in each other cover it once.
+            // Nested slices cover the same time once.
             let share = (sum[at] as f64 / width as f64).min(1.0);
             busy += share * width as f64;
             bucket.fill = if bucket.name == 0 { 0 } else { (share * 255.0).ceil().max(1.0) as u8 };

@@ -1,4 +1,4 @@
-//! Counters and histograms: what they come to, and how they went.
+//! Counters and histograms: their totals, and their values over time.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use crate::error::ReportError;
 use crate::rows;
 use crate::span::ChartSpan;
 
-/// The facts about counters and histograms.
+/// Facts about counters and histograms.
 #[derive(Debug, Default)]
 pub struct MetricFacts {
     pub counters: Vec<CounterFacts>,
@@ -22,8 +22,8 @@ pub struct CounterFacts {
     pub label: String,
     pub unit: String,
     pub total: i128,
-    /// In each slice of time: what was added in it or, of one that goes down, too, where it then was.
-    /// Empty where nobody knows when.
+    /// For each slice of time: the increase or, for a counter that can fall, the value at the end.
+    /// Empty if the times are unknown.
     pub over: Vec<f64>,
     pub goes_down: bool,
 }
@@ -33,14 +33,14 @@ pub struct CounterFacts {
 pub struct HistogramFacts {
     pub label: String,
     pub unit: String,
-    /// Its values are lengths of time.
+    /// Whether its values are durations.
     pub is_time: bool,
     pub all: Buckets,
-    /// In each slice of time; a bucket stands for its middle.
+    /// Summary of each slice; each value counts as the middle of its bucket.
     pub over: Vec<Option<Summary>>,
 }
 
-/// Buckets: from, to, and how many values, in order.
+/// Buckets in order: lower end, upper end, count.
 #[derive(Debug, Clone, Default)]
 pub struct Buckets(pub Vec<(Option<i128>, Option<i128>, u64)>);
 
@@ -88,7 +88,7 @@ impl Buckets {
         self.0.iter().fold(0, |sum, entry| sum.saturating_add(entry.2))
     }
 
-    /// The bucket of the value which `part` of all are not above.
+    /// The bucket of a quantile; `part` is from 0 to 1.
     pub fn quantile(&self, part: f64) -> Option<(Option<i128>, Option<i128>)> {
         let rank = ((self.count() as f64 * part).ceil() as u64).max(1);
         let mut seen = 0u64;
@@ -99,7 +99,7 @@ impl Buckets {
         found.or(self.0.last()).map(|found| (found.0, found.1))
     }
 
-    /// As of values: each is in the middle of its bucket, or at the end that is known.
+    /// A summary in which each value counts as the middle of its bucket, or as its known end.
     fn summary(&self) -> Option<Summary> {
         let middle = |entry: (Option<i128>, Option<i128>)| match entry {
             (Some(lo), Some(hi)) => Some((lo as f64 + (hi - 1) as f64) / 2.0),
@@ -124,12 +124,12 @@ impl Buckets {
     }
 }
 
-/// When the readings of each capture were, ns since the epoch, and when it began.
+/// Times of each capture's readings, ns since the epoch, and when each capture began.
 #[derive(Debug)]
 pub(super) struct ReadingTimes {
     times: HashMap<String, Vec<i64>>,
     began: HashMap<String, i64>,
-    /// Between two of them, mostly.
+    /// The usual time between two readings of a capture, in ns.
     usual: HashMap<String, i64>,
 }
 
@@ -155,7 +155,7 @@ impl ReadingTimes {
         Ok(ReadingTimes { times, began, usual })
     }
 
-    /// The time that they cover.
+    /// The time that the readings cover.
     pub fn during(&self) -> Option<(i64, i64)> {
         let all = self.times.iter().filter_map(|(capture, times)| {
             Some((self.since(capture, *times.first()?), *times.last()?))
@@ -163,8 +163,8 @@ impl ReadingTimes {
         all.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// Since when a reading counts what happened: the one before, or about as long ago as readings are apart,
-    /// because a reading that finds nothing new is not there.
+    /// The beginning of a reading's period: the previous reading, or the usual distance before, because
+    /// a reading without changes is not recorded.
     fn since(&self, capture: &str, time: i64) -> i64 {
         let times = self.times.get(capture).map_or(&[][..], Vec::as_slice);
         let before = times[..times.partition_point(|&number| number < time)].last().copied();
@@ -181,13 +181,13 @@ fn key(row: &[String]) -> MetricKey {
     (row[0].clone(), row[1].clone())
 }
 
-/// Of each counter: its values in the slices, and whether it goes down.
+/// For each counter: its values in the slices, and whether it can fall.
 async fn counters(
     engine: &Engine,
     readings: &ReadingTimes,
     span: &ChartSpan,
 ) -> Result<HashMap<MetricKey, (Vec<f64>, bool)>, ReportError> {
-    // As DOUBLE, because a sum may be beyond what BIGINT holds.
+    // DOUBLE, because a sum may exceed BIGINT.
     let sql = "SELECT buffer, name, capture, CAST(ts AS BIGINT) AS t, sum(CAST(delta AS DOUBLE)), \
                min(delta) < 0 FROM counters WHERE ts IS NOT NULL \
                GROUP BY buffer, name, capture, t ORDER BY buffer, name, t";
@@ -201,7 +201,7 @@ async fn counters(
         *goes_down |= row[5] == "true";
         let from = readings.since(&row[2], time);
         let place = |time: i64| time.saturating_sub(span.from) as f64 / span.every as f64;
-        // What was added between two readings is spread evenly over that time.
+        // The increase between two readings is distributed evenly over that time.
         let (from, to) = (place(from), place(time));
         let each = delta / (to - from);
         let last = (span.slices - 1) as f64;
@@ -219,7 +219,7 @@ async fn counters(
     Ok(all.into_iter().map(pick).collect())
 }
 
-/// Of each histogram: how the values of each slice are spread.
+/// For each histogram: a summary of each slice.
 async fn histograms(
     engine: &Engine,
     readings: &ReadingTimes,
@@ -240,7 +240,7 @@ async fn histograms(
         let slice = |at: usize| {
             let from = span.from.saturating_add(at as i64 * span.every);
             let to = from.saturating_add(span.every);
-            // Those that end in the slice, or the one that is about it.
+            // The readings that end in the slice, or else the one whose period includes it.
             let mut found = Buckets::default();
             for entry in readings.range((from + 1, i64::MIN)..(to + 1, i64::MIN)) {
                 entry.1.0.iter().for_each(|bucket| add(&mut found, *bucket));
@@ -256,7 +256,7 @@ async fn histograms(
     Ok(all.into_iter().map(|(key, readings)| (key, over(&readings))).collect())
 }
 
-/// Buckets of one histogram are the same, or lie beside each other.
+/// Adds a bucket. Buckets of one histogram are identical or do not overlap.
 fn add(to: &mut Buckets, bucket: (Option<i128>, Option<i128>, u64)) {
     let place = to.0.binary_search_by_key(&(bucket.0, bucket.1), |entry| (entry.0, entry.1));
     match place {

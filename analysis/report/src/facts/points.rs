@@ -1,4 +1,4 @@
-//! Which points lead to which.
+//! The graph of points.
 
 use ppt_query::graph::PointGraph;
 use ppt_query::{Engine, QueryError};
@@ -6,13 +6,13 @@ use ppt_query::{Engine, QueryError};
 use crate::error::ReportError;
 use crate::rows;
 
-/// The graph of points; None where there are none, or where their edges are not known.
+/// The graph of points; None if there are no points, or if their edges are unknown.
 pub(super) async fn gather(engine: &Engine) -> Result<Option<PointGraph>, ReportError> {
     if rows::all(engine, "SELECT point FROM points LIMIT 1").await?.is_empty() {
         return Ok(None);
     }
     match engine.point_graph().await {
-        // Everything else can be shown.
+        // The other facts do not need edges.
         Err(QueryError::Incomparable(_) | QueryError::Hot(_)) => Ok(None),
         graph => Ok(Some(graph?)),
     }

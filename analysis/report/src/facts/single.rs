@@ -1,4 +1,4 @@
-//! Single frames: all of them, or those around what took longest.
+//! Single frames: all of them, or those around the slowest intervals.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,23 +15,23 @@ use crate::rows;
 use crate::timeline::Timeline;
 use crate::times::{at, order, standard, time_columns, time_of};
 
-/// Frames on a page; where they do not fit into [`BYTES`], fewer.
+/// Maximum numbers of frames on a page; the next one is tried if the frames do not fit into [`BYTES`].
 const FRAMES: [usize; 4] = [16_000, 4_000, 1_000, 200];
-/// Bytes of single frames on a page.
+/// Maximum number of bytes of single frames on a page.
 const BYTES: usize = 2_300_000;
-/// Places whose frames are all on a page.
+/// Maximum number of time ranges with single frames.
 const PLACES: usize = 40;
-/// Frames on each side of such a place, about.
+/// Approximate number of frames on each side of the end of a slow interval.
 const AROUND: f64 = 150.0;
-/// Characters of a text in a frame.
+/// Maximum number of characters of a text in a frame.
 const MAX_CHARS: usize = 80;
-/// What a script knows exactly.
+/// The largest integer that JavaScript represents exactly.
 const EXACT: u64 = 1 << 53;
 
-/// From when to when.
+/// A time range: first and last ns since the epoch.
 type Place = (i64, i64);
 
-/// Frames for a script, and whether they are all of them.
+/// Frames for the script, and whether they are all frames.
 pub(super) async fn gather(
     engine: &Engine,
     tables: &[&FrameTable],
@@ -53,7 +53,7 @@ pub(super) async fn gather(
     Ok((Value::Null, false))
 }
 
-/// Where single frames are shown: around the ends of what took longest, of each interval in turn.
+/// Time ranges around the ends of the slowest intervals, the slowest of each interval first.
 fn places(frames: &[FrameFacts], timeline: &Timeline, count: u64, most: usize) -> Vec<Place> {
     let slow =
         frames.iter().flat_map(|frame| &frame.fields).filter(|facts| !facts.slowest.is_empty());
@@ -68,7 +68,7 @@ fn places(frames: &[FrameFacts], timeline: &Timeline, count: u64, most: usize) -
             let Some(slowest) = field.slowest.get(turn) else { continue };
             let end = slowest.start.saturating_add(slowest.length);
             let (from, to) = (end.saturating_sub(around), end.saturating_add(around));
-            // A short one is on the page from its beginning.
+            // A short interval is on the page from its beginning.
             let begins = slowest.start.saturating_sub(around / 4);
             let from = if slowest.length < 4 * around { from.min(begins) } else { from };
             if places.len() < wanted {
@@ -87,7 +87,7 @@ fn places(frames: &[FrameFacts], timeline: &Timeline, count: u64, most: usize) -
     merged
 }
 
-/// The frames of these places, and what took longest.
+/// The frames of these time ranges, and the slowest intervals.
 async fn read(
     engine: &Engine,
     tables: &[&FrameTable],
@@ -116,7 +116,7 @@ async fn read(
             }
             let time = time_of(table.table.as_ref());
             let here = time.between(at(place.0), at(place.1));
-            // Each kind has its part; where there are more, the place ends with the last of them.
+            // Each kind gets a share; if it has more frames, the time range ends with the last of them.
             let limit = (left / 4).max(16);
             let here = all.filter(here)?.sort(order(table.table.as_ref()))?;
             let rows = here.limit(0, Some(limit + 1))?.collect().await?;
@@ -155,7 +155,7 @@ fn last_time(table: &FrameTable, rows: &[RecordBatch]) -> Result<Option<i64>, Re
     Ok(None)
 }
 
-/// A kind of frames for a script: names of columns, and a list of values for each.
+/// Frames of one kind for the script: names of columns, and the values of each.
 fn kind(
     table: &FrameTable,
     facts: &FrameFacts,
@@ -196,7 +196,7 @@ fn kind(
     let mut fields = Vec::new();
     for (at, (field, column)) in schema.fields().iter().zip(columns).enumerate() {
         let says = |key: &str| field.metadata().get(key).cloned().unwrap_or_default();
-        // Its lane shows where a frame was, and all frames of a kind are in one buffer.
+        // The lane shows host, process and thread, and all frames of a kind are in one buffer.
         if [host.as_str(), pid.as_str(), tid.as_str()].contains(&field.name().as_str())
             || (at < 4 && field.name() == "buffer")
         {
@@ -225,7 +225,7 @@ fn kind(
 #[derive(Default)]
 struct ReportColumn {
     values: Vec<Value>,
-    /// What numbers of a column of words mean.
+    /// The texts that the values of a column of text are indices of.
     words: Option<Vec<String>>,
     numbers: BTreeMap<String, usize>,
 }
@@ -303,7 +303,7 @@ impl ReportColumn {
     }
 }
 
-/// A whole number: exact, as text where a script would round it.
+/// An integer, as text if JavaScript would round it.
 fn whole(number: i64) -> Value {
     if number.unsigned_abs() <= EXACT { json!(number) } else { json!(number.to_string()) }
 }

@@ -1,4 +1,4 @@
-//! The intervals that took longest.
+//! The slowest intervals.
 
 use ppt_query::arrow::array::{Array, AsArray, RecordBatch};
 use ppt_query::arrow::compute::cast;
@@ -13,7 +13,7 @@ use crate::error::ReportError;
 use crate::frames::{FrameFacts, SLOWEST, Slow};
 use crate::{rows, times};
 
-/// Fields of a frame that stand beside it.
+/// Maximum number of other fields that are shown with an interval.
 const BESIDE: usize = 5;
 
 pub(super) async fn add(
@@ -35,7 +35,7 @@ pub(super) async fn add(
             let own = schema.field_with_name(&field.name).ok();
             let start = own.and_then(|field| match frame.unit {
                 RowUnit::Frame => Some(ends(schema, field)?.0),
-                // A span begins with its frame, and a chain with its earliest.
+                // A span begins with its first frame, and a chain with its earliest.
                 RowUnit::Span | RowUnit::Chain => when(table.table.as_ref()),
             });
             let standard = |name: &str| schema.index_of(name).ok();
@@ -53,7 +53,7 @@ pub(super) async fn add(
                         && !is_standard(arc.name())
                 })
                 .map(|entry| entry.0)
-                // Words before numbers, and other intervals last.
+                // Text before numbers, and other intervals last.
                 .collect();
             let mut beside = beside;
             beside.sort_by_key(|&at| {
@@ -61,7 +61,7 @@ pub(super) async fn add(
                 let word = matches!(it.data_type(), DataType::Dictionary(..) | DataType::Utf8);
                 (lengths.contains(it.name()), !word, at)
             });
-            // The two halves of a span may say the same.
+            // The two halves of a span may have equal values.
             beside.truncate(2 * BESIDE);
             field.columns = beside.iter().map(|&at| schema.field(at).name().clone()).collect();
             let longest = match known.remove(&field.name) {
@@ -105,7 +105,7 @@ pub(super) async fn add(
     Ok(())
 }
 
-/// The rows whose intervals of this name took longest.
+/// The rows with the longest intervals of this name.
 async fn longest(
     engine: &Engine,
     table: &FrameTable,
@@ -119,7 +119,7 @@ async fn longest(
     Ok(all.sort(order)?.limit(0, Some(SLOWEST))?.collect().await?)
 }
 
-/// A field that the begin and the end of each span say alike is one column of its own name.
+/// If begin and end have equal values in all rows, one column without prefix replaces both.
 fn join_halves(columns: &mut Vec<String>, rows: &mut [&mut Vec<String>]) {
     for begin in (0..columns.len()).rev() {
         let Some(name) = columns[begin].strip_prefix("begin_").map(str::to_owned) else { continue };
@@ -133,13 +133,13 @@ fn join_halves(columns: &mut Vec<String>, rows: &mut [&mut Vec<String>]) {
     }
 }
 
-/// The column that says when a row was.
+/// The column for the time of a row.
 fn when(table: &dyn CaptureTable) -> Option<usize> {
     let is_ts = |index: &usize| table.bounded(*index) == Some(Bounded::Number(BoundedNumber::Ts));
     (0..table.schema().fields().len()).find(is_ts)
 }
 
-/// Lengths of time with their unit.
+/// Formats a value; durations get a unit.
 fn value_text(field: &Field, text: &str) -> String {
     let is_ns = field.metadata().get("unit").is_some_and(|metadata| metadata == "ns");
     match text.parse::<f64>() {
@@ -148,7 +148,7 @@ fn value_text(field: &Field, text: &str) -> String {
     }
 }
 
-/// Whether a column names a row rather than describes it.
+/// Whether a column identifies a row rather than describes it.
 fn is_standard(name: &str) -> bool {
     let name = name.strip_prefix("ppt_").unwrap_or(name);
     ["capture", "buffer", "segment", "host"].contains(&name)
@@ -167,7 +167,7 @@ mod tests {
         join_halves(&mut columns, &mut rows.iter_mut().collect::<Vec<_>>());
         assert_eq!(columns, ["sql", "begin_rows", "end_rows", "id"]);
         assert_eq!(rows, [texts(&["SELECT 1", "0", "7", "1"]), texts(&["X", "0", "0", "2"])]);
-        // A field of that name is there already.
+        // A field of that name exists already.
         let mut columns = texts(&["sql", "begin_sql", "end_sql"]);
         join_halves(&mut columns, &mut []);
         assert_eq!(columns, ["sql", "begin_sql", "end_sql"]);

@@ -8,15 +8,15 @@ use crate::rows;
 use crate::timeline::Lane;
 use crate::times::standard;
 
-/// Lanes of spans that a page draws: of those with most spans.
+/// Maximum number of lanes of spans on a page: those with most spans.
 const LANES: usize = 16;
 
 /// A kind of spans.
 pub(super) struct SpanKind {
-    /// As the table `slices` calls it.
+    /// Buffer and frame, as the table `slices` names them.
     pub buffer: String,
     pub frame: String,
-    /// Its number among the names on the timeline, and that name.
+    /// Index of its name on the timeline.
     pub number: usize,
     label: String,
     spans: FrameTable,
@@ -48,7 +48,7 @@ pub(super) fn kinds(
     tables.iter().filter_map(kind).collect()
 }
 
-/// A lane for each kind in each process that began some.
+/// A lane for each kind in each process in which such spans began.
 pub(super) async fn lanes(engine: &Engine, kinds: &[SpanKind]) -> Result<Vec<Lane>, ReportError> {
     let mut lanes = Vec::new();
     for kind in kinds {

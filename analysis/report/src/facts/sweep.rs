@@ -1,4 +1,4 @@
-//! The facts about frames, gathered while their chunks are read once. What cannot be gathered so takes a query.
+//! Facts about frames from one common pass over all chunks. Other facts need a query each.
 
 use std::collections::HashMap;
 
@@ -12,23 +12,24 @@ use crate::error::ReportError;
 use crate::frames::SLOWEST;
 use crate::span::{self, ChartSpan};
 
-/// Numbers that are summarised by slices at a time: each may need memory for each slice.
+/// Maximum number of numeric fields that are summarised by slice at a time: each may need memory for
+/// each slice.
 const FIELDS: usize = 32;
 
-/// The facts about kinds of frames.
+/// Facts about kinds of frames from the common pass.
 #[derive(Debug, Default)]
 pub(super) struct SweptFacts {
-    /// By kind, in their order.
+    /// One for each kind, in the order of `frames`.
     frames: Vec<SweptKind>,
-    /// When the listener had the first and the last frame.
+    /// The first and the last time at which the listener drained frames.
     pub drained: Option<(i64, i64)>,
-    /// When the first interval began that is on charts; None: nobody looked.
+    /// When the first interval on a chart began. The outer None: not determined.
     pub began: Option<Option<i64>>,
-    /// The span that slices are of.
+    /// The range that the slices divide.
     guess: Option<ChartSpan>,
 }
 
-/// The facts about a kind of frames.
+/// Facts about one kind of frames.
 #[derive(Debug)]
 struct SweptKind {
     table: FrameTable,
@@ -38,7 +39,7 @@ struct SweptKind {
 }
 
 impl SweptFacts {
-    /// Reads all `frames`. None: they cannot be read so.
+    /// Reads all `frames`. None: the captures cannot be read in one pass.
     pub async fn gather(
         engine: &Engine,
         memory: usize,
@@ -49,7 +50,7 @@ impl SweptFacts {
         let Some(facts) = SweptFacts::read(engine, memory, frames, guess).await? else {
             return Ok(None);
         };
-        // Heads say between which times frames are, not when they were.
+        // Heads of chunks bound the times of frames, but do not give them exactly.
         let right = facts.span(readings);
         let (Some(guess), Some(right)) = (guess, right) else { return Ok(Some(facts)) };
         if facts.fits(&guess, &right) {
@@ -119,7 +120,7 @@ impl SweptFacts {
         }
     }
 
-    /// When the first and the last frame was.
+    /// The times of the first and the last frame.
     fn taken(&self) -> Option<(i64, i64)> {
         let times = self.frames.iter().map(|kind| kind.total.groups.first()?.time);
         times.fold(None, either)
@@ -130,7 +131,7 @@ impl SweptFacts {
         span::shown(self.taken().into_iter().chain(during), either(self.drained, during))
     }
 
-    /// Whether slices of the one span are those of the other: no frame is outside of either.
+    /// Whether the slices of both ranges agree: all frames are within both.
     fn fits(&self, guess: &ChartSpan, right: &ChartSpan) -> bool {
         let holds = |span: &ChartSpan| {
             self.taken().is_none_or(|(first, last)| span.first <= first && last <= span.last)
@@ -139,7 +140,7 @@ impl SweptFacts {
         guess == right || same && holds(guess) && holds(right)
     }
 
-    /// Whether the numbers by slices belong to this span.
+    /// Whether the summaries by slice belong to this range.
     pub fn is_of(&self, span: Option<&ChartSpan>) -> bool {
         match (&self.guess, span) {
             (Some(guess), Some(span)) => self.fits(guess, span),
@@ -147,7 +148,8 @@ impl SweptFacts {
         }
     }
 
-    /// When the first interval began that charts of this span may stretch for. None: nobody looked.
+    /// When the first interval began for which charts of this range may be extended. The outer None:
+    /// not determined.
     pub fn began(&self, span: &ChartSpan) -> Option<Option<i64>> {
         let began = self.began.filter(|_| self.is_of(Some(span)))?;
         let looked_at = least(self.guess.as_ref()?);
@@ -155,13 +157,13 @@ impl SweptFacts {
         known.then_some(began)
     }
 
-    /// The frames that were read.
+    /// Number of frames that were read.
     pub fn count(&self) -> u64 {
         let counts = self.frames.iter().filter_map(|kind| Some(kind.total.groups.first()?.count));
         counts.sum()
     }
 
-    /// What is said of all frames of each kind.
+    /// The summary of each kind.
     pub fn totals(&self) -> impl Iterator<Item = (FrameTable, FrameSummary)> {
         self.frames.iter().map(|kind| (kind.table.clone(), kind.total.clone()))
     }
@@ -170,29 +172,29 @@ impl SweptFacts {
         self.frames.iter_mut().find(|kind| kind.table.name == table.name)
     }
 
-    /// What is known of a kind beside that, once.
+    /// Takes the other facts about a kind.
     pub fn known(&mut self, table: &FrameTable) -> Option<KnownFields> {
         self.kind(table).map(|kind| std::mem::take(&mut kind.known))
     }
 
-    /// The frames of the longest of each interval of a kind, once.
+    /// Takes the frames with the longest values of each interval of a kind.
     pub fn longest(&mut self, table: &FrameTable) -> HashMap<String, Vec<RecordBatch>> {
         self.kind(table).map(|kind| std::mem::take(&mut kind.longest)).unwrap_or_default()
     }
 }
 
-/// From the earlier beginning to the later end.
+/// The range that covers both.
 fn either(a: Option<(i64, i64)>, b: Option<(i64, i64)>) -> Option<(i64, i64)> {
     a.into_iter().chain(b).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// An interval that began before is on no chart.
+/// The earliest time that a chart can show: an interval that began earlier is on no chart.
 pub(super) fn least(span: &ChartSpan) -> i64 {
     span.first.saturating_sub(span.len() / 10)
 }
 
-/// The span that charts show, if frames are at both ends of where heads say that they are. None: the
-/// frames cannot be read together; inside, nothing has a time.
+/// The range that charts show, if frames are at both ends of the ranges in the heads of chunks. The
+/// outer None: the captures cannot be read in one pass; the inner None: no frame has a time.
 fn guess(
     engine: &Engine,
     frames: &[FrameTable],
@@ -206,7 +208,7 @@ fn guess(
     Ok(Some(span::shown(taken, either(times.drained, during))))
 }
 
-/// How many of these kinds are read at a time.
+/// The number of kinds that are read in one pass.
 fn at_a_time(engine: &Engine, tables: &[FrameTable], sample: &Swept, memory: usize) -> usize {
     let numbers = |frames: &ppt_query::summary::SweptFrames| {
         let fields = frames.total.groups.first().map_or(&[][..], |group| &group.fields);
@@ -216,7 +218,7 @@ fn at_a_time(engine: &Engine, tables: &[FrameTable], sample: &Swept, memory: usi
     let frames: u64 =
         engine.set().thread_frames(buffer_is_read).iter().map(|thread| thread.frames).sum();
     let most = sample.frames.iter().map(numbers).max().unwrap_or(0) as u64;
-    // Where all values fit into memory, none needs more.
+    // If all values fit into memory, one pass is enough.
     let bytes = frames.saturating_mul(most.saturating_mul(size_of::<u64>() as u64));
     if bytes <= memory as u64 / 4 {
         return tables.len();

@@ -1,14 +1,14 @@
-//! Why a flight recorder wrote the windows that these captures are.
+//! Triggers of the flight recorder.
 
 use ppt_query::Engine;
 
 use crate::error::ReportError;
 use crate::rows;
 
-/// Triggers that a page shows.
+/// Maximum number of triggers on a page.
 const MAX_TRIGGERS: usize = 200;
 
-/// A trigger.
+/// A trigger of the flight recorder.
 #[derive(Debug)]
 pub struct Trigger {
     /// ns since the epoch.

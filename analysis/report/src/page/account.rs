@@ -1,10 +1,10 @@
-//! The account: where every frame is, the rings, and how exact the clocks are.
+//! The account: where every frame is, the rings, and the accuracy of clocks.
 
 use crate::facts::Facts;
 use crate::html::{HtmlTable, text};
 use ppt_query::text::{duration, grouped};
 
-/// Gaps that are shown; the timeline has more.
+/// Maximum number of gaps in the table; the timeline has more.
 const GAPS: usize = 20;
 
 pub fn section(facts: &Facts) -> String {

@@ -1,4 +1,4 @@
-//! How well the clocks of hosts are known.
+//! Accuracy of the clocks of hosts.
 
 use super::sections::folded;
 use crate::chart;
@@ -7,7 +7,7 @@ use crate::html::{HtmlTable, text};
 use crate::span::ChartSpan;
 use ppt_query::text::{duration, three};
 
-/// Charts of clocks.
+/// Maximum number of charts of clocks.
 const CHARTS: usize = 24;
 
 pub fn section(facts: &Facts) -> String {

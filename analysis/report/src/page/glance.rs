@@ -1,4 +1,4 @@
-//! At a glance: a row for each kind of frames and each interval, sorted by what costs most.
+//! At a glance: a row for each kind of frames and each interval, sorted by cost.
 
 use super::parts::{anchor, field_anchor, is_empty, number, percentile_texts, swatch, value};
 use crate::chart;
@@ -6,7 +6,7 @@ use crate::facts::Facts;
 use crate::html::text;
 use ppt_query::text::{grouped, three};
 
-/// Rows that are shown at once.
+/// Maximum number of rows.
 const MAX_ROWS: usize = 200;
 
 pub fn section(facts: &Facts) -> String {
@@ -45,7 +45,7 @@ pub fn section(facts: &Facts) -> String {
         }
         for (index, field) in intervals {
             let link = field_anchor(at, index);
-            // Spans that are open have no length, and frames may lack a time of an interval.
+            // Open spans have no length, and frames may lack an end of an interval.
             let share = field.summary.count as f64 / frame.count.max(1) as f64;
             let rate =
                 frame.rate.map_or(String::new(), |rate| format!("{}/s", rounded(rate * share)));
@@ -75,7 +75,9 @@ pub fn section(facts: &Facts) -> String {
     rows.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
     let more = match rows.len().saturating_sub(MAX_ROWS) {
         0 => String::new(),
-        more => format!("<p class=note>{more} more cost less; ppt stat tells them.</p>"),
+        more => {
+            format!("<p class=note>{more} cheaper entries are not shown; ppt stat lists them.</p>")
+        }
     };
     rows.truncate(MAX_ROWS);
     if rows.is_empty() {
@@ -84,7 +86,7 @@ pub fn section(facts: &Facts) -> String {
             .to_owned();
     }
     let rows: String = rows.into_iter().map(|row| row.2).collect();
-    // Captures without intervals have no such columns.
+    // Captures without intervals do not need these columns.
     let timed = facts
         .frames
         .iter()

@@ -1,4 +1,4 @@
-//! What the kernel did with the threads, and where the slowest were.
+//! Kernel activity of the threads, and the causes of slow intervals.
 
 use super::parts::{TOO_FEW_VALUES, counted};
 use crate::chart::{self, Share};
@@ -9,10 +9,10 @@ use crate::percentiles::MIN_VALUES;
 use ppt_query::text::{duration, grouped};
 use ppt_query::why::{Doing, Hop, Slow, SlowPart, Tail, TimeUse};
 
-/// What a state is called on the page: classes of colours, too.
+/// CSS classes of the states, which are also their names on the page.
 const CLASSES: [&str; 4] = ["run", "wait", "block", "unknown"];
 
-/// Names of the states with their colours.
+/// The legend of the states.
 pub fn legend() -> String {
     let one =
         |(name, class): (&str, &str)| format!("<span><i class=\"sw {class}\"></i>{name}</span>");
@@ -104,7 +104,7 @@ fn class(part: &TimeUse) -> &'static str {
     }
 }
 
-/// Where the slowest were, each a bar of parts that add up to it, and a sentence.
+/// The slowest intervals, each as a bar of its parts and a sentence.
 pub fn why(facts: &Facts, field: &FieldFacts) -> String {
     if field.why.is_empty() {
         return String::new();
@@ -120,7 +120,7 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
         };
         let shares: Vec<Share> = slow.parts.iter().map(part).collect();
         let shape = slow.shape();
-        // Sentences that say the same are said once.
+        // Equal sentences are shown once.
         let words = match said.iter().find(|entry| entry.0 == shape) {
             Some((_, first)) => format!("for the same reason as {first}"),
             None => {
@@ -153,13 +153,13 @@ fn link(facts: &Facts, slow: &Slow) -> String {
     super::parts::into_timeline(facts, (slow.ts, slow.dur), lane, &duration(slow.dur as f64))
 }
 
-/// The lane of a thread of its process.
+/// The lane of a thread of the interval's process.
 fn lane(facts: &Facts, slow: &Slow, tid: Option<i32>) -> Option<usize> {
     let number = |entry: Option<i32>| entry.map_or(String::new(), |entry| entry.to_string());
     facts.timeline.lane(&slow.host, &number(slow.pid), &number(tid))
 }
 
-/// Ways to the slice that its thread ran in most, and to what those did who were waited for.
+/// Links to the slice in which the thread ran most, and to the activity of threads that it waited for.
 fn ways(facts: &Facts, slow: &Slow) -> String {
     let hops = slow.hops().iter().filter_map(|hop| Some((hop, hop.doing.as_ref()?)));
     let way = |(hop, doing): (&Hop, &Doing)| {
@@ -178,12 +178,12 @@ fn ways(facts: &Facts, slow: &Slow) -> String {
     ran + &hops.map(way).collect::<String>()
 }
 
-/// Kinds whose tails are shown: those with the most time.
+/// Maximum number of kinds whose tails are shown: those with the most time.
 const TAILS: usize = 3;
-/// Causes that are shown; the others are added up.
+/// Maximum number of causes; the others are added up.
 const CAUSES: usize = 5;
 
-/// Where the time above the 99th percentile went: what is read first.
+/// Causes of the time above the 99th percentile, the first section of the page.
 pub fn causes(facts: &Facts) -> String {
     if facts.tails.is_empty() {
         return String::new();

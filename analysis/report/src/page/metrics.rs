@@ -9,7 +9,7 @@ use crate::percentiles::MIN_VALUES;
 use crate::span::ChartSpan;
 use ppt_query::text::{bucket, counted_up, duration, grouped, measured};
 
-/// Charts of counters, and of histograms.
+/// Maximum number of charts of counters, and of histograms.
 const CHARTS: usize = 24;
 
 pub fn section(facts: &Facts) -> String {

@@ -1,4 +1,4 @@
-//! What several parts of the page have.
+//! Elements that several sections share.
 
 use crate::facts::Facts;
 use crate::frames::FrameFacts;
@@ -7,7 +7,7 @@ use crate::percentiles::percentiles;
 use ppt_query::stats::Summary;
 use ppt_query::text::measured;
 
-/// The anchor of a kind of frames.
+/// The anchor of the section of a kind of frames.
 pub fn anchor(at: usize) -> String {
     format!("f{at}")
 }
@@ -17,12 +17,12 @@ pub fn field_anchor(frame: usize, field: usize) -> String {
     format!("f{frame}-{field}")
 }
 
-/// A swatch of an interval's colour.
+/// A swatch in the colour of an interval.
 pub fn swatch(interval: Option<usize>) -> String {
     format!("<i class=\"sw {}\"></i>", crate::chart::colour(interval))
 }
 
-/// How many there are.
+/// A count with a noun in the singular or the plural.
 pub fn counted(count: u64, one: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{} {one}{s}", ppt_query::text::grouped(count))
@@ -33,7 +33,7 @@ pub fn is_empty(frame: &FrameFacts) -> bool {
     frame.count == 0
 }
 
-/// A way to that time, and for so long, in the timeline.
+/// A link to a time range of the timeline.
 pub fn into_timeline(
     facts: &Facts,
     (from, length): (i64, i64),
@@ -56,10 +56,10 @@ pub fn value(value: Option<f64>, unit: &str) -> String {
     value.map_or_else(|| "–".to_owned(), |value| measured(value, unit))
 }
 
-/// What stands for a percentile of too few values.
+/// The text for a percentile of too few values.
 pub const TOO_FEW_VALUES: &str = "too few values";
 
-/// p50, p90, p99 and p99.9 as a page shows them.
+/// p50, p90, p99 and p99.9 as text.
 pub fn percentile_texts(summary: &Summary, unit: &str) -> [String; 4] {
     let known = percentiles(summary);
     std::array::from_fn(|which| match known[which] {

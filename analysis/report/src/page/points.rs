@@ -1,4 +1,4 @@
-//! Which points lead to which: a picture, and a table.
+//! The graph of points: a drawing and a table.
 
 use ppt_query::causality::short;
 use ppt_query::text::{duration, grouped};
@@ -6,7 +6,7 @@ use ppt_query::text::{duration, grouped};
 use crate::facts::Facts;
 use crate::html::{HtmlTable, text};
 
-/// Edges that the table shows.
+/// Maximum number of edges in the table.
 const MAX_EDGES: usize = 200;
 
 pub fn section(facts: &Facts) -> String {

@@ -14,7 +14,7 @@ use crate::percentiles::percentiles;
 use crate::views::{MAX_ROWS, ReportView};
 use ppt_query::text::{duration, grouped, measured, three};
 
-/// How many charts a page still has room for.
+/// Number of charts that a page still has room for.
 pub struct Room(Cell<usize>);
 
 impl Default for Room {
@@ -98,7 +98,7 @@ pub fn folded(title: &str, table: &HtmlTable) -> String {
     format!("<details><summary>{}</summary>{}</details>\n", text(title), table.html(""))
 }
 
-/// How often each word is there.
+/// A table of the counts of each value.
 pub fn list_words(words: &FieldWords) -> String {
     let most = words.counts.iter().map(|count| count.1).max().unwrap_or(0).max(1) as f64;
     let mut table = HtmlTable::new(&[&words.name, "count", ""], 1);
@@ -110,7 +110,7 @@ pub fn list_words(words: &FieldWords) -> String {
     format!("<figure class=words>{}</figure>\n", table.html("bars"))
 }
 
-/// How many different keys and hashes there are; nothing where there are none.
+/// A table of the counts of distinct keys and hashes; empty if there are none.
 pub fn keys(keys: &[FieldKeys]) -> String {
     if keys.is_empty() {
         return String::new();
@@ -199,7 +199,7 @@ fn exactness(field: &FieldFacts) -> String {
 const FEW_IN_SLICE: &str = "<p class=note>A slice has a p90 if it has 10 values, and a p99 if it has 100: of fewer values \
                    a percentile would be a guess.</p>";
 
-/// Over time, and how values are spread.
+/// Charts over time, and histograms.
 fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
     let name = format!("{}.{}", frame.label, field.label);
     let colour = chart::colour(field.interval);
@@ -254,7 +254,7 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
     out
 }
 
-/// Groups side by side, on one axis.
+/// Groups on one axis.
 fn groups(groups: &Groups, field: &FieldFacts) -> String {
     let axis = chart::range_axis(groups.rows.iter().map(|row| &row.1));
     let colour = chart::colour(field.interval);
@@ -277,7 +277,7 @@ fn groups(groups: &Groups, field: &FieldFacts) -> String {
     )
 }
 
-/// What took longest, each a way into the timeline.
+/// The slowest intervals, each with a link to the timeline.
 fn slowest(facts: &Facts, field: &FieldFacts) -> String {
     if field.slowest.is_empty() {
         return String::new();
@@ -298,7 +298,7 @@ fn slowest(facts: &Facts, field: &FieldFacts) -> String {
     format!("<figure><figcaption>{title}</figcaption>{}</figure>\n", table.html("slow"))
 }
 
-/// A time since the beginning, to the µs.
+/// A time since the beginning, in s with 6 decimals.
 fn precise(ns: i64) -> String {
     format!("{:.6} s", ns as f64 / 1e9)
 }

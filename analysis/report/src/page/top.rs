@@ -1,4 +1,4 @@
-//! What is read first, what is played with, and what comes last.
+//! The top of the page, the timeline, and the end of the page.
 
 use super::parts::{counted, swatch};
 use crate::chart;
@@ -12,7 +12,7 @@ fn short(exe: &str) -> &str {
     exe.rsplit('/').next().filter(|piece| !piece.is_empty()).unwrap_or(exe)
 }
 
-/// Who was captured, in a few words.
+/// The title: the captured programs.
 pub fn title(facts: &Facts) -> String {
     let mut names: Vec<&str> = Vec::new();
     for program in &facts.programs {
@@ -76,7 +76,7 @@ pub fn header(facts: &Facts) -> String {
     )
 }
 
-/// A time to the second: what is finer, tables say.
+/// A time with a resolution of seconds; tables have finer ones.
 fn moment(ns: i64) -> String {
     let full = time(ns);
     match full.split_once('.') {
@@ -85,7 +85,7 @@ fn moment(ns: i64) -> String {
     }
 }
 
-/// Whether everything is there.
+/// Whether frames are missing.
 fn verdict(facts: &Facts) -> String {
     let loss = &facts.loss;
     let captured = grouped(loss.captured);
@@ -207,7 +207,7 @@ pub fn timeline(facts: &Facts) -> String {
     )
 }
 
-/// The names on the timeline with their colours. Those that share the last colour share an entry.
+/// The legend of the timeline. Names that share the last colour share an entry.
 fn names(timeline: &Timeline) -> String {
     let drawn = |at: &usize| timeline.is_drawn(*at);
     let (own, shared): (Vec<usize>, Vec<usize>) =
@@ -266,7 +266,7 @@ fn ending(capture: &CaptureAccount) -> String {
     }
 }
 
-/// Bytes as people read them.
+/// A number of bytes with a unit.
 fn bytes(count: u64) -> String {
     match count {
         0..=9_999 => counted(count, "byte"),

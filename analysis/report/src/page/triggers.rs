@@ -1,4 +1,4 @@
-//! Why a flight recorder wrote this.
+//! The triggers of the flight recorder.
 
 use super::parts::into_timeline;
 use crate::facts::Facts;

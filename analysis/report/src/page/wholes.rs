@@ -1,4 +1,4 @@
-//! Spans and chains: how long they took, how they ended, and between which steps.
+//! Spans and chains: their durations, their ends, and the times between steps.
 
 use super::parts::{anchor, counted, field_anchor, is_empty, number, percentile_texts, value};
 use super::sections::{Room, fields_table, interval, keys, list_words};
@@ -9,7 +9,7 @@ use crate::html::{HtmlTable, text};
 use ppt_query::RowUnit;
 use ppt_query::text::grouped;
 
-/// `at`: behind how many kinds of frames.
+/// `at`: number of kinds of frames before it, for its anchor.
 pub fn section(facts: &Facts, whole: &FrameFacts, at: usize, room: &Room) -> String {
     if is_empty(whole) {
         return String::new();

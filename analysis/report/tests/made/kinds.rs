@@ -1,5 +1,5 @@
-//! A capture of everything that programs and the kernel record besides plain frames: spans, a
-//! chain, counters, histograms, states of threads, and a trigger.
+//! A capture with every kind of record besides plain frames: spans, a chain, counters, histograms,
+//! states of threads, and a trigger.
 
 use ppt_capture::frame_dsl::Schema;
 use ppt_capture::frame_dsl::schema::FieldType;
@@ -34,8 +34,8 @@ fn schema(source: &str) -> Schema {
     ppt_frame_dsl::compile(source.as_bytes(), "made.frame").unwrap().schema
 }
 
-/// The schema of the program's frames. What is no identifier contains `text`: descriptions, units,
-/// and a field that holds it.
+/// The schema of the program's frames. Everything except identifiers contains `text`: descriptions,
+/// units, and a field of text.
 fn own(text: &str) -> Schema {
     if text.is_empty() {
         return schema(FRAMES);
@@ -63,7 +63,7 @@ fn kernel() -> Schema {
     schema(&format!("{source}\nenum Call : u16 {{ read = 0, futex = 1 }}\n"))
 }
 
-/// A frame of a kind, with these fields, and `text` in every field that holds text.
+/// A frame of a kind with these fields, and `text` in every field of text.
 fn frame((schema, text): (&Schema, &str), seq: u64, kind: &str, fields: &[(&str, u64)]) -> Vec<u8> {
     let id = schema.frames.iter().position(|frame| frame.name == kind).unwrap();
     let mut bytes = vec![0; schema.stride as usize];
@@ -88,7 +88,7 @@ fn frame((schema, text): (&Schema, &str), seq: u64, kind: &str, fields: &[(&str,
 #[derive(Default)]
 struct MadeRing(Vec<(u64, &'static str, Fields)>);
 
-/// Fields of a frame, by their names.
+/// Names and values of fields.
 type Fields = Vec<(&'static str, u64)>;
 
 impl MadeRing {
@@ -130,7 +130,8 @@ impl MadeRing {
     }
 }
 
-/// Writes it; `text` is part of what anybody can say. Says how many frames it has.
+/// Writes the capture and returns it with its number of frames. `text` is part of every text that a
+/// target can choose.
 pub fn write(text: &str) -> (Vec<u8>, u64) {
     let header = FileHeader {
         capture_id: [8; 16],
@@ -184,7 +185,7 @@ pub fn write(text: &str) -> (Vec<u8>, u64) {
         for n in 0..ROUNDS {
             let id = ring << 32 | n;
             let at = MONO + SECOND + n * 20_000_000 + ring * 3_000_000;
-            // It runs, waits in a call, is woken late, and runs.
+            // The thread runs, waits in a call, is woken late, and runs.
             let ran = 100_000 + n * 1_000;
             let waited = 400_000 + n % 7 * 300_000;
             let late = 50_000;
@@ -248,7 +249,7 @@ pub fn write(text: &str) -> (Vec<u8>, u64) {
     (writer.end(&end).unwrap(), captured)
 }
 
-/// Each second 1,000 bytes, one more in flight or, later, one less, and values of histograms.
+/// Each second: 1,000 bytes more, one request in flight more or, later, less, and values of histograms.
 fn readings(writer: &mut CaptureWriter<Vec<u8>>, schema: &Schema) {
     let metrics = schema.metrics();
     let first = |name: &str| metrics.iter().find(|metric| metric.name == name).unwrap().cells.start;

@@ -1,5 +1,6 @@
-//! Captures of a shop that never was: threads that handle requests of four kinds, queries within them,
-//! a heartbeat; with what makes pictures hard: a few very slow ones, two modes, a gap, nesting.
+//! Captures of an invented shop: threads that handle requests of four kinds, queries within them, and a
+//! heartbeat. They contain what makes pictures hard: a few very slow requests, two modes, a gap,
+//! nesting.
 
 use std::io::Write;
 
@@ -19,15 +20,15 @@ const NONCE: u64 = 0x5e9;
 /// Frames of a chunk.
 const CHUNK: usize = 2000;
 
-/// What is made.
+/// Parameters of a capture.
 #[derive(Debug, Clone)]
 pub struct Shop {
-    /// Frames, about.
+    /// Approximate number of frames.
     pub frames: u64,
     pub threads: u32,
     /// Whether a ring was overrun.
     pub gap: bool,
-    /// A text that is part of all that is no identifier: those are checked before anybody reads them.
+    /// Text that is part of everything but identifiers, which are checked before they are shown.
     pub text: String,
 }
 
@@ -51,7 +52,7 @@ impl PseudoRandom {
         (self.word() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Many small ones, few large ones, around `middle`.
+    /// A random value with a skewed distribution around `middle`.
     fn skewed(&mut self, middle: f64, wide: f64) -> u64 {
         let normal = (0..6).map(|_| self.share()).sum::<f64>() - 3.0;
         (middle * (normal * wide).exp()) as u64
@@ -136,7 +137,7 @@ struct MadeThread {
     captured: u64,
     lost: Lost,
     chunk: Vec<[u8; STRIDE]>,
-    /// Lost before the chunk that is being filled.
+    /// Frames lost before the current chunk.
     before: Lost,
 }
 
@@ -153,7 +154,7 @@ impl MadeThread {
         self.chunk.push(frame);
     }
 
-    /// A request with its queries.
+    /// Writes a request with its queries.
     fn request(&mut self, text: &str, number: u64) {
         let kind = [0, 0, 0, 0, 0, 1, 1, 1, 2, 3][(self.dice.word() % 10) as usize];
         let start = self.now;
@@ -171,7 +172,7 @@ impl MadeThread {
             self.take(frame);
             self.now += self.dice.skewed(6_000.0, 0.5);
         }
-        // A payment waits for somebody else.
+        // A payment waits for another service.
         if kind == 3 {
             self.now += self.dice.skewed(1_400_000.0, 0.6);
         }
@@ -187,13 +188,13 @@ impl MadeThread {
         let path = format!("{text}/item/{}", number % 97);
         put(&mut frame, 48, &path.as_bytes()[..path.len().min(20)]);
         self.take(frame);
-        // Busier in waves.
+        // The load varies in waves.
         let wave = 1.0 + 0.7 * ((self.now - REAL) as f64 / 1.3e9).sin();
         self.now += self.dice.skewed(900_000.0 * wave, 0.5);
     }
 }
 
-/// Writes a capture; says how many frames it has.
+/// Writes a capture and returns its number of frames.
 pub fn write(shop: &Shop, out: impl Write) -> u64 {
     let Shop { frames, threads, text, .. } = shop;
     let header = FileHeader {
@@ -248,7 +249,7 @@ pub fn write(shop: &Shop, out: impl Write) -> u64 {
     let mut captured = 0;
     let mut gap = shop.gap;
     while captured < *frames {
-        // Whoever is earliest goes on: times of all threads rise together.
+        // The thread with the earliest time continues, so that the times of all threads rise together.
         let which = (0..all.len()).min_by_key(|&index| all[index].now).unwrap_or(0);
         let middle = all.len() / 2;
         let thread = &mut all[which];
