@@ -8,8 +8,8 @@ use std::fmt::Write;
 use ppt_query::stats::{Bin, BinScale, Histogram, Summary};
 
 use crate::axis::{Axis, label};
-use crate::html::text;
-use crate::percentiles::{marked, percentiles};
+use crate::html::escape_html;
+use crate::shown_percentiles::{filled_percentiles, shown_percentiles};
 use crate::span::ChartSpan;
 
 /// Pixels below a chart for its labels.
@@ -48,7 +48,7 @@ struct Board {
 
 impl Board {
     fn new(title: &str, class: &str, attributes: &str, height: f64) -> Board {
-        let title = text(title);
+        let title = escape_html(title);
         let svg = format!(
             "<svg class=\"chart {class}\" width=\"100%\" height=\"{}\" role=\"img\" \
              aria-label=\"{title}\"{attributes}>",
@@ -68,7 +68,7 @@ impl Board {
             let y = short(self.y(axis.place(tick)));
             let _ = write!(self.svg, "<line class=g x1=\"0\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>");
             let above = short(self.y(axis.place(tick)) - 3.0);
-            let name = text(&label(tick, unit));
+            let name = escape_html(&label(tick, unit));
             let is_ground = axis.place(tick) <= 0.001;
             if !is_ground {
                 let _ = write!(labels, "<text class=h x=\"0\" y=\"{above}\">{name}</text>");
@@ -95,7 +95,7 @@ impl Board {
                 self.svg,
                 "<text x=\"{}%\" y=\"{y}\"{anchor}>{}</text>",
                 percent(share),
-                text(&name)
+                escape_html(&name)
             );
         }
     }
@@ -141,7 +141,7 @@ pub fn bands(
     // the maximum.
     let value = |summary: &Summary, which: usize| match which {
         3 => summary.max.map(ppt_query::stats::SummaryNumber::float),
-        which => marked(summary)[which],
+        which => filled_percentiles(summary)[which],
     };
     let least = over.iter().flatten().filter_map(|summary| summary.percentiles_as_floats()[0]);
     let most = over.iter().flatten().filter_map(|summary| value(summary, 3));
@@ -153,7 +153,7 @@ pub fn bands(
         labels.push_str("<text class=h x=\"100%\" y=\"10\" text-anchor=\"end\">logarithmic</text>");
     }
     let y = |value: f64| short(150.0 * (1.0 - axis.place(value)));
-    let has_p99 = |summary: &Option<Summary>| percentiles(summary.as_ref()?)[2];
+    let has_p99 = |summary: &Option<Summary>| shown_percentiles(summary.as_ref()?)[2];
     let mut paths = String::new();
     for run in runs(over) {
         let corner = |at: usize, which: usize| {
@@ -287,14 +287,14 @@ pub fn buckets(
     for ((from, width, dense), &(lo, hi, count)) in bars.into_iter().zip(all) {
         let height = (150.0 * dense / most).max(1.5);
         let value = |number: i128| label(number as f64, unit);
-        let says = match (lo, hi) {
+        let tooltip = match (lo, hi) {
             (Some(lo), Some(hi)) if lo + 1 == hi => value(lo),
             (Some(lo), Some(hi)) => format!("{} – {}", value(lo), value(hi - 1)),
             (Some(lo), None) => format!("{} or more", value(lo)),
             (None, Some(hi)) => format!("below {}", value(hi)),
             (None, None) => String::new(),
         };
-        let says = format!("{says}: {}", ppt_query::text::grouped(count));
+        let tooltip = format!("{tooltip}: {}", ppt_query::text::grouped(count));
         let _ = write!(
             board.svg,
             "<rect x=\"{}%\" width=\"{}%\" y=\"{}\" height=\"{}\"><title>{}</title></rect>",
@@ -302,7 +302,7 @@ pub fn buckets(
             percent(width * 0.95),
             short(HEAD + 150.0 - height),
             short(height),
-            text(&says)
+            escape_html(&tooltip)
         );
     }
     let ticks = axis.ticks(4).into_iter();
@@ -317,7 +317,7 @@ pub struct Share {
     /// Fraction of the whole width.
     pub part: f64,
     /// Text of the tooltip.
-    pub says: String,
+    pub tooltip: String,
 }
 
 /// A bar divided into parts.
@@ -331,7 +331,7 @@ pub fn shares(parts: &[Share]) -> String {
             share.class,
             percent(from),
             percent(share.part),
-            text(&share.says)
+            escape_html(&share.tooltip)
         );
         from += share.part;
     }
@@ -348,12 +348,12 @@ pub fn spread(title: &str, histogram: &Histogram, unit: &str, colour: &str) -> S
         // Rare values stay visible.
         let height = (150.0 * bin.count as f64 / most as f64).max(1.5);
         let last = last_of(histogram, bin);
-        let says = if last == bin.from {
+        let tooltip = if last == bin.from {
             label(bin.from, unit)
         } else {
             format!("{} – {}", label(bin.from, unit), label(last, unit))
         };
-        let says = format!("{says}: {}", ppt_query::text::grouped(bin.count));
+        let tooltip = format!("{tooltip}: {}", ppt_query::text::grouped(bin.count));
         let _ = write!(
             board.svg,
             "<rect x=\"{}%\" width=\"{}%\" y=\"{}\" height=\"{}\"><title>{}</title></rect>",
@@ -361,7 +361,7 @@ pub fn spread(title: &str, histogram: &Histogram, unit: &str, colour: &str) -> S
             percent(width * 0.9),
             short(HEAD + 150.0 - height),
             short(height),
-            text(&says)
+            escape_html(&tooltip)
         );
     }
     if let (Some(first), Some(last)) = (bins.first(), bins.last()) {
@@ -404,7 +404,7 @@ pub fn bars(values: &[f64], colour: &str, title: &str) -> String {
         "<svg class=\"spark {colour}\" viewBox=\"0 0 {} 24\" preserveAspectRatio=\"none\" \
          role=\"img\" aria-label=\"{}\"><path d=\"{path}\"/></svg>",
         means.len().max(1),
-        text(title)
+        escape_html(title)
     )
 }
 
@@ -423,7 +423,7 @@ pub fn range(summary: &Summary, axis: &Axis, colour: &str) -> String {
         number.map(ppt_query::stats::SummaryNumber::float)
     };
     let place = |value: Option<f64>| axis.place(value.unwrap_or_default());
-    let [p50, p90, p99, _] = marked(summary).map(place);
+    let [p50, p90, p99, _] = filled_percentiles(summary).map(place);
     let (min, max) = (place(number(summary.min)), place(number(summary.max)));
     let bar = |class: &str, from: f64, to: f64, y: f64, height: f64| {
         format!(
@@ -442,7 +442,7 @@ pub fn range(summary: &Summary, axis: &Axis, colour: &str) -> String {
 }
 
 /// The heading of a column of ranges.
-pub fn range_words(axis: &Axis) -> &'static str {
+pub fn range_title(axis: &Axis) -> &'static str {
     if axis.is_log() {
         "least – p50 – p90 – p99 – most, logarithmic"
     } else {
@@ -514,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_percentile_needs_values() {
-        let of = |count| percentiles(&summary(count, [1.0, 2.0, 3.0, 4.0]));
+        let of = |count| shown_percentiles(&summary(count, [1.0, 2.0, 3.0, 4.0]));
         assert_eq!(of(5), [Some(1.0), None, None, None]);
         assert_eq!(of(10), [Some(1.0), Some(2.0), None, None]);
         assert_eq!(of(100), [Some(1.0), Some(2.0), Some(3.0), None]);

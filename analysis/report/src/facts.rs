@@ -95,7 +95,7 @@ impl Facts {
             _ => account::drained(engine).await?,
         };
         let times = tables.iter().filter_map(|table| table.1.groups.first()?.time);
-        let span = span::shown(times.chain(readings.during()), either(drained, readings.during()));
+        let span = span::shown(times.chain(readings.during()), union(drained, readings.during()));
         let (mut frames, mut wholes) = (Vec::new(), Vec::new());
         for (table, total) in &tables {
             let known = swept.as_mut().filter(|_| total.unit == RowUnit::Frame);
@@ -115,8 +115,8 @@ impl Facts {
             });
             all.iter_mut().for_each(|facts| facts.fields.sort_by(by_cost));
         }
-        let intervals = number(&mut frames, 0);
-        let names = [&intervals[..], &number(&mut wholes, intervals.len())].concat();
+        let intervals = number_intervals(&mut frames, 0);
+        let names = [&intervals[..], &number_intervals(&mut wholes, intervals.len())].concat();
         let tables_of = |all: &[FrameFacts]| all.iter().map(|facts| find(&tables, facts)).collect();
         let (own, of_wholes): (Vec<_>, Vec<_>) = (tables_of(&frames), tables_of(&wholes));
         slowest::add(engine, &own, &mut frames, swept.as_mut()).await?;
@@ -169,7 +169,7 @@ impl Facts {
 }
 
 /// The range that covers both.
-fn either(a: Option<(i64, i64)>, b: Option<(i64, i64)>) -> Option<(i64, i64)> {
+fn union(a: Option<(i64, i64)>, b: Option<(i64, i64)>) -> Option<(i64, i64)> {
     a.into_iter().chain(b).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
@@ -181,7 +181,7 @@ fn by_cost(a: &FieldFacts, b: &FieldFacts) -> Ordering {
 
 /// Numbers intervals from `first` on, by cost: the number decides the colour everywhere. Returns their
 /// names.
-fn number(all: &mut [FrameFacts], first: usize) -> Vec<String> {
+fn number_intervals(all: &mut [FrameFacts], first: usize) -> Vec<String> {
     let mut intervals: Vec<(f64, usize, usize)> = Vec::new();
     for (at, frame) in all.iter().enumerate() {
         let of = frame.fields.iter().enumerate().filter(|entry| entry.1.interval.is_some());

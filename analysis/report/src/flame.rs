@@ -8,7 +8,7 @@ use ppt_query::text::grouped;
 use ppt_query::{Engine, QueryError};
 
 use crate::error::ReportError;
-use crate::html::text;
+use crate::html::escape_html;
 
 /// Pixels of a function's row, of the text above a flame, and of the margin.
 const ROW: f64 = 17.0;
@@ -66,7 +66,7 @@ fn svg(title: &str, width: f64, all: &[(String, &Flame)]) -> String {
     let height = |flame: &Flame| ABOVE + ROW * flame.depth().max(1) as f64 + MARGIN;
     let top = if title.is_empty() { 0.0 } else { 30.0 };
     let whole = top + all.iter().map(|(_, flame)| height(flame)).sum::<f64>();
-    let title = text(title);
+    let title = escape_html(title);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{whole}\" \
          viewBox=\"0 0 {width} {whole}\" font-family=\"Helvetica, Arial, sans-serif\" \
@@ -86,7 +86,7 @@ fn svg(title: &str, width: f64, all: &[(String, &Flame)]) -> String {
             svg,
             "<text x=\"{MARGIN}\" y=\"{}\" fill=\"#1c1e21\">{}</text>",
             at + ABOVE - 16.0,
-            text(heading)
+            escape_html(heading)
         );
         at += height(flame);
         draw(&mut svg, flame, width, at - MARGIN);
@@ -107,7 +107,7 @@ fn draw(svg: &mut String, flame: &Flame, width: f64, bottom: f64) {
         }
         let (x, y) = (MARGIN + scale * from as f64, bottom - ROW * node.depth as f64);
         let percent = 100.0 * node.count as f64 / all;
-        let (count, name) = (grouped(node.count), text(&node.function));
+        let (count, name) = (grouped(node.count), escape_html(&node.function));
         let _ = write!(
             svg,
             "<g><title>{name}: {count}, {percent:.1} %</title><rect x=\"{x:.2}\" y=\"{y:.2}\" \
@@ -122,7 +122,7 @@ fn draw(svg: &mut String, flame: &Flame, width: f64, bottom: f64) {
                 "<text x=\"{:.2}\" y=\"{:.2}\" fill=\"#1c1e21\">{}</text>",
                 x + 3.0,
                 y + 12.0,
-                text(&cut(&node.function, letters))
+                escape_html(&cut(&node.function, letters))
             );
         }
         svg.push_str("</g>\n");

@@ -75,7 +75,16 @@ pub struct FieldFacts {
 #[derive(Debug)]
 pub struct Groups {
     pub column: String,
-    pub rows: Vec<(String, Summary, Option<f64>)>,
+    pub rows: Vec<GroupFacts>,
+}
+
+/// Summary of the frames that have one value of a column.
+#[derive(Debug)]
+pub struct GroupFacts {
+    pub value: String,
+    pub summary: Summary,
+    /// Sum of the lengths, divided by the time that passed.
+    pub busy: Option<f64>,
 }
 
 impl FieldFacts {
@@ -103,7 +112,7 @@ pub struct Slow {
     pub tid: String,
     pub seqno: String,
     /// Other fields of the frame, in the order of [`FieldFacts::columns`].
-    pub beside: Vec<String>,
+    pub cells: Vec<String>,
     /// The frame, for the timeline.
     pub row: RecordBatch,
 }

@@ -10,12 +10,12 @@ const MAX_CHARS: usize = 200;
 
 /// Escapes text for HTML or SVG, between tags or in a quoted attribute: no markup, no characters that
 /// change the direction of writing, and not too long.
-pub fn text(text: &str) -> String {
+pub fn escape_html(text: &str) -> String {
     markup(text, MAX_CHARS)
 }
 
 /// Like [`escape_html`], for longer texts.
-pub fn prose(text: &str) -> String {
+pub fn escape_long_html(text: &str) -> String {
     markup(text, 10 * MAX_CHARS)
 }
 
@@ -69,13 +69,13 @@ impl HtmlTable {
     /// An empty table, the first `words` columns of which contain text.
     pub fn new(columns: &[&str], words: usize) -> HtmlTable {
         let mut table = HtmlTable { head: String::new(), rows: String::new(), words };
-        table.head = table.cells("th", columns.iter().map(|name| text(name)));
+        table.head = table.cells("th", columns.iter().map(|name| escape_html(name)));
         table
     }
 
     /// Adds a row of plain text.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.html_row("", cells.into_iter().map(|cell| text(&cell)));
+        self.html_row("", cells.into_iter().map(|cell| escape_html(&cell)));
     }
 
     /// Adds a row whose cells are HTML; `attributes` are those of the row.
@@ -108,10 +108,10 @@ mod tests {
 
     #[test]
     fn text_is_never_markup() {
-        assert_eq!(text("</script><b a='\"'>&\u{202e}\u{1b}"), {
+        assert_eq!(escape_html("</script><b a='\"'>&\u{202e}\u{1b}"), {
             "&lt;/script&gt;&lt;b a=&#39;&quot;&#39;&gt;&amp;\\xe2\\x80\\xae\\x1b"
         });
-        assert_eq!(text(&"é".repeat(300)).chars().count(), MAX_CHARS + 1);
+        assert_eq!(escape_html(&"é".repeat(300)).chars().count(), MAX_CHARS + 1);
         let data = json(&serde_json::json!({ "</script>": "<!--<script>&" }));
         assert!(!data.contains(['<', '>', '&']), "{data}");
         let back: serde_json::Value = serde_json::from_str(&data).unwrap();

@@ -14,7 +14,7 @@ mod wholes;
 
 use crate::bytes::base64;
 use crate::facts::Facts;
-use crate::html::{json, text};
+use crate::html::{escape_html, json};
 
 /// Style sheet of the page.
 const STYLE: &str = include_str!("../assets/page.css");
@@ -23,7 +23,7 @@ const SCRIPT: &str = include_str!("../assets/page.js");
 
 /// Makes the page, one file without network access or foreign scripts.
 pub fn page(facts: &Facts) -> String {
-    let title = text(&top::title(facts));
+    let title = escape_html(&top::title(facts));
     let policy = format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
         hash(STYLE),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::axis::{Axis, label};
-use crate::html::text;
+use crate::html::escape_html;
 
 /// Colours that print well and that most people can tell apart.
 const COLOURS: [&str; 8] =
@@ -25,7 +25,7 @@ impl Picture {
     /// An empty picture of `width` by `height` pixels with one panel.
     pub fn new(title: &str, width: u32, height: u32) -> Picture {
         let (width, height) = (f64::from(width.max(120)), f64::from(height.max(90)));
-        let title = text(title);
+        let title = escape_html(title);
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" font-family=\"Helvetica, Arial, sans-serif\" \
@@ -67,7 +67,7 @@ impl Picture {
         let (from, to) = (self.x(0.0), self.x(1.0));
         for tick in axis.ticks(5) {
             let y = self.y(axis.place(tick));
-            let name = text(&label(tick, unit));
+            let name = escape_html(&label(tick, unit));
             let _ = writeln!(
                 self.svg,
                 "<line x1=\"{from}\" x2=\"{to}\" y1=\"{y}\" y2=\"{y}\" stroke=\"#e3e3e0\"/>\
@@ -89,7 +89,7 @@ impl Picture {
         );
         for tick in x.ticks(6) {
             let at = self.x(x.place(tick));
-            let name = text(&label(tick, x_unit));
+            let name = escape_html(&label(tick, x_unit));
             let _ = writeln!(
                 self.svg,
                 "<line x1=\"{at}\" x2=\"{at}\" y1=\"{ground}\" y2=\"{}\" stroke=\"#888\"/>\
@@ -122,7 +122,7 @@ impl Picture {
         let _ = writeln!(
             self.svg,
             "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" fill=\"#555\">{}</text>",
-            text(&short)
+            escape_html(&short)
         );
     }
 
@@ -182,10 +182,10 @@ impl Picture {
             self.svg,
             "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" fill=\"#1c1e21\">{}</text>\
              <text x=\"{}\" y=\"{}\" fill=\"#1c1e21\">{}</text>",
-            text(below),
+            escape_html(below),
             self.edge(),
             self.top - 12.0,
-            text(beside)
+            escape_html(beside)
         );
     }
 
@@ -200,7 +200,7 @@ impl Picture {
                 y - 9.0,
                 COLOURS[at],
                 x + 15.0,
-                text(name)
+                escape_html(name)
             );
             x += 34.0 + 7.0 * name.chars().count().min(40) as f64;
         }

@@ -375,6 +375,6 @@ mod tests {
         thinned.close();
         assert!(thinned.points.len() <= 110, "{}", thinned.points.len());
         assert!(thinned.points.contains(&(7_777.0, 99.0)));
-        assert!(thinned.points.windows(2).all(|it| it[0].0 <= it[1].0), "in their order");
+        assert!(thinned.points.windows(2).all(|pair| pair[0].0 <= pair[1].0), "in their order");
     }
 }

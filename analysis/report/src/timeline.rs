@@ -44,7 +44,7 @@ pub struct Bucket {
 pub struct Timeline {
     pub lanes: Vec<Lane>,
     /// Number of threads that are not drawn.
-    pub more: usize,
+    pub hidden_threads: usize,
     /// Names of intervals, in the order of their colours, then those of spans and chains.
     pub names: Vec<String>,
     /// Number of names that are intervals.
@@ -52,12 +52,31 @@ pub struct Timeline {
     pub origin: i64,
     pub length: i64,
     pub width: i64,
-    pub gaps: Vec<(Option<usize>, i64, i64, u64, String)>,
+    pub gaps: Vec<TimelineGap>,
     /// Marks: ns since the timeline begins, and text.
     pub marks: Vec<(i64, String)>,
     pub frames: Value,
     /// Whether every frame is on the page.
-    pub all: bool,
+    pub has_all_frames: bool,
+}
+
+/// A run of missing frames.
+#[derive(Debug)]
+pub struct TimelineGap {
+    /// The lane of its thread, if it is drawn.
+    pub lane: Option<usize>,
+    /// Beginning and end, ns since the timeline begins.
+    pub from: i64,
+    pub to: i64,
+    /// Number of missing frames.
+    pub count: u64,
+    pub cause: String,
+}
+
+impl TimelineGap {
+    fn json(&self) -> Value {
+        json!([self.lane, self.from, self.to, self.count, self.cause])
+    }
 }
 
 impl Lane {
@@ -119,7 +138,7 @@ impl Timeline {
                     "spans": lane.spans,
                     "frames": lane.frames,
                     "look": if busy { bytes::base64(&look) } else { String::new() },
-                    "count": if busy { of(|it| it.count) } else { String::new() },
+                    "count": if busy { of(|bucket| bucket.count) } else { String::new() },
                     "longest": if busy { bytes::floats(&longest) } else { String::new() },
                     "states": if states { bytes::base64(&lane.states) } else { String::new() },
                     "ticks": if ticks { bytes::encode_words(&lane.ticks) } else { String::new() },
@@ -132,9 +151,9 @@ impl Timeline {
             "width": self.width,
             "names": self.names,
             "lanes": lanes,
-            "gaps": self.gaps,
+            "gaps": self.gaps.iter().map(TimelineGap::json).collect::<Vec<_>>(),
             "marks": self.marks,
-            "all": self.all,
+            "all": self.has_all_frames,
             "frames": self.frames,
         })
     }

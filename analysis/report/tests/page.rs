@@ -213,7 +213,7 @@ fn spans_chains_counters_and_the_kernel_are_told_as_sql_tells_them() {
     let sum = &asked(&made, "SELECT sum(delta) FROM counters WHERE name = 'bytes_in'")[0][0];
     assert!(counter.contains(&format!(">{} B<", grouped(sum))), "{counter:.300}");
     let rates: Vec<String> = cells(counter).into_iter().map(|row| row[1].clone()).collect();
-    assert!(rates.len() > 40 && rates.iter().all(|it| it == "1,000 B/s"), "{rates:?}");
+    assert!(rates.len() > 40 && rates.iter().all(|rate| rate == "1,000 B/s"), "{rates:?}");
     let counter = part(&page, "<figure class=counter data-name=\"inflight\">", "</figure>");
     let levels: Vec<f64> = cells(counter).iter().map(|row| row[1].parse().unwrap()).collect();
     assert!(levels.contains(&3.0) && levels.last() == Some(&1.0), "{levels:?}");

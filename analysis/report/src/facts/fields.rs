@@ -6,7 +6,7 @@ use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, SummaryValues, 
 use ppt_query::{Engine, FrameTable, RowUnit, SYMBOL};
 
 use crate::error::ReportError;
-use crate::frames::{FieldFacts, FieldKeys, FieldWords, FrameFacts, Groups};
+use crate::frames::{FieldFacts, FieldKeys, FieldWords, FrameFacts, GroupFacts, Groups};
 use crate::span::ChartSpan;
 
 /// Bins of a histogram.
@@ -55,7 +55,7 @@ pub(super) async fn frame(
         (Some(span), Some(slices)) => by_number(slices, span),
         (Some(span), None) => self::slices(engine, ask, (table, total.unit), span).await?,
     };
-    facts.counts = vec![0; span.map_or(0, |it| it.slices)];
+    facts.counts = vec![0; span.map_or(0, |span| span.slices)];
     for (at, slice) in &slices {
         facts.counts[*at] = slice.count;
     }
@@ -75,44 +75,8 @@ pub(super) async fn frame(
     let kinds = kinds_column(schema, group, &spreads);
     let drawn = drawn(schema, total.unit, group);
     for ((field, is_drawn), spread) in group.fields.iter().zip(drawn).zip(spreads) {
-        match &field.values {
-            SummaryValues::Words { counts, nulls } => {
-                let mut counts = counts.clone();
-                let rest: u64 = counts.iter().skip(WORDS).map(|count| count.1).sum();
-                if rest > 0 {
-                    let text = format!("{} more", counts.len() - WORDS);
-                    counts.truncate(WORDS);
-                    counts.push((text, rest));
-                }
-                facts.words.push(FieldWords { name: field.label(), counts, nulls: *nulls });
-            }
-            SummaryValues::Keys { distinct, count, .. } => {
-                facts.keys.push(FieldKeys {
-                    label: field.label(),
-                    distinct: *distinct,
-                    count: *count,
-                });
-            }
-            SummaryValues::Numbers { summary, busy, .. } => {
-                let kind = kind(schema, &field.name);
-                let over = if is_drawn { over(&slices, field, &facts.counts) } else { Vec::new() };
-                facts.fields.push(FieldFacts {
-                    name: field.name.clone(),
-                    label: field.label(),
-                    unit: field.unit.clone(),
-                    interval: (kind == ReportedField::Interval).then_some(0),
-                    summary: (**summary).clone(),
-                    busy: *busy,
-                    spread: spread.and_then(|spread| Histogram::from_sketch(&spread, BINS, None)),
-                    over,
-                    groups: None,
-                    is_step: kind == ReportedField::Step,
-                    slowest: Vec::new(),
-                    why: Vec::new(),
-                    columns: Vec::new(),
-                });
-            }
-        }
+        let drawn = is_drawn.then_some(Drawn { slices: &slices, spread });
+        add_field(&mut facts, schema, field, drawn);
     }
     join_halves(&mut facts.words);
     if let Some(column) = kinds {
@@ -126,6 +90,59 @@ pub(super) async fn frame(
         add_groups(groups, &column, &mut facts);
     }
     Ok(facts)
+}
+
+/// The data of a field's charts.
+struct Drawn<'a> {
+    /// Summaries of slices, each with its number.
+    slices: &'a [(usize, Group)],
+    spread: Option<Sketch>,
+}
+
+/// Adds the facts about a field. `drawn`: None if the field has no charts.
+fn add_field(
+    facts: &mut FrameFacts,
+    schema: &Schema,
+    field: &FieldSummary,
+    drawn: Option<Drawn<'_>>,
+) {
+    match &field.values {
+        SummaryValues::Words { counts, nulls } => {
+            let mut counts = counts.clone();
+            let rest: u64 = counts.iter().skip(WORDS).map(|count| count.1).sum();
+            if rest > 0 {
+                let text = format!("{} more", counts.len() - WORDS);
+                counts.truncate(WORDS);
+                counts.push((text, rest));
+            }
+            facts.words.push(FieldWords { name: field.label(), counts, nulls: *nulls });
+        }
+        SummaryValues::Keys { distinct, count, .. } => {
+            facts.keys.push(FieldKeys { label: field.label(), distinct: *distinct, count: *count });
+        }
+        SummaryValues::Numbers { summary, busy, .. } => {
+            let kind = kind(schema, &field.name);
+            let (over, spread) = match drawn {
+                Some(drawn) => (over(drawn.slices, field, &facts.counts), drawn.spread),
+                None => (Vec::new(), None),
+            };
+            facts.fields.push(FieldFacts {
+                name: field.name.clone(),
+                label: field.label(),
+                unit: field.unit.clone(),
+                interval: (kind == ReportedField::Interval).then_some(0),
+                summary: (**summary).clone(),
+                busy: *busy,
+                spread: spread.and_then(|spread| Histogram::from_sketch(&spread, BINS, None)),
+                over,
+                groups: None,
+                is_step: kind == ReportedField::Step,
+                slowest: Vec::new(),
+                why: Vec::new(),
+                columns: Vec::new(),
+            });
+        }
+    }
 }
 
 /// Facts about one kind of frames from the common pass over all frames.
@@ -322,14 +339,14 @@ fn add_groups(mut groups: Vec<Group>, column: &str, facts: &mut FrameFacts) {
     for field in facts.fields.iter_mut().filter(|field| field.interval.is_some()) {
         let mut rows = Vec::new();
         for group in &groups {
-            let word = group.by.first().cloned().flatten().unwrap_or_else(|| "none".to_owned());
+            let value = group.by.first().cloned().flatten().unwrap_or_else(|| "none".to_owned());
             let own = group.fields.iter().find(|summary| summary.label() == field.label);
             if let Some(FieldSummary {
                 values: SummaryValues::Numbers { summary, busy, .. }, ..
             }) = own
                 && summary.count > 0
             {
-                rows.push((word, (**summary).clone(), *busy));
+                rows.push(GroupFacts { value, summary: (**summary).clone(), busy: *busy });
             }
         }
         field.groups = (rows.len() > 1).then(|| Groups { column: column.to_owned(), rows });

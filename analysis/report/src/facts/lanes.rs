@@ -23,7 +23,7 @@ use crate::error::ReportError;
 use crate::frames::FrameFacts;
 use crate::rows;
 use crate::span::ChartSpan;
-use crate::timeline::{Bucket, Lane, Timeline};
+use crate::timeline::{Bucket, Lane, Timeline, TimelineGap};
 use crate::times::{at, standard, time_of};
 
 /// Maximum number of threads on a page: those with most frames.
@@ -62,7 +62,7 @@ pub(super) async fn gather(
     let Some(span) = span else { return Ok(Timeline::default()) };
     let &Drawn { tables, frames, wholes, gaps, triggers, swept } = drawn;
     let mut lanes = lanes(engine, tables, swept).await?;
-    let more = lanes.len().saturating_sub(LANES);
+    let hidden_threads = lanes.len().saturating_sub(LANES);
     lanes.truncate(LANES);
     let spans = spans::kinds(engine, tables, wholes);
     lanes.extend(spans::lanes(engine, &spans).await?);
@@ -83,7 +83,7 @@ pub(super) async fn gather(
     let width = (length / buckets as i64 + 1).max(1);
     let mut timeline = Timeline {
         lanes,
-        more,
+        hidden_threads,
         names,
         intervals,
         origin,
@@ -92,7 +92,7 @@ pub(super) async fn gather(
         gaps: Vec::new(),
         marks: Vec::new(),
         frames: Value::Null,
-        all: false,
+        has_all_frames: false,
     };
     let mut numbers = numbers(frames);
     numbers.extend(spans.into_iter().map(|kind| ((kind.buffer, kind.frame), kind.number)));
@@ -109,10 +109,11 @@ pub(super) async fn gather(
             let (from, to) = (gap.from.or(gap.to)?, gap.to.or(gap.from)?);
             let lane = timeline.lane(&gap.host, &gap.pid, &gap.tid);
             let (from, to) = (timeline.place(from), timeline.place(to));
-            Some((lane, from, to, gap.count, gap.cause.clone()))
+            Some(TimelineGap { lane, from, to, count: gap.count, cause: gap.cause.clone() })
         })
         .collect();
-    (timeline.frames, timeline.all) = single::gather(engine, tables, frames, &timeline).await?;
+    (timeline.frames, timeline.has_all_frames) =
+        single::gather(engine, tables, frames, &timeline).await?;
     Ok(timeline)
 }
 

@@ -58,7 +58,7 @@ impl MetricFacts {
             buckets = histograms(engine, readings, span).await?;
         }
         for total in &totals {
-            let same = |it: &&ppt_query::Total| it.name == total.name;
+            let same = |other: &&ppt_query::Total| other.name == total.name;
             let label = match totals.iter().filter(same).count() {
                 1 => total.name.clone(),
                 _ => format!("{}.{}", total.buffer, total.name),

@@ -15,12 +15,12 @@ use crate::rows;
 use crate::timeline::Timeline;
 use crate::times::{at, order, standard, time_columns, time_of};
 
-/// Maximum numbers of frames on a page; the next one is tried if the frames do not fit into [`BYTES`].
-const FRAMES: [usize; 4] = [16_000, 4_000, 1_000, 200];
+/// Maximum numbers of frames on a page; the next one is tried if the frames do not fit into [`MAX_BYTES`].
+const MAX_FRAMES: [usize; 4] = [16_000, 4_000, 1_000, 200];
 /// Maximum number of bytes of single frames on a page.
-const BYTES: usize = 2_300_000;
+const MAX_BYTES: usize = 2_300_000;
 /// Maximum number of time ranges with single frames.
-const PLACES: usize = 40;
+const MAX_RANGES: usize = 40;
 /// Approximate number of frames on each side of the end of a slow interval.
 const AROUND: f64 = 150.0;
 /// Maximum number of characters of a text in a frame.
@@ -28,8 +28,15 @@ const MAX_CHARS: usize = 80;
 /// The largest integer that JavaScript represents exactly.
 const EXACT: u64 = 1 << 53;
 
-/// A time range: first and last ns since the epoch.
-type Place = (i64, i64);
+/// A time range: its ends, ns since the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct TimeRange {
+    from: i64,
+    to: i64,
+}
+
+/// All times.
+const ALL: TimeRange = TimeRange { from: i64::MIN, to: i64::MAX };
 
 /// Frames for the script, and whether they are all frames.
 pub(super) async fn gather(
@@ -39,30 +46,35 @@ pub(super) async fn gather(
     timeline: &Timeline,
 ) -> Result<(Value, bool), ReportError> {
     let count: u64 = frames.iter().map(|frame| frame.count).sum();
-    for most in FRAMES {
+    for most in MAX_FRAMES {
         let all = count <= most as u64;
-        let places =
-            if all { vec![(i64::MIN, i64::MAX)] } else { places(frames, timeline, count, most) };
-        let (kinds, places) = read(engine, tables, frames, timeline, places, most).await?;
-        if kinds.to_string().len() <= BYTES || most == FRAMES[FRAMES.len() - 1] {
-            let relative = |(from, to): &Place| json!([timeline.place(*from), timeline.place(*to)]);
-            let places: Vec<Value> = places.iter().map(relative).collect();
-            return Ok((json!({ "places": places, "kinds": kinds }), all));
+        let ranges = if all { vec![ALL] } else { slow_ranges(frames, timeline, count, most) };
+        let (kinds, ranges) = read(engine, tables, frames, timeline, ranges, most).await?;
+        if kinds.to_string().len() <= MAX_BYTES || most == MAX_FRAMES[MAX_FRAMES.len() - 1] {
+            let relative =
+                |range: &TimeRange| json!([timeline.place(range.from), timeline.place(range.to)]);
+            let ranges: Vec<Value> = ranges.iter().map(relative).collect();
+            return Ok((json!({ "places": ranges, "kinds": kinds }), all));
         }
     }
     Ok((Value::Null, false))
 }
 
 /// Time ranges around the ends of the slowest intervals, the slowest of each interval first.
-fn places(frames: &[FrameFacts], timeline: &Timeline, count: u64, most: usize) -> Vec<Place> {
+fn slow_ranges(
+    frames: &[FrameFacts],
+    timeline: &Timeline,
+    count: u64,
+    most: usize,
+) -> Vec<TimeRange> {
     let slow =
         frames.iter().flat_map(|frame| &frame.fields).filter(|facts| !facts.slowest.is_empty());
     let mut slow: Vec<_> = slow.collect();
     slow.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
-    let wanted = PLACES.min((most as f64 / AROUND) as usize).max(1);
+    let wanted = MAX_RANGES.min((most as f64 / AROUND) as usize).max(1);
     let each_frame = timeline.extent().1 as f64 / count.max(1) as f64;
     let around = (each_frame * AROUND).min(timeline.extent().1 as f64) as i64;
-    let mut places: Vec<Place> = Vec::new();
+    let mut ranges: Vec<TimeRange> = Vec::new();
     for turn in 0..SLOWEST {
         for field in &slow {
             let Some(slowest) = field.slowest.get(turn) else { continue };
@@ -71,17 +83,17 @@ fn places(frames: &[FrameFacts], timeline: &Timeline, count: u64, most: usize) -
             // A short interval is on the page from its beginning.
             let begins = slowest.start.saturating_sub(around / 4);
             let from = if slowest.length < 4 * around { from.min(begins) } else { from };
-            if places.len() < wanted {
-                places.push((from, to));
+            if ranges.len() < wanted {
+                ranges.push(TimeRange { from, to });
             }
         }
     }
-    places.sort_unstable();
-    let mut merged: Vec<Place> = Vec::new();
-    for place in places {
+    ranges.sort_unstable();
+    let mut merged: Vec<TimeRange> = Vec::new();
+    for range in ranges {
         match merged.last_mut() {
-            Some(last) if place.0 <= last.1 => last.1 = last.1.max(place.1),
-            _ => merged.push(place),
+            Some(last) if range.from <= last.to => last.to = last.to.max(range.to),
+            _ => merged.push(range),
         }
     }
     merged
@@ -93,29 +105,29 @@ async fn read(
     tables: &[&FrameTable],
     frames: &[FrameFacts],
     timeline: &Timeline,
-    mut places: Vec<Place>,
+    mut ranges: Vec<TimeRange>,
     most: usize,
-) -> Result<(Value, Vec<Place>), ReportError> {
+) -> Result<(Value, Vec<TimeRange>), ReportError> {
     let mut batches: Vec<Vec<RecordBatch>> = Vec::new();
     for facts in frames {
         let slow = facts.fields.iter().flat_map(|field| &field.slowest);
         batches.push(slow.map(|slow| slow.row.clone()).collect());
     }
     let mut left = most;
-    for place in &mut places {
+    for range in &mut ranges {
         let mut found: Vec<(usize, Vec<RecordBatch>)> = Vec::new();
         for (index, (table, facts)) in tables.iter().zip(frames).enumerate() {
             if facts.count == 0 {
                 continue;
             }
             let all = engine.context().table(table.name.clone()).await?;
-            if *place == (i64::MIN, i64::MAX) {
+            if *range == ALL {
                 let all = all.sort(order(table.table.as_ref()))?;
                 found.push((index, all.collect().await?));
                 continue;
             }
             let time = time_of(table.table.as_ref());
-            let here = time.between(at(place.0), at(place.1));
+            let here = time.between(at(range.from), at(range.to));
             // Each kind gets a share; if it has more frames, the time range ends with the last of them.
             let limit = (left / 4).max(16);
             let here = all.filter(here)?.sort(order(table.table.as_ref()))?;
@@ -124,7 +136,7 @@ async fn read(
             if count > limit
                 && let Some(last) = last_time(table, &rows)?
             {
-                place.1 = place.1.min(last);
+                range.to = range.to.min(last);
             }
             found.push((index, rows));
         }
@@ -139,7 +151,7 @@ async fn read(
             kinds.push(kind(table, facts, batches, timeline)?);
         }
     }
-    Ok((Value::Array(kinds), places))
+    Ok((Value::Array(kinds), ranges))
 }
 
 fn last_time(table: &FrameTable, rows: &[RecordBatch]) -> Result<Option<i64>, ReportError> {

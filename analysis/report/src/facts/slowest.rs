@@ -1,8 +1,10 @@
 //! The slowest intervals.
 
+use std::sync::Arc;
+
 use ppt_query::arrow::array::{Array, AsArray, RecordBatch};
 use ppt_query::arrow::compute::cast;
-use ppt_query::arrow::datatypes::{DataType, Field, Int64Type};
+use ppt_query::arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use ppt_query::datafusion::prelude::ident;
 use ppt_query::summary::ends;
 use ppt_query::text::duration;
@@ -14,7 +16,7 @@ use crate::frames::{FrameFacts, SLOWEST, Slow};
 use crate::{rows, times};
 
 /// Maximum number of other fields that are shown with an interval.
-const BESIDE: usize = 5;
+const OTHER_FIELDS: usize = 5;
 
 pub(super) async fn add(
     engine: &Engine,
@@ -24,12 +26,8 @@ pub(super) async fn add(
 ) -> Result<(), ReportError> {
     for (table, frame) in tables.iter().zip(frames) {
         let mut known = swept.as_mut().map(|swept| swept.longest(table)).unwrap_or_default();
-        let lengths: Vec<String> = frame
-            .fields
-            .iter()
-            .filter(|field| field.interval.is_some())
-            .map(|field| field.name.clone())
-            .collect();
+        let intervals = frame.fields.iter().filter(|field| field.interval.is_some());
+        let intervals: Vec<String> = intervals.map(|field| field.name.clone()).collect();
         for field in frame.fields.iter_mut().filter(|field| field.interval.is_some()) {
             let schema = table.table.schema();
             let own = schema.field_with_name(&field.name).ok();
@@ -38,71 +36,78 @@ pub(super) async fn add(
                 // A span begins with its first frame, and a chain with its earliest.
                 RowUnit::Span | RowUnit::Chain => when(table.table.as_ref()),
             });
-            let standard = |name: &str| schema.index_of(name).ok();
             let Some(start) = start else { continue };
             let Ok(length) = schema.index_of(&field.name) else { continue };
-            let beside: Vec<usize> = schema
-                .fields()
-                .iter()
-                .enumerate()
-                .filter(|(at, arc)| {
-                    let role = arc.metadata().get("role").map_or("", String::as_str);
-                    table.table.bounded(*at).is_none()
-                        && !["at", "start", "end", "where", "step", "state"].contains(&role)
-                        && *arc.name() != field.name
-                        && !is_standard(arc.name())
-                })
-                .map(|entry| entry.0)
-                // Text before numbers, and other intervals last.
-                .collect();
-            let mut beside = beside;
-            beside.sort_by_key(|&at| {
-                let it = schema.field(at);
-                let word = matches!(it.data_type(), DataType::Dictionary(..) | DataType::Utf8);
-                (lengths.contains(it.name()), !word, at)
-            });
-            // The two halves of a span may have equal values.
-            beside.truncate(2 * BESIDE);
-            field.columns = beside.iter().map(|&at| schema.field(at).name().clone()).collect();
+            let others = other_columns(table, &field.name, &intervals);
+            field.columns = others.iter().map(|&at| schema.field(at).name().clone()).collect();
             let longest = match known.remove(&field.name) {
                 Some(longest) => longest,
                 None => self::longest(engine, table, &field.name).await?,
             };
             for batch in longest {
-                let texts = rows::from_batch(&batch)?;
-                let number = |column: usize| cast(batch.column(column), &DataType::Int64);
-                let (starts, lengths) = (number(start)?, number(length)?);
-                let starts = starts.as_primitive::<Int64Type>();
-                let lengths = lengths.as_primitive::<Int64Type>();
-                for (at, text) in texts.iter().enumerate() {
-                    if starts.is_null(at) || lengths.is_null(at) {
-                        continue;
-                    }
-                    let of = |name| {
-                        standard(name).map(|standard| text[standard].clone()).unwrap_or_default()
-                    };
-                    field.slowest.push(Slow {
-                        start: starts.value(at),
-                        length: lengths.value(at),
-                        host: of("host"),
-                        pid: of("pid"),
-                        tid: of("tid"),
-                        seqno: of("seqno"),
-                        beside: beside
-                            .iter()
-                            .map(|&index| value_text(schema.field(index), &text[index]))
-                            .collect(),
-                        row: batch.slice(at, 1),
-                    });
-                }
+                field.slowest.extend(slow_intervals(schema, &batch, (start, length), &others)?);
             }
-            let rows = field.slowest.iter_mut().map(|slow| &mut slow.beside);
+            let rows = field.slowest.iter_mut().map(|slow| &mut slow.cells);
             join_halves(&mut field.columns, &mut rows.collect::<Vec<_>>());
-            field.columns.truncate(BESIDE);
-            field.slowest.iter_mut().for_each(|slow| slow.beside.truncate(BESIDE));
+            field.columns.truncate(OTHER_FIELDS);
+            field.slowest.iter_mut().for_each(|slow| slow.cells.truncate(OTHER_FIELDS));
         }
     }
     Ok(())
+}
+
+/// The fields that describe the frame of an interval: not its times and not its identity.
+fn other_columns(table: &FrameTable, interval: &str, intervals: &[String]) -> Vec<usize> {
+    let schema = table.table.schema();
+    let is_other = |(at, field): &(usize, &Arc<Field>)| {
+        let role = field.metadata().get("role").map_or("", String::as_str);
+        table.table.bounded(*at).is_none()
+            && !["at", "start", "end", "where", "step", "state"].contains(&role)
+            && field.name() != interval
+            && !is_standard(field.name())
+    };
+    let fields = schema.fields().iter().enumerate().filter(is_other);
+    let mut others: Vec<usize> = fields.map(|(at, _)| at).collect();
+    // Text before numbers, and other intervals last.
+    others.sort_by_key(|&at| {
+        let field = schema.field(at);
+        let is_text = matches!(field.data_type(), DataType::Dictionary(..) | DataType::Utf8);
+        (intervals.contains(field.name()), !is_text, at)
+    });
+    // The two halves of a span may have equal values.
+    others.truncate(2 * OTHER_FIELDS);
+    others
+}
+
+/// The intervals of a batch. `start`, `length`: their columns; `others`: the columns of their cells.
+fn slow_intervals(
+    schema: &Schema,
+    batch: &RecordBatch,
+    (start, length): (usize, usize),
+    others: &[usize],
+) -> Result<Vec<Slow>, ReportError> {
+    let number = |column: usize| cast(batch.column(column), &DataType::Int64);
+    let (starts, lengths) = (number(start)?, number(length)?);
+    let (starts, lengths) =
+        (starts.as_primitive::<Int64Type>(), lengths.as_primitive::<Int64Type>());
+    let mut intervals = Vec::new();
+    for (at, texts) in rows::from_batch(batch)?.iter().enumerate() {
+        if starts.is_null(at) || lengths.is_null(at) {
+            continue;
+        }
+        let text = |name| schema.index_of(name).map(|at| texts[at].clone()).unwrap_or_default();
+        intervals.push(Slow {
+            start: starts.value(at),
+            length: lengths.value(at),
+            host: text("host"),
+            pid: text("pid"),
+            tid: text("tid"),
+            seqno: text("seqno"),
+            cells: others.iter().map(|&at| value_text(schema.field(at), &texts[at])).collect(),
+            row: batch.slice(at, 1),
+        });
+    }
+    Ok(intervals)
 }
 
 /// The rows with the longest intervals of this name.

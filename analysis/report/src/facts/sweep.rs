@@ -8,13 +8,14 @@ use ppt_query::{Engine, FrameColumns, FrameTable};
 
 use super::fields::{DRAWN, KnownFields, likely_kinds};
 use super::metrics::ReadingTimes;
+use super::union;
 use crate::error::ReportError;
 use crate::frames::SLOWEST;
 use crate::span::{self, ChartSpan};
 
 /// Maximum number of numeric fields that are summarised by slice at a time: each may need memory for
 /// each slice.
-const FIELDS: usize = 32;
+const MAX_FIELDS: usize = 32;
 
 /// Facts about kinds of frames from the common pass.
 #[derive(Debug, Default)]
@@ -83,7 +84,7 @@ impl SweptFacts {
         let mut rest = frames;
         while !rest.is_empty() {
             let Some(sample) = engine.sweep(rest, &sweep).await? else { return Ok(None) };
-            let (these, others) = rest.split_at(at_a_time(engine, rest, &sample, memory));
+            let (these, others) = rest.split_at(kinds_per_pass(engine, rest, &sample, memory));
             let by = these.iter().zip(&sample.frames);
             let by: Vec<_> = by.map(|(table, some)| likely_kinds(table, &some.total)).collect();
             let whole = Sweep { slices, by: by.clone(), is_sample: false, ..sweep.clone() };
@@ -101,7 +102,7 @@ impl SweptFacts {
         swept: Swept,
         has_slices: bool,
     ) {
-        self.drained = either(self.drained, swept.drained);
+        self.drained = union(self.drained, swept.drained);
         if has_slices {
             let began = self.began.flatten().into_iter().chain(swept.began).min();
             self.began = Some(began);
@@ -123,12 +124,12 @@ impl SweptFacts {
     /// The times of the first and the last frame.
     fn taken(&self) -> Option<(i64, i64)> {
         let times = self.frames.iter().map(|kind| kind.total.groups.first()?.time);
-        times.fold(None, either)
+        times.fold(None, union)
     }
 
     fn span(&self, readings: &ReadingTimes) -> Option<ChartSpan> {
         let during = readings.during();
-        span::shown(self.taken().into_iter().chain(during), either(self.drained, during))
+        span::shown(self.taken().into_iter().chain(during), union(self.drained, during))
     }
 
     /// Whether the slices of both ranges agree: all frames are within both.
@@ -183,11 +184,6 @@ impl SweptFacts {
     }
 }
 
-/// The range that covers both.
-fn either(a: Option<(i64, i64)>, b: Option<(i64, i64)>) -> Option<(i64, i64)> {
-    a.into_iter().chain(b).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-}
-
 /// The earliest time that a chart can show: an interval that began earlier is on no chart.
 pub(super) fn least(span: &ChartSpan) -> i64 {
     span.first.saturating_sub(span.len() / 10)
@@ -205,11 +201,11 @@ fn guess(
     let Some(together) = engine.joint_frame_scan(&read)? else { return Ok(None) };
     let (times, during) = (together.times(), readings.during());
     let taken = times.taken.into_iter().chain(during);
-    Ok(Some(span::shown(taken, either(times.drained, during))))
+    Ok(Some(span::shown(taken, union(times.drained, during))))
 }
 
 /// The number of kinds that are read in one pass.
-fn at_a_time(engine: &Engine, tables: &[FrameTable], sample: &Swept, memory: usize) -> usize {
+fn kinds_per_pass(engine: &Engine, tables: &[FrameTable], sample: &Swept, memory: usize) -> usize {
     let numbers = |frames: &ppt_query::summary::SweptFrames| {
         let fields = frames.total.groups.first().map_or(&[][..], |group| &group.fields);
         fields.iter().filter(|field| matches!(field.values, SummaryValues::Numbers { .. })).count()
@@ -226,7 +222,7 @@ fn at_a_time(engine: &Engine, tables: &[FrameTable], sample: &Swept, memory: usi
     let mut fields = 0;
     let few = sample.frames.iter().take_while(|frames| {
         fields += numbers(frames).min(DRAWN);
-        fields <= FIELDS
+        fields <= MAX_FIELDS
     });
     few.count().clamp(1, tables.len().max(1))
 }

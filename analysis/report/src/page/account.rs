@@ -1,7 +1,7 @@
 //! The account: where every frame is, the rings, and the accuracy of clocks.
 
 use crate::facts::Facts;
-use crate::html::{HtmlTable, text};
+use crate::html::{HtmlTable, escape_html};
 use ppt_query::text::{duration, grouped};
 
 /// Maximum number of gaps in the table; the timeline has more.
@@ -13,7 +13,8 @@ pub fn section(facts: &Facts) -> String {
     let mut causes = HtmlTable::new(&["buffer", "process", "what became of them", "frames"], 3);
     for row in account.causes.iter().filter(|row| row[2] == "captured" || row[3] != "0") {
         let class = if row[2] == "captured" { "" } else { " class=bad" };
-        let cells = [text(&row[0]), text(&row[1]), text(&row[2]), count(&row[3])];
+        let cells =
+            [escape_html(&row[0]), escape_html(&row[1]), escape_html(&row[2]), count(&row[3])];
         causes.html_row(class, cells);
     }
     let mut out = format!(
@@ -22,47 +23,12 @@ pub fn section(facts: &Facts) -> String {
         causes.html("")
     );
     if !account.gaps.is_empty() {
-        let origin = facts.timeline.origin;
-        let mut table =
-            HtmlTable::new(&["buffer", "process", "ring", "cause", "frames", "between", "and"], 1);
-        for gap in account.gaps.iter().take(GAPS) {
-            let when = |ns: Option<i64>| {
-                ns.map_or("–".to_owned(), |ns| {
-                    format!("{:.6} s", ns.saturating_sub(origin) as f64 / 1e9)
-                })
-            };
-            let from = match gap.from.or(gap.to) {
-                None => "–".to_owned(),
-                Some(from) => {
-                    let to = gap.to.or(gap.from).unwrap_or(from);
-                    format!(
-                        "<a class=go href=\"#timeline\" data-at=\"{}\" data-for=\"{}\" data-lane=\"{}\">{}</a>",
-                        facts.timeline.place(from),
-                        to.saturating_sub(from),
-                        facts
-                            .timeline
-                            .lane(&gap.host, &gap.pid, &gap.tid)
-                            .map_or(-1, |it| it as i64),
-                        when(Some(from))
-                    )
-                }
-            };
-            let words = [&gap.buffer, &gap.pid, &gap.ring, &gap.cause].map(|string| text(string));
-            let last = [grouped(gap.count), from, when(gap.to)];
-            table.html_row("", words.into_iter().chain(last));
-        }
-        let more = match account.all_gaps.saturating_sub(GAPS as u64) {
-            0 => String::new(),
-            more => {
-                format!("<p class=note>The largest {GAPS}; {} more are smaller.</p>", grouped(more))
-            }
-        };
-        out.push_str(&format!("<h3>Gaps</h3>\n{}{more}", table.html("")));
+        out.push_str(&gaps(facts));
     }
     if !account.rings.is_empty() {
         let mut table = HtmlTable::new(&["buffer", "process", "ring", "frames", "lost"], 1);
         for row in &account.rings {
-            let [buffer, pid, ring] = [&row[0], &row[1], &row[2]].map(|string| text(string));
+            let [buffer, pid, ring] = [&row[0], &row[1], &row[2]].map(|string| escape_html(string));
             let class = if row[4] == "0" { "" } else { " class=bad" };
             table.html_row(class, [buffer, pid, ring, count(&row[3]), count(&row[4])]);
         }
@@ -100,4 +66,45 @@ pub fn section(facts: &Facts) -> String {
     }
     out.push_str("</section>\n");
     out
+}
+
+/// The largest gaps, each with a link to the timeline.
+fn gaps(facts: &Facts) -> String {
+    let origin = facts.timeline.origin;
+    let mut table =
+        HtmlTable::new(&["buffer", "process", "ring", "cause", "frames", "between", "and"], 1);
+    for gap in facts.account.gaps.iter().take(GAPS) {
+        let when = |ns: Option<i64>| {
+            ns.map_or("–".to_owned(), |ns| {
+                format!("{:.6} s", ns.saturating_sub(origin) as f64 / 1e9)
+            })
+        };
+        let from = match gap.from.or(gap.to) {
+            None => "–".to_owned(),
+            Some(from) => {
+                let to = gap.to.or(gap.from).unwrap_or(from);
+                format!(
+                    "<a class=go href=\"#timeline\" data-at=\"{}\" data-for=\"{}\" data-lane=\"{}\">{}</a>",
+                    facts.timeline.place(from),
+                    to.saturating_sub(from),
+                    facts
+                        .timeline
+                        .lane(&gap.host, &gap.pid, &gap.tid)
+                        .map_or(-1, |lane| lane as i64),
+                    when(Some(from))
+                )
+            }
+        };
+        let words =
+            [&gap.buffer, &gap.pid, &gap.ring, &gap.cause].map(|string| escape_html(string));
+        let last = [grouped(gap.count), from, when(gap.to)];
+        table.html_row("", words.into_iter().chain(last));
+    }
+    let more = match facts.account.all_gaps.saturating_sub(GAPS as u64) {
+        0 => String::new(),
+        more => {
+            format!("<p class=note>The largest {GAPS}; {} more are smaller.</p>", grouped(more))
+        }
+    };
+    format!("<h3>Gaps</h3>\n{}{more}", table.html(""))
 }

@@ -3,7 +3,7 @@
 use super::sections::folded;
 use crate::chart;
 use crate::facts::{Facts, HostClock};
-use crate::html::{HtmlTable, text};
+use crate::html::{HtmlTable, escape_html};
 use crate::span::ChartSpan;
 use ppt_query::text::{duration, three};
 
@@ -27,13 +27,13 @@ pub fn section(facts: &Facts) -> String {
         "<section id=clocks>\n<h2>Clocks</h2>\n<p class=note>Times are told by the clock of host \
          {}. The truth is between <code>time_lo</code> and <code>time_hi</code>: so far apart are these for the \
          other hosts.</p>\n{}<div class=pair>\n{charts}</div>\n</section>\n",
-        text(&first.reference),
+        escape_html(&first.reference),
         table.html("")
     )
 }
 
 fn over(clock: &HostClock, span: &ChartSpan) -> String {
-    let name = text(&clock.host);
+    let name = escape_html(&clock.host);
     let mut out = format!(
         "<figure class=clock><figcaption>{name} <span class=keys>width of the bounds; empty where \
          they are not known</span></figcaption>"

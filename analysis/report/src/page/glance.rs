@@ -3,7 +3,8 @@
 use super::parts::{anchor, field_anchor, is_empty, number, percentile_texts, swatch, value};
 use crate::chart;
 use crate::facts::Facts;
-use crate::html::text;
+use crate::frames::{FieldFacts, FrameFacts};
+use crate::html::escape_html;
 use ppt_query::text::{grouped, three};
 
 /// Maximum number of rows.
@@ -30,12 +31,13 @@ pub fn section(facts: &Facts) -> String {
         let intervals: Vec<_> =
             frame.fields.iter().enumerate().filter(|entry| entry.1.interval.is_some()).collect();
         let name = |field: &str, link: &str, number| {
-            let dot = if field.is_empty() { String::new() } else { format!(".{}", text(field)) };
-            format!("{}<a href=\"#{link}\">{}{dot}</a>", swatch(number), text(&frame.label))
+            let dot =
+                if field.is_empty() { String::new() } else { format!(".{}", escape_html(field)) };
+            format!("{}<a href=\"#{link}\">{}{dot}</a>", swatch(number), escape_html(&frame.label))
         };
         if intervals.is_empty() {
             let name = if is_empty(frame) {
-                format!("{}{}", swatch(None), text(&frame.label))
+                format!("{}{}", swatch(None), escape_html(&frame.label))
             } else {
                 name("", &anchor(at), None)
             };
@@ -44,32 +46,8 @@ pub fn section(facts: &Facts) -> String {
             continue;
         }
         for (index, field) in intervals {
-            let link = field_anchor(at, index);
-            // Open spans have no length, and frames may lack an end of an interval.
-            let share = field.summary.count as f64 / frame.count.max(1) as f64;
-            let rate =
-                frame.rate.map_or(String::new(), |rate| format!("{}/s", rounded(rate * share)));
-            let cells = [grouped(field.summary.count), spark.clone(), rate];
-            let [p50, _, p99, _] = percentile_texts(&field.summary, &field.unit);
-            let max = value(number(field.summary.max), &field.unit);
-            let colour = chart::colour(field.interval);
-            let busy = field.busy.map_or(String::new(), |busy| {
-                format!(
-                    "{}<span>{} %</span>",
-                    chart::share(busy / busiest, &colour),
-                    three(busy * 100.0)
-                )
-            });
-            let spread = field.spread.as_ref().map_or(String::new(), |spread| {
-                let counts: Vec<f64> = spread.bins.iter().map(|bin| bin.count as f64).collect();
-                chart::bars(&counts, &colour, "how its lengths are spread")
-            });
-            let tail = [text(&p50), text(&p99), text(&max), busy, spread];
-            rows.push((
-                field.cost(),
-                frame.count,
-                row(&name(&field.label, &link, field.interval), &cells, Some(&tail)),
-            ));
+            let name = name(&field.label, &field_anchor(at, index), field.interval);
+            rows.push((field.cost(), frame.count, interval(frame, field, &name, &spark, busiest)));
         }
     }
     rows.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
@@ -113,6 +91,32 @@ pub fn section(facts: &Facts) -> String {
          <th>over time<th>rate<th>p50<th>p99<th>max<th>busy<th>spread<tbody>\n{rows}</table>\n\
          {more}</section>\n"
     )
+}
+
+/// The row of an interval. `busiest` is the greatest `busy` on the page.
+fn interval(
+    frame: &FrameFacts,
+    field: &FieldFacts,
+    name: &str,
+    spark: &str,
+    busiest: f64,
+) -> String {
+    // Open spans have no length, and frames may lack an end of an interval.
+    let share = field.summary.count as f64 / frame.count.max(1) as f64;
+    let rate = frame.rate.map_or(String::new(), |rate| format!("{}/s", rounded(rate * share)));
+    let cells = [grouped(field.summary.count), spark.to_owned(), rate];
+    let [p50, _, p99, _] = percentile_texts(&field.summary, &field.unit);
+    let max = value(number(field.summary.max), &field.unit);
+    let colour = chart::colour(field.interval);
+    let busy = field.busy.map_or(String::new(), |busy| {
+        format!("{}<span>{} %</span>", chart::share(busy / busiest, &colour), three(busy * 100.0))
+    });
+    let spread = field.spread.as_ref().map_or(String::new(), |spread| {
+        let counts: Vec<f64> = spread.bins.iter().map(|bin| bin.count as f64).collect();
+        chart::bars(&counts, &colour, "how its lengths are spread")
+    });
+    let tail = [escape_html(&p50), escape_html(&p99), escape_html(&max), busy, spread];
+    row(name, &cells, Some(&tail))
 }
 
 fn rounded(rate: f64) -> String {

@@ -4,8 +4,8 @@ use super::parts::{TOO_FEW_VALUES, counted};
 use crate::chart::{self, Share};
 use crate::facts::{Calls, Facts, KernelFacts, STATES};
 use crate::frames::FieldFacts;
-use crate::html::{HtmlTable, prose, text};
-use crate::percentiles::MIN_VALUES;
+use crate::html::{HtmlTable, escape_html, escape_long_html};
+use crate::shown_percentiles::MIN_VALUES;
 use ppt_query::text::{duration, grouped};
 use ppt_query::why::{Doing, Hop, Slow, SlowPart, Tail, TimeUse};
 
@@ -44,9 +44,9 @@ fn threads(kernel: &KernelFacts) -> String {
         let all: i64 = thread.ns.iter().fold(0, |sum, number| sum.saturating_add(*number));
         let part = |at: usize| thread.ns[at] as f64 / all.max(1) as f64;
         let shares: Vec<Share> = (0..4)
-            .map(|at| Share { class: CLASSES[at], part: part(at), says: STATES[at].to_owned() })
+            .map(|at| Share { class: CLASSES[at], part: part(at), tooltip: STATES[at].to_owned() })
             .collect();
-        let first = [text(&thread.pid), text(&thread.label), duration(all as f64)];
+        let first = [escape_html(&thread.pid), escape_html(&thread.label), duration(all as f64)];
         let states = thread.ns.map(|number| duration(number as f64));
         let last = [grouped(thread.runs), chart::shares(&shares)];
         table.html_row("", first.into_iter().chain(states).chain(last));
@@ -116,7 +116,7 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
         let part = |entry: &SlowPart| Share {
             class: class(&entry.part),
             part: entry.spent.ns as f64 / longest,
-            says: format!("{}: {}", entry.part.phrase(), duration(entry.spent.ns as f64)),
+            tooltip: format!("{}: {}", entry.part.phrase(), duration(entry.spent.ns as f64)),
         };
         let shares: Vec<Share> = slow.parts.iter().map(part).collect();
         let shape = slow.shape();
@@ -125,11 +125,12 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
             Some((_, first)) => format!("for the same reason as {first}"),
             None => {
                 said.push((shape, rank));
-                format!("{}{}", prose(&slow.sentence()), ways(facts, slow))
+                format!("{}{}", escape_long_html(&slow.sentence()), ways(facts, slow))
             }
         };
         let length = link(facts, slow);
-        let cells = [rank.to_string(), length, text(&slow.label()), chart::shares(&shares), words];
+        let cells =
+            [rank.to_string(), length, escape_html(&slow.label()), chart::shares(&shares), words];
         table.html_row("", cells);
     }
     let legend: String = [
@@ -193,7 +194,7 @@ pub fn causes(facts: &Facts) -> String {
         let mut row = |cause: &str, ns: i64| {
             let part = ns as f64 / tail.ns.max(1) as f64;
             let share = format!("{:.1} %", 100.0 * part);
-            let cells = [text(cause), duration(ns as f64), share, chart::share(part, "cx")];
+            let cells = [escape_html(cause), duration(ns as f64), share, chart::share(part, "cx")];
             table.html_row("", cells);
         };
         tail.causes.iter().take(CAUSES).for_each(|entry| row(&entry.cause, entry.ns));
@@ -201,7 +202,7 @@ pub fn causes(facts: &Facts) -> String {
             let ns = others.iter().map(|entry| entry.ns).sum();
             row(&counted(others.len() as u64, "other cause"), ns);
         }
-        format!("<p>{}</p>\n{}", text(&tail.heading()), table.html("bars"))
+        format!("<p>{}</p>\n{}", escape_html(&tail.heading()), table.html("bars"))
     };
     let tails: String = facts.tails.iter().take(TAILS).map(tail).collect();
     format!("<section id=causes>\n<h2>Why the slowest were slow</h2>\n{tails}</section>\n")

@@ -4,8 +4,8 @@ use super::parts::TOO_FEW_VALUES;
 use super::sections::folded;
 use crate::chart;
 use crate::facts::{CounterFacts, Facts, HistogramFacts};
-use crate::html::{HtmlTable, text};
-use crate::percentiles::MIN_VALUES;
+use crate::html::{HtmlTable, escape_html};
+use crate::shown_percentiles::MIN_VALUES;
 use crate::span::ChartSpan;
 use ppt_query::text::{bucket, counted_up, duration, grouped, measured};
 
@@ -44,8 +44,8 @@ fn counted(counter: &CounterFacts, span: Option<&ChartSpan>) -> String {
     let total = format!("{total} {}", counter.unit);
     let mut out = format!(
         "<figure class=counter data-name=\"{0}\"><figcaption>{0} <span class=keys>{1}</span></figcaption>",
-        text(&counter.label),
-        text(total.trim_end())
+        escape_html(&counter.label),
+        escape_html(total.trim_end())
     );
     let Some(span) = span else { return out + "</figure>\n" };
     let (title, unit, values) = if counter.goes_down {
@@ -59,7 +59,7 @@ fn counted(counter: &CounterFacts, span: Option<&ChartSpan>) -> String {
     for (slice, value) in values.iter().enumerate() {
         let from = span.named(slice);
         let place = format!(" data-i=\"{slice}\"");
-        table.html_row(&place, [from, text(&measured(*value, &unit))]);
+        table.html_row(&place, [from, escape_html(&measured(*value, &unit))]);
     }
     out.push_str(&folded(&format!("As a table, every {}", duration(span.every as f64)), &table));
     out + "</figure>\n"
@@ -80,11 +80,11 @@ fn observed(histogram: &HistogramFacts, span: Option<&ChartSpan>) -> String {
     told.push(("max", said(all.quantile(1.0))));
     let told: String = told
         .iter()
-        .map(|(name, value)| format!("<div><dt>{name}<dd>{}</div>", text(value)))
+        .map(|(name, value)| format!("<div><dt>{name}<dd>{}</div>", escape_html(value)))
         .collect();
     let mut out = format!(
         "<h3 data-name=\"{0}\">{0}</h3>\n<dl class=\"said long\">{told}</dl>\n",
-        text(label)
+        escape_html(label)
     );
     let Some(span) = span.filter(|_| all.count() > 0) else { return out };
     let unit = if *is_time && unit.is_empty() { "ns" } else { unit };

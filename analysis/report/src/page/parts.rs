@@ -2,8 +2,8 @@
 
 use crate::facts::Facts;
 use crate::frames::FrameFacts;
-use crate::html::text;
-use crate::percentiles::percentiles;
+use crate::html::escape_html;
+use crate::shown_percentiles::shown_percentiles;
 use ppt_query::stats::Summary;
 use ppt_query::text::measured;
 
@@ -44,7 +44,7 @@ pub fn into_timeline(
     let lane = lane.map_or(-1, |lane| lane as i64);
     format!(
         "<a class=go href=\"#timeline\" data-at=\"{place}\" data-for=\"{length}\" data-lane=\"{lane}\">{}</a>",
-        text(says)
+        escape_html(says)
     )
 }
 
@@ -61,7 +61,7 @@ pub const TOO_FEW_VALUES: &str = "too few values";
 
 /// p50, p90, p99 and p99.9 as text.
 pub fn percentile_texts(summary: &Summary, unit: &str) -> [String; 4] {
-    let known = percentiles(summary);
+    let known = shown_percentiles(summary);
     std::array::from_fn(|which| match known[which] {
         None if summary.count > 0 => TOO_FEW_VALUES.to_owned(),
         known => value(known, unit),

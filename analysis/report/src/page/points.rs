@@ -4,7 +4,7 @@ use ppt_query::causality::short;
 use ppt_query::text::{duration, grouped};
 
 use crate::facts::Facts;
-use crate::html::{HtmlTable, text};
+use crate::html::{HtmlTable, escape_html};
 
 /// Maximum number of edges in the table.
 const MAX_EDGES: usize = 200;
@@ -40,16 +40,16 @@ pub fn section(facts: &Facts) -> String {
         count if count > MAX_EDGES => {
             format!(
                 "<p class=note>{}</p>\n",
-                text(&format!("The first {MAX_EDGES} of {count} edges."))
+                escape_html(&format!("The first {MAX_EDGES} of {count} edges."))
             )
         }
         _ => String::new(),
     };
     let picture = crate::points::inline(graph);
     format!(
-        "<section id=points>\n<h2>Causality</h2>\n<p class=note>What leaves one point and enters \
-         another one, by what identifies it. <code>ppt graph --from A --to B</code> tells the ways \
-         between two.</p>\n{picture}\n{}{more}{lost}</section>\n",
+        "<section id=points>\n<h2>Causality</h2>\n<p class=note>Messages and tasks that leave one point and enter \
+         another, by their identities. <code>ppt graph --from A --to B</code> shows the paths \
+         between two points.</p>\n{picture}\n{}{more}{lost}</section>\n",
         table.html("")
     )
 }

@@ -8,9 +8,9 @@ use super::parts::{
 };
 use crate::chart;
 use crate::facts::Facts;
-use crate::frames::{FieldFacts, FieldKeys, FieldWords, FrameFacts, Groups};
-use crate::html::{HtmlTable, text};
-use crate::percentiles::percentiles;
+use crate::frames::{FieldFacts, FieldKeys, FieldWords, FrameFacts, GroupFacts, Groups};
+use crate::html::{HtmlTable, escape_html};
+use crate::shown_percentiles::shown_percentiles;
 use crate::views::{MAX_ROWS, ReportView};
 use ppt_query::text::{duration, grouped, measured, three};
 
@@ -35,7 +35,7 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
     if is_empty(frame) {
         return String::new();
     }
-    let label = text(&frame.label);
+    let label = escape_html(&frame.label);
     let mut said = vec![counted(frame.count, "frame")];
     if let Some(rate) = frame.rate {
         said.push(format!("{}/s", three(if rate >= 100.0 { rate.round() } else { rate })));
@@ -44,7 +44,7 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
     let mut out = format!(
         "<section id={}>\n<h2>{label}</h2>\n<p class=said>{}</p>\n",
         anchor(at),
-        said.iter().map(|it| format!("<span>{it}</span>")).collect::<String>()
+        said.iter().map(|text| format!("<span>{text}</span>")).collect::<String>()
     );
     if let Some(span) = &facts.span
         && room.take()
@@ -83,7 +83,7 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
         out.push_str(&fields_table(&numbers));
         for (index, field) in numbers {
             if !field.over.is_empty() && room.take() {
-                let name = text(&field.label);
+                let name = escape_html(&field.label);
                 let id = field_anchor(at, index);
                 out.push_str(&format!("<h4 id={id}>{name}</h4>\n"));
                 out.push_str(&charts(facts, frame, field));
@@ -95,7 +95,7 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
 }
 
 pub fn folded(title: &str, table: &HtmlTable) -> String {
-    format!("<details><summary>{}</summary>{}</details>\n", text(title), table.html(""))
+    format!("<details><summary>{}</summary>{}</details>\n", escape_html(title), table.html(""))
 }
 
 /// A table of the counts of each value.
@@ -105,7 +105,7 @@ pub fn list_words(words: &FieldWords) -> String {
     let none = (words.nulls > 0).then(|| ("none".to_owned(), words.nulls));
     for (word, count) in words.counts.iter().chain(none.as_ref()) {
         let share = chart::share(*count as f64 / most, "cx");
-        table.html_row("", [text(word), grouped(*count), share]);
+        table.html_row("", [escape_html(word), grouped(*count), share]);
     }
     format!("<figure class=words>{}</figure>\n", table.html("bars"))
 }
@@ -151,13 +151,13 @@ pub fn interval(
     }
     let said: String = said
         .iter()
-        .map(|(name, value)| format!("<div><dt>{name}<dd>{}</div>", text(value)))
+        .map(|(name, value)| format!("<div><dt>{name}<dd>{}</div>", escape_html(value)))
         .collect();
     let name = format!("{}.{}", frame.label, field.label);
     let mut out = format!(
         "<h3 id={id}>{}{}</h3>\n<dl class=said>{said}</dl>\n{}",
         swatch(field.interval),
-        text(&name),
+        escape_html(&name),
         exactness(field)
     );
     if !field.over.is_empty() && room.take() {
@@ -185,7 +185,7 @@ fn exactness(field: &FieldFacts) -> String {
         notes.push(format!(
             "Its values crowd at {} places: {}. A mean says little here.",
             modes.len(),
-            text(&modes.join(", "))
+            escape_html(&modes.join(", "))
         ));
     }
     if notes.is_empty() {
@@ -215,15 +215,15 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
         let mut table = HtmlTable::new(&["from", "count", "p50", "p90", "p99", "max"], 0);
         for (slice, summary) in field.over.iter().enumerate() {
             let Some(summary) = summary else { continue };
-            let [p50, p90, p99, _] = percentiles(summary);
-            let cells =
-                [p50, p90, p99, number(summary.max)].map(|option| text(&value(option, unit)));
+            let [p50, p90, p99, _] = shown_percentiles(summary);
+            let cells = [p50, p90, p99, number(summary.max)]
+                .map(|option| escape_html(&value(option, unit)));
             let place = format!(" data-i=\"{slice}\"");
             let first = [span.named(slice), grouped(summary.count)];
             table.html_row(&place, first.into_iter().chain(cells));
         }
         let lacks_one =
-            |summary: &ppt_query::stats::Summary| percentiles(summary)[..3].contains(&None);
+            |summary: &ppt_query::stats::Summary| shown_percentiles(summary)[..3].contains(&None);
         if field.over.iter().flatten().any(lacks_one) {
             out.push_str(FEW_IN_SLICE);
         }
@@ -256,23 +256,23 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
 
 /// Groups on one axis.
 fn groups(groups: &Groups, field: &FieldFacts) -> String {
-    let axis = chart::range_axis(groups.rows.iter().map(|row| &row.1));
+    let axis = chart::range_axis(groups.rows.iter().map(|group| &group.summary));
     let colour = chart::colour(field.interval);
-    let scale = chart::range_words(&axis);
+    let scale = chart::range_title(&axis);
     let mut table =
         HtmlTable::new(&[&groups.column, "count", "p50", "p90", "p99", "max", "busy", scale], 1);
-    for (word, summary, busy) in &groups.rows {
+    for GroupFacts { value: name, summary, busy } in &groups.rows {
         let [p50, p90, p99, _] = percentile_texts(summary, &field.unit);
         let max = value(number(summary.max), &field.unit);
-        let cells = [p50, p90, p99, max].map(|cell| text(&cell));
+        let cells = [p50, p90, p99, max].map(|cell| escape_html(&cell));
         let busy = busy.map_or(String::new(), |value| format!("{} %", three(value * 100.0)));
-        let first = [text(word), grouped(summary.count)];
+        let first = [escape_html(name), grouped(summary.count)];
         let last = [busy, chart::range(summary, &axis, &colour)];
         table.html_row("", first.into_iter().chain(cells).chain(last));
     }
     format!(
         "<figure><figcaption>By {}</figcaption>{}</figure>\n",
-        text(&groups.column),
+        escape_html(&groups.column),
         table.html("groups")
     )
 }
@@ -290,8 +290,14 @@ fn slowest(facts: &Facts, field: &FieldFacts) -> String {
         let lane = facts.timeline.lane(&slow.host, &slow.pid, &slow.tid);
         let link = into_timeline(facts, (slow.start, slow.length), lane, &precise(at));
         let thread = lane.map_or_else(|| slow.tid.clone(), |at| facts.timeline.lanes[at].label());
-        let cells = [link, text(&duration(slow.length as f64)), text(&thread), text(&slow.seqno)];
-        table.html_row("", cells.into_iter().chain(slow.beside.iter().map(|beside| text(beside))));
+        let cells = [
+            link,
+            escape_html(&duration(slow.length as f64)),
+            escape_html(&thread),
+            escape_html(&slow.seqno),
+        ];
+        table
+            .html_row("", cells.into_iter().chain(slow.cells.iter().map(|cell| escape_html(cell))));
     }
     let count = field.slowest.len();
     let title = if count == 1 { "The slowest".to_owned() } else { format!("The slowest {count}") };
@@ -329,5 +335,9 @@ pub fn view(view: &ReportView) -> String {
         String::new()
     };
     let none = if view.rows.is_empty() { "<p class=note>No rows.</p>" } else { "" };
-    format!("<section>\n<h2>{}</h2>\n{}{none}{cut}</section>\n", text(&view.name), table.html(""))
+    format!(
+        "<section>\n<h2>{}</h2>\n{}{none}{cut}</section>\n",
+        escape_html(&view.name),
+        table.html("")
+    )
 }

@@ -3,7 +3,7 @@
 use super::parts::{counted, swatch};
 use crate::chart;
 use crate::facts::{CaptureAccount, Facts};
-use crate::html::{HtmlTable, text};
+use crate::html::{HtmlTable, escape_html};
 use crate::timeline::Timeline;
 use ppt_query::text::{duration, grouped, time};
 
@@ -29,7 +29,7 @@ pub fn title(facts: &Facts) -> String {
 }
 
 pub fn header(facts: &Facts) -> String {
-    let title = text(&title(facts));
+    let title = escape_html(&title(facts));
     let mut said: Vec<String> = Vec::new();
     let mut processes: Vec<String> = Vec::new();
     for program in &facts.programs {
@@ -40,7 +40,7 @@ pub fn header(facts: &Facts) -> String {
     }
     match processes.len() {
         0 => {}
-        1..=3 => said.push(text(&processes.join(", "))),
+        1..=3 => said.push(escape_html(&processes.join(", "))),
         many => said.push(counted(many as u64, "process").replace("processs", "processes")),
     }
     let mut hosts: Vec<&str> = facts.programs.iter().map(|program| program.host.as_str()).collect();
@@ -49,11 +49,11 @@ pub fn header(facts: &Facts) -> String {
     hosts.retain(|host| !host.is_empty());
     match hosts.len() {
         0 => {}
-        1..=3 => said.push(format!("on {}", text(&hosts.join(", ")))),
+        1..=3 => said.push(format!("on {}", escape_html(&hosts.join(", ")))),
         many => said.push(format!("on {many} hosts")),
     }
     if let Some(span) = &facts.span {
-        said.push(text(&moment(span.first)));
+        said.push(escape_html(&moment(span.first)));
         said.push(duration(span.len() as f64));
     }
     let tags: Vec<String> = facts
@@ -61,12 +61,14 @@ pub fn header(facts: &Facts) -> String {
         .first()
         .into_iter()
         .flat_map(|program| &program.tags)
-        .map(|(name, value)| format!("<span class=tag>{} {}</span>", text(name), text(value)))
+        .map(|(name, value)| {
+            format!("<span class=tag>{} {}</span>", escape_html(name), escape_html(value))
+        })
         .take(6)
         .collect();
     format!(
         "<header>\n<h1>{title}</h1>\n<p class=said>{}</p>\n{}\n{}</header>\n",
-        said.iter().map(|it| format!("<span>{it}</span>")).collect::<String>(),
+        said.iter().map(|text| format!("<span>{text}</span>")).collect::<String>(),
         if tags.is_empty() {
             String::new()
         } else {
@@ -169,7 +171,7 @@ pub fn timeline(facts: &Facts) -> String {
             format!("{share:.1} %"),
         ]);
     }
-    let more = match timeline.more {
+    let more = match timeline.hidden_threads {
         0 => String::new(),
         more => format!(
             "<p class=note>{} with fewer frames {} not drawn.</p>",
@@ -177,7 +179,7 @@ pub fn timeline(facts: &Facts) -> String {
             if more == 1 { "is" } else { "are" }
         ),
     };
-    let holds = if timeline.all {
+    let holds = if timeline.has_all_frames {
         "Every frame is on this page."
     } else {
         "This page holds single frames around the slowest intervals (marked on the strip); \
@@ -212,8 +214,9 @@ fn names(timeline: &Timeline) -> String {
     let drawn = |at: &usize| timeline.is_drawn(*at);
     let (own, shared): (Vec<usize>, Vec<usize>) =
         (0..timeline.names.len()).filter(drawn).partition(|&at| at < chart::COLOURS);
-    let entry =
-        |at: &usize| format!("<span>{}{}</span>", swatch(Some(*at)), text(&timeline.names[*at]));
+    let entry = |at: &usize| {
+        format!("<span>{}{}</span>", swatch(Some(*at)), escape_html(&timeline.names[*at]))
+    };
     let mut legend: String = own.iter().map(entry).collect();
     match &shared[..] {
         [] => {}
@@ -222,7 +225,7 @@ fn names(timeline: &Timeline) -> String {
             let all: Vec<&str> = many.iter().map(|&at| timeline.names[at].as_str()).collect();
             legend.push_str(&format!(
                 "<span title=\"{}\">{}{} other names</span>",
-                text(&all.join(", ")),
+                escape_html(&all.join(", ")),
                 swatch(Some(many[0])),
                 many.len()
             ));
@@ -239,7 +242,7 @@ pub fn footer(facts: &Facts) -> String {
         .map(|capture| {
             format!(
                 "<li><code>{}</code> {} frames, {}, {}",
-                text(&capture.path),
+                escape_html(&capture.path),
                 capture.frames.parse().map_or(capture.frames.clone(), grouped),
                 bytes(capture.bytes),
                 ending(capture)
@@ -253,7 +256,7 @@ pub fn footer(facts: &Facts) -> String {
     format!(
         "<footer>\n<h2>This page</h2>\n<p>This command makes it again:</p>\n\
          <pre><code>{}</code></pre>\n<ul class=files>{files}{more}</ul>\n</footer>\n",
-        text(&facts.command)
+        escape_html(&facts.command)
     )
 }
 
@@ -261,7 +264,7 @@ pub fn footer(facts: &Facts) -> String {
 fn ending(capture: &CaptureAccount) -> String {
     match (capture.complete, capture.reason.as_str()) {
         (true, "") => "complete".to_owned(),
-        (true, reason) => format!("ended: {}", text(reason)),
+        (true, reason) => format!("ended: {}", escape_html(reason)),
         (false, _) => "cut off, or still growing".to_owned(),
     }
 }

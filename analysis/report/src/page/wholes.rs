@@ -5,7 +5,7 @@ use super::sections::{Room, fields_table, interval, keys, list_words};
 use crate::chart;
 use crate::facts::Facts;
 use crate::frames::{FieldFacts, FrameFacts};
-use crate::html::{HtmlTable, text};
+use crate::html::{HtmlTable, escape_html};
 use ppt_query::RowUnit;
 use ppt_query::text::grouped;
 
@@ -29,7 +29,7 @@ pub fn section(facts: &Facts, whole: &FrameFacts, at: usize, room: &Room) -> Str
     let mut out = format!(
         "<section id={}>\n<h2>{}</h2>\n<p class=said><span>{}</span></p>\n<p class=note>{note}</p>\n",
         anchor(at),
-        text(&whole.label),
+        escape_html(&whole.label),
         counted(whole.count, one)
     );
     if !whole.words.is_empty() {
@@ -69,8 +69,8 @@ fn from_step_to_step(steps: &[&FieldFacts], colour: &str) -> String {
         let [p50, p90, p99, _] = percentile_texts(summary, &step.unit);
         let [mean, max] = [summary.mean_as_float(), number(summary.max)];
         let [mean, max] = [mean, max].map(|one| value(one, &step.unit));
-        let cells = [mean, p50, p90, p99, max].map(|cell| text(&cell));
-        let first = [text(&step.name), grouped(summary.count)];
+        let cells = [mean, p50, p90, p99, max].map(|cell| escape_html(&cell));
+        let first = [escape_html(&step.name), grouped(summary.count)];
         let last = [chart::range(summary, &axis, colour)];
         table.html_row("", first.into_iter().chain(cells).chain(last));
     }

@@ -7,13 +7,13 @@ use ppt_query::stats::Summary;
 pub const MIN_VALUES: [u64; 4] = [1, 10, 100, 1000];
 
 /// p50, p90, p99 and p99.9, each if there are enough values.
-pub fn percentiles(summary: &Summary) -> [Option<f64>; 4] {
+pub fn shown_percentiles(summary: &Summary) -> [Option<f64>; 4] {
     let known = summary.percentiles_as_floats();
     std::array::from_fn(|which| known[which].filter(|_| summary.count >= MIN_VALUES[which]))
 }
 
 /// Positions of p50, p90, p99 and p99.9 in a chart: the next lower percentile replaces a missing one.
-pub fn marked(summary: &Summary) -> [Option<f64>; 4] {
-    let known = percentiles(summary);
+pub fn filled_percentiles(summary: &Summary) -> [Option<f64>; 4] {
+    let known = shown_percentiles(summary);
     std::array::from_fn(|which| known[..=which].iter().rev().find_map(|one| *one))
 }
