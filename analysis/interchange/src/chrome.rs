@@ -1,7 +1,7 @@
-//! The JSON of Chrome's trace viewer, which many others read.
+//! JSON of Chrome's trace viewer, which many other tools read.
 //!
-//! Times are µs since the trace begins, to the ns: readers keep them as doubles, which do not hold the
-//! ns of years. When the trace begins is in `otherData`.
+//! Times are µs since the trace begins, with ns as decimals: readers keep them as doubles, which cannot
+//! hold ns since the epoch. `otherData` contains the begin of the trace.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -14,10 +14,10 @@ use crate::lanes::Lanes;
 use crate::threads::{PidScope, Threads, TraceThread};
 use crate::values::FieldValue;
 
-/// What a script knows exactly; larger numbers are text.
+/// The largest integer that JavaScript represents exactly; larger ones are written as text.
 const EXACT: u64 = 1 << 53;
-/// Numbers that stand for threads and processes that have none of their own.
-const OWN: u64 = 1 << 32;
+/// First number for threads and processes without a usable one.
+const FIRST_NUMBER: u64 = 1 << 32;
 
 /// A trace for Chrome.
 #[derive(Debug)]
@@ -26,11 +26,11 @@ pub struct Chrome<W> {
     kinds: Vec<Arc<ChromeFile>>,
     threads: Threads,
     lanes: Vec<Lanes>,
-    /// When the trace begins.
+    /// Begin of the trace, ns since the epoch.
     origin: Option<i64>,
     described: HashSet<(u64, Option<u64>)>,
-    /// For events at the same time as another of their thread, and for threads without a number.
-    own: HashMap<(usize, usize), u64>,
+    /// Numbers of lanes, and of threads without a number, by thread and lane.
+    numbers: HashMap<(usize, usize), u64>,
     some: bool,
 }
 
@@ -66,7 +66,7 @@ impl<W: Write> Chrome<W> {
             lanes: Vec::new(),
             origin: None,
             described: HashSet::new(),
-            own: HashMap::new(),
+            numbers: HashMap::new(),
             some: false,
         })
     }
@@ -93,23 +93,24 @@ impl<W: Write> Chrome<W> {
         self.out.write_all(b"}}")
     }
 
-    /// The numbers of a thread's lane, which are named first.
+    /// The numbers of process and thread for a lane; names them first.
     fn lane(&mut self, thread: usize, lane: usize) -> io::Result<(u64, u64)> {
         let (process, who) = self.threads.get(thread);
         let is_first = self.threads.is_first_of_its_pid(process);
         let of = self.threads.process(process);
         let (who, name) = (who.clone(), self.threads.title(process));
-        let pid = if is_first { of.pid.into() } else { OWN.saturating_add(process as u64) };
+        let pid =
+            if is_first { of.pid.into() } else { FIRST_NUMBER.saturating_add(process as u64) };
         self.describe(pid, None, &name)?;
         let label = self.threads.label(thread);
         let label = match lane {
             0 => label,
             lane => format!("{label}, at the same time ({lane})"),
         };
-        let next = OWN + self.own.len() as u64;
+        let next = FIRST_NUMBER + self.numbers.len() as u64;
         let tid = match (&who, lane) {
             (TraceThread::Tid(tid), 0) if *tid >= 0 => *tid as u64,
-            _ => *self.own.entry((thread, lane)).or_insert(next),
+            _ => *self.numbers.entry((thread, lane)).or_insert(next),
         };
         self.describe(pid, Some(tid), &label)?;
         Ok((pid, tid))
@@ -120,7 +121,7 @@ impl<W: Write> Chrome<W> {
         (since / 1000, since % 1000)
     }
 
-    /// Begins an event: its phase, name, place and time.
+    /// Begins an event: phase, name, process and thread, time.
     fn event_at(
         &mut self,
         phase: char,
@@ -169,7 +170,7 @@ impl<W: Write> Chrome<W> {
             let kind = &of.kind;
             let name = kind.curve(field);
             let unit = kind.fields[field].metadata().get("unit").map_or("value", String::as_str);
-            // Curves are distinguished by process, name and id.
+            // Readers identify curves by process, name and id.
             self.event_at('C', &name, &kind.buffer, place, rows.end(row))?;
             write!(self.out, ",\"id\":{}", place.1)?;
             let value = match value {
@@ -242,7 +243,7 @@ impl<W: Write> Trace for Chrome<W> {
         ];
         let names = || of.kind.fields.iter().map(|field| field.name().as_str());
         let fields = names().zip(rows.fields.iter().map(|field| field.get(row)));
-        // A field that has a name twice would hide the other.
+        // A second field of the same name would replace the first.
         let identity = identity.into_iter().filter(|entry| names().all(|name| name != entry.0));
         self.args(identity.chain(fields))?;
         self.counters(number, rows, row)

@@ -1,7 +1,7 @@
-//! The Common Trace Format, version 1.8: a folder with a description and a stream for each ring.
+//! The Common Trace Format, version 1.8: a folder with metadata and a stream for each ring.
 //!
-//! Everything is aligned to bytes and in the order of x86. A stream's times never go back, because rows
-//! come by their time. A packet ends where frames are missing, and the next one counts them.
+//! Everything is byte-aligned and little-endian. Times of a stream never decrease, because rows are
+//! sorted by time. A packet ends where frames are missing, and the next one counts them.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -14,11 +14,11 @@ use arrow_schema::DataType;
 use crate::event::{EventRole, EventRows, EventSchema, Trace, is_loss};
 use crate::values::{FieldValue, WordColumn};
 
-/// Bytes of a packet, about.
-const PACKET: usize = 1 << 18;
-/// Bytes of unwritten packets together.
-const WAITING: usize = 64 << 20;
-/// What a packet begins with.
+/// Approximate bytes of a packet.
+const PACKET_BYTES: usize = 1 << 18;
+/// Maximum bytes of unwritten packets together.
+const MAX_UNWRITTEN: usize = 64 << 20;
+/// First word of a packet.
 const MAGIC: u32 = 0xC1FC_1FC1;
 
 /// A trace in a folder.
@@ -28,21 +28,21 @@ pub struct Ctf {
     kinds: Vec<CtfFile>,
     streams: Vec<Stream>,
     numbers: HashMap<StreamKey, usize>,
-    /// Bytes that wait in streams.
-    waiting: usize,
-    /// By kind: of its batch, by the keys of the words there.
+    /// Bytes of unwritten packets.
+    unwritten: usize,
+    /// Streams of the current batch of each kind.
     batches: Vec<StreamBatch>,
 }
 
-/// The streams of keys.
+/// Streams by their keys in a batch.
 #[derive(Debug, Default)]
 struct StreamBatch {
-    /// The lists of captures, buffers and segments that keys are numbers of.
+    /// The lists of captures, buffers and segments that keys are indices of.
     lists: Option<[WordColumn; 3]>,
     known: HashMap<StreamKeys, usize>,
 }
 
-/// Capture, buffer, segment, ring; what has no ring belongs to a process.
+/// Capture, buffer, segment, ring, pid; rows without a ring belong to a process.
 type StreamKey = (String, String, Option<String>, Option<i32>, Option<i32>);
 type StreamKeys = (Option<i32>, Option<i32>, Option<i32>, Option<i32>, Option<i32>);
 
@@ -52,7 +52,7 @@ struct CtfFile {
     fields: Vec<FieldLayout>,
 }
 
-/// How a field is layout.
+/// How a field is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldLayout {
     Int { bytes: usize, signed: bool },
@@ -66,8 +66,8 @@ enum FieldLayout {
 #[derive(Debug)]
 struct Stream {
     path: PathBuf,
-    /// What is said of it in each packet.
-    said: Vec<u8>,
+    /// Identity of the stream, which is in each packet.
+    identity: Vec<u8>,
     events: Vec<u8>,
     first: u64,
     last: u64,
@@ -90,7 +90,7 @@ impl Ctf {
             kinds: kinds.iter().map(written).collect::<io::Result<_>>()?,
             streams: Vec::new(),
             numbers: HashMap::new(),
-            waiting: 0,
+            unwritten: 0,
             batches: kinds.iter().map(|_| StreamBatch::default()).collect(),
         })
     }
@@ -118,17 +118,17 @@ impl Ctf {
             Some(&number) => number,
             None => {
                 let number = self.streams.len();
-                let mut said = Vec::new();
+                let mut identity = Vec::new();
                 for text in [Some(&*ring.0), Some(&*ring.1), ring.2.as_deref(), rows.host.get(row)]
                 {
-                    put_text(&mut said, text.unwrap_or(""));
+                    put_text(&mut identity, text.unwrap_or(""));
                 }
-                said.extend(ring.3.unwrap_or(-1).to_le_bytes());
-                said.extend(ring.4.unwrap_or(-1).to_le_bytes());
+                identity.extend(ring.3.unwrap_or(-1).to_le_bytes());
+                identity.extend(ring.4.unwrap_or(-1).to_le_bytes());
                 let path = self.folder.join(format!("stream-{number}"));
                 self.streams.push(Stream {
                     path,
-                    said,
+                    identity,
                     events: Vec::new(),
                     first: 0,
                     last: 0,
@@ -145,11 +145,11 @@ impl Ctf {
 
     fn flush(&mut self, stream: usize) -> io::Result<()> {
         let stream = &mut self.streams[stream];
-        self.waiting -= stream.events.len();
+        self.unwritten -= stream.events.len();
         stream.flush()
     }
 
-    /// What the folder says of itself.
+    /// The metadata of the trace.
     fn metadata(&self) -> String {
         let mut out = String::from(HEAD);
         for (id, CtfFile { kind, fields }) in self.kinds.iter().enumerate() {
@@ -233,13 +233,13 @@ impl Trace for Ctf {
             }
             layout.put(value, out);
         }
-        put_text(out, if nulls.is_empty() { NOTHING } else { &nulls });
-        let full = out.len() >= PACKET;
-        self.waiting += out.len() - before;
+        put_text(out, if nulls.is_empty() { EMPTY_TEXT } else { &nulls });
+        let full = out.len() >= PACKET_BYTES;
+        self.unwritten += out.len() - before;
         if full {
             self.flush(at)?;
         }
-        if self.waiting >= WAITING {
+        if self.unwritten >= MAX_UNWRITTEN {
             for stream in 0..self.streams.len() {
                 self.flush(stream)?;
             }
@@ -261,18 +261,18 @@ impl Stream {
         if self.events.is_empty() { Ok(()) } else { self.packet() }
     }
 
-    /// Writes what waits as a packet.
+    /// Writes the waiting events as a packet.
     fn packet(&mut self) -> io::Result<()> {
         let fixed = 4 + 4 + 6 * 8;
-        let bits = (fixed + self.said.len() + self.events.len()) as u64 * 8;
-        let mut head = Vec::with_capacity(fixed + self.said.len());
+        let bits = (fixed + self.identity.len() + self.events.len()) as u64 * 8;
+        let mut head = Vec::with_capacity(fixed + self.identity.len());
         head.extend(MAGIC.to_le_bytes());
         head.extend(0u32.to_le_bytes());
         for word in [self.first, self.last, bits, bits, self.packets, self.discarded] {
             head.extend(word.to_le_bytes());
         }
-        head.extend(&self.said);
-        // Not kept open: there may be more rings than a process may have files.
+        head.extend(&self.identity);
+        // The file is not kept open: there may be more rings than a process may open files.
         let file = match self.packets {
             0 => File::create_new(&self.path),
             _ => File::options().append(true).open(&self.path),
@@ -306,7 +306,7 @@ fn layout(ty: &DataType) -> io::Result<FieldLayout> {
 }
 
 impl FieldLayout {
-    /// Appends a value; what is NULL is 0 or empty.
+    /// Appends a value; NULL becomes 0 or empty.
     fn put(self, value: Option<FieldValue<'_>>, out: &mut Vec<u8>) {
         match self {
             FieldLayout::Int { bytes, .. } => {
@@ -340,7 +340,7 @@ impl FieldLayout {
     }
 }
 
-/// Text ends with 0; one that is in it is replaced.
+/// Appends text with a terminating 0; other zeros are replaced.
 fn put_text(out: &mut Vec<u8>, text: &str) {
     if text.contains('\0') {
         out.extend(text.replace('\0', "\u{fffd}").as_bytes());
@@ -350,10 +350,10 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.push(0);
 }
 
-/// What stands where no field is empty. Babeltrace 2.0 shows an older text where one is empty.
-const NOTHING: &str = "-";
+/// Replacement for an empty text. Babeltrace 2.0 shows an older text if a field is empty.
+const EMPTY_TEXT: &str = "-";
 
-/// The field that names fields without a value, and empty texts.
+/// The field that lists fields without a value, and empty texts.
 fn null_name(kind: &EventSchema) -> String {
     let mut name = "null".to_owned();
     while kind.fields.iter().any(|field| *field.name() == name) || kind.seqno == name {
@@ -362,7 +362,7 @@ fn null_name(kind: &EventSchema) -> String {
     name
 }
 
-/// Text in the description.
+/// Text in the metadata.
 fn quote(out: &mut String, text: &str) {
     out.push('"');
     for char in text.chars() {
@@ -375,8 +375,8 @@ fn quote(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// What is the same in all traces. Readers take away the `_` before the name of a field, which keeps
-/// names from being keywords.
+/// Metadata that all traces share. Readers remove the `_` before the name of a field, which keeps names
+/// from being keywords.
 const HEAD: &str = "/* CTF 1.8 */
 
 typealias integer { size = 8; align = 8; signed = true; } := int8_t;

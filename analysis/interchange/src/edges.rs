@@ -1,4 +1,4 @@
-//! Which frame caused which, as events: each at the time of its cause.
+//! Causes and effects as events, each at the time of its cause.
 
 use ppt_query::datafusion::prelude::DataFrame;
 use ppt_query::{Engine, QueryError};
@@ -6,8 +6,7 @@ use ppt_query::{Engine, QueryError};
 use crate::event::{COLUMNS, EventRole, EventSchema};
 use crate::source::{column, quoted};
 
-/// Edges that are certain, between frames of these `kinds`; None: no two of them can have any. `is_part`:
-/// without those of spans and chains, whose frames may be in other parts of their capture.
+/// Certain edges between frames of these `kinds`; None: frames of these kinds cannot have edges.
 ///
 /// # Errors
 /// [`QueryError::Incomparable`], if times of several hosts cannot be compared; see [`QueryError`].
@@ -46,7 +45,7 @@ pub(crate) async fn edges(
         dst = is_told("dst"),
     );
     let rows = engine.sql(&sql).await?;
-    // Whether hosts can be compared is known once it is planned.
+    // Planning finds out whether the times of hosts can be compared.
     rows.clone().create_physical_plan().await?;
     let fields = rows.schema().as_arrow().fields().iter().skip(COLUMNS.len());
     let kind = EventSchema {

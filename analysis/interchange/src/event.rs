@@ -1,4 +1,4 @@
-//! What a trace is made of.
+//! Events of a trace.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -11,67 +11,67 @@ use arrow_schema::Field;
 use crate::frame_kind::{EventColumns, Lengths, Longs};
 use crate::values::{Column, FieldValue, WordColumn, unexpected};
 
-/// The columns that the rows of every kind begin with; fields follow.
+/// The columns that rows of all kinds begin with; fields follow.
 ///
-/// `begin` (INT64, ns since the epoch) is there in every row, and rows ascend by it. `dur` (INT64, ns)
-/// is NULL where there is no interval. `placed` says whether the time is the row's own, `first` whether
-/// the frame was in no row of another kind.
+/// `begin` (INT64, ns since the epoch) is never NULL, and rows ascend by it. `dur` (INT64, ns) is NULL
+/// if there is no interval. `placed` says whether the time is the row's own, `first` whether the frame
+/// has no row of another kind before this one.
 pub const COLUMNS: [&str; 12] = [
     "begin", "dur", "placed", "first", "capture", "buffer", "segment", "ring", "seqno", "host",
     "pid", "tid",
 ];
 
-/// What the metadata of the value of a counter has that may fall.
+/// Metadata key of a counter's value that may fall.
 pub(crate) const MAY_FALL: &str = "may_fall";
 
 /// The format of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceFormat {
-    /// Perfetto's packets.
+    /// Packets of Perfetto.
     Perfetto,
-    /// Chrome's JSON.
+    /// JSON of Chrome's trace viewer.
     Chrome,
     /// The Common Trace Format.
     Ctf,
-    /// OpenTelemetry's protocol.
+    /// The protocol of OpenTelemetry.
     Otlp,
 }
 
-/// What the rows of a kind are.
+/// The role of the rows of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventRole {
     /// Frames, or one interval of each.
     Frames,
-    /// Spans that were begun and ended. They are in no thread: each kind has a track in its process.
+    /// Spans with begin and end. They belong to no thread: each kind has a track in its process.
     Spans,
-    /// The states of threads, as the kernel recorded them. Each thread has a track for its own.
+    /// States of threads, as the kernel recorded them. Each thread has a track for its states.
     States,
-    /// Frames whose kind their schema does not have.
+    /// Frames whose kind is missing in their schema.
     Unknown,
-    /// The values of one counter, each of a whole process: the field is the value.
+    /// Values of one counter of a whole process, in the only field.
     Counter,
-    /// The buckets of one histogram, as each reading found them.
+    /// Buckets of one histogram, at each reading.
     Histogram,
-    /// Frames that are missing: the fields are `count`, `cause` and, in ns since the epoch, `until`.
+    /// Missing frames: the fields are `count`, `cause` and, in ns since the epoch, `until`.
     Missing,
-    /// Which frame caused which: rows are of the cause, and the fields name the effect, `dst_capture
-    /// dst_segment dst_ring dst_seqno`, and say what the edge is, `kind type`.
+    /// Causes and effects: a row has the time of the cause; the fields identify the effect,
+    /// `dst_capture dst_segment dst_ring dst_seqno`, and the edge, `kind type`.
     Edge,
 }
 
-/// What the frame file says of a field.
+/// Attributes of a field in its frame file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Marks {
-    /// `@name`: it names events.
+    /// `@name`: the value names the event.
     pub name: bool,
-    /// `@flow`: events of one value belong together.
+    /// `@flow`: events with equal values belong together.
     pub flow: bool,
-    /// `@counter`: its values are a curve.
+    /// `@counter`: the values form a curve.
     pub counter: bool,
 }
 
 impl Marks {
-    /// Those in the metadata of a field.
+    /// Reads the attributes from the metadata of a field.
     pub fn from_field(field: &Field) -> Marks {
         let said = field.metadata().get("attributes");
         let has = |name| said.is_some_and(|text| text.split(' ').any(|piece| piece == name));
@@ -79,25 +79,25 @@ impl Marks {
     }
 }
 
-/// Events that have the same fields.
+/// Schema of events with the same fields.
 #[derive(Debug, Clone)]
 pub struct EventSchema {
-    /// What they are.
+    /// Role of the events.
     pub what: EventRole,
-    /// The buffer of all of them; empty: of several.
+    /// Buffer of the events; empty if they are from several.
     pub buffer: String,
-    /// The frame's name.
+    /// Name of the frame.
     pub frame: String,
-    /// The interval whose beginning and length rows have.
+    /// The interval that gives begin and length of rows.
     pub interval: Option<String>,
-    /// The columns behind [`COLUMNS`].
+    /// The columns after [`COLUMNS`].
     pub fields: Vec<Field>,
-    /// What the number of a frame is called, where a field may have the name `seqno`.
+    /// Name of the sequence number; differs if a field is called `seqno`.
     pub seqno: String,
 }
 
 impl EventSchema {
-    /// What its events are called.
+    /// Name of the events.
     pub(crate) fn label(&self) -> String {
         match (&self.interval, self.what) {
             (Some(interval), _) => format!("{}.{interval}", self.frame),
@@ -115,12 +115,12 @@ impl EventSchema {
         }
     }
 
-    /// The place of the first field with that mark.
+    /// Index of the first field with that attribute.
     pub(crate) fn marked(&self, mark: impl Fn(Marks) -> bool) -> Option<usize> {
         self.fields.iter().position(|field| mark(Marks::from_field(field)))
     }
 
-    /// The places of the keys of a chain, if they are frames of one.
+    /// Indices of the keys of a chain, if the events are frames of one.
     pub(crate) fn chain(&self) -> Option<Vec<usize>> {
         let role = |field: &Field| field.metadata().get("role").cloned().unwrap_or_default();
         let is_chain =
@@ -129,7 +129,7 @@ impl EventSchema {
         is_chain.then(|| keys().collect())
     }
 
-    /// What enters and leaves, if they are points: the places of the fields, each with its hash type.
+    /// The hashes that enter and leave, if the events are points: index and hash type of each field.
     pub(crate) fn identities(&self) -> Vec<(usize, String)> {
         let fields = self.fields.iter().enumerate().filter(|_| self.what == EventRole::Frames);
         let of = |(at, field): (usize, &Field)| {
@@ -141,29 +141,29 @@ impl EventSchema {
         all
     }
 
-    /// Whether its frames are the begins and the ends of spans.
+    /// Whether the frames are begins or ends of spans.
     pub(crate) fn is_end_of_span(&self) -> bool {
         let is_edge =
             |field: &Field| field.metadata().get("role").is_some_and(|metadata| metadata == "edge");
         self.what == EventRole::Frames && self.fields.iter().any(is_edge)
     }
 
-    /// Whether each row is of one frame of a known kind.
+    /// Whether each row is a frame of a known kind.
     pub(crate) fn is_of_frames(&self) -> bool {
         matches!(self.what, EventRole::Frames | EventRole::Spans)
     }
 
-    /// Whether its frames may cause others, or others them.
+    /// Whether the frames may have edges.
     pub(crate) fn may_have_edges(&self) -> bool {
         self.is_end_of_span() || self.chain().is_some() || !self.identities().is_empty()
     }
 
-    /// Whether it is a counter that may fall.
+    /// Whether the events are those of a counter that may fall.
     pub(crate) fn may_fall(&self) -> bool {
         self.fields.iter().any(|field| field.metadata().contains_key(MAY_FALL))
     }
 
-    /// The number of the flow that goes through the points that an identity passes, of a boot.
+    /// Id of the flow through the points that share a hash, within a boot.
     pub(crate) fn flow_of_point(
         of: &(usize, String),
         rows: &EventRows,
@@ -180,7 +180,7 @@ impl EventSchema {
         Some(hash.finish().max(1))
     }
 
-    /// The number of the flow that goes through the steps of a chain of these `keys`, of a boot.
+    /// Id of the flow through the steps of a chain with these `keys`, within a boot.
     pub(crate) fn flow_of_chain(
         &self,
         keys: &[usize],
@@ -198,15 +198,15 @@ impl EventSchema {
                 Some(FieldValue::Bool(value)) => value.hash(&mut hash),
                 Some(FieldValue::Word(text) | FieldValue::Text(text)) => text.hash(&mut hash),
                 Some(FieldValue::Bytes(bytes)) => bytes.hash(&mut hash),
-                // No key is one.
+                // Keys are never floats.
                 Some(FieldValue::Float(_)) => {}
             }
         }
-        // 0 is no flow.
+        // 0 means no flow.
         hash.finish().max(1)
     }
 
-    /// What the curve of a field is called.
+    /// Name of the curve of a field.
     pub(crate) fn curve(&self, field: usize) -> String {
         match self.what {
             EventRole::Counter | EventRole::Histogram => format!("{}.{}", self.buffer, self.frame),
@@ -214,7 +214,7 @@ impl EventSchema {
         }
     }
 
-    /// The places of counters.
+    /// Indices of the fields that are curves.
     pub(crate) fn counters(&self) -> Vec<usize> {
         if self.what == EventRole::Counter {
             return vec![0];
@@ -252,7 +252,7 @@ impl EventRows {
     /// The rows of a batch whose columns are [`COLUMNS`] and fields.
     ///
     /// # Errors
-    /// They are not.
+    /// A column is missing or has another type.
     pub fn from_batch(batch: &RecordBatch) -> io::Result<EventRows> {
         let columns = batch.columns();
         if columns.len() < COLUMNS.len() {
@@ -291,8 +291,8 @@ impl EventRows {
         })
     }
 
-    /// The rows of a batch of frames, as events of the kind with that interval, or of the one without.
-    /// What has no time is at `start`.
+    /// Events from a batch of frames: those with `interval`, or those without any. Events without a
+    /// time get `start`.
     pub(crate) fn of_frames(
         batch: &RecordBatch,
         layout: &EventColumns,
@@ -341,28 +341,28 @@ impl EventRows {
         })
     }
 
-    /// How many.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.begin.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.begin.is_empty()
     }
 
-    /// When a row begins, ns since the epoch. No format has times before.
+    /// Begin of a row, ns since the epoch, at least 0: formats have no earlier times.
     pub fn begin(&self, row: usize) -> i64 {
         if self.begin.is_valid(row) { self.begin.value(row).max(0) } else { 0 }
     }
 
-    /// How long it is.
+    /// Length of a row in ns.
     pub fn dur(&self, row: usize) -> Option<i64> {
         let dur = self.dur.as_ref().filter(|dur| dur.is_valid(row))?.value(row);
         (dur >= 0).then_some(dur)
     }
 
-    /// Whether its time is its own.
+    /// Whether a row has a time of its own.
     pub fn placed(&self, row: usize) -> bool {
         self.placed.as_ref().is_none_or(|placed| placed.is_valid(row) && placed.value(row))
     }
@@ -379,7 +379,7 @@ impl EventRows {
         self.ring.is_valid(row).then(|| self.ring.value(row))
     }
 
-    /// The number of a frame in its ring.
+    /// Sequence number of a frame in its ring.
     pub fn seqno(&self, row: usize) -> Option<i64> {
         self.seqno.is_valid(row).then(|| self.seqno.value(row))
     }
@@ -392,12 +392,12 @@ impl EventRows {
         self.tid.is_valid(row).then(|| self.tid.value(row))
     }
 
-    /// Which capture and segment a row is of.
+    /// Capture and segment of a row.
     pub fn origin(&self, row: usize) -> (Option<&str>, Option<&str>) {
         (self.capture.get(row), self.segment.get(row))
     }
 
-    /// What is missing: how many frames, and why.
+    /// Number of missing frames, and the cause.
     pub(crate) fn missing(&self, row: usize) -> (i64, &str) {
         let count = match self.fields.first().and_then(|field| field.get(row)) {
             Some(FieldValue::Int(count)) => count,
@@ -410,7 +410,7 @@ impl EventRows {
         (count, cause)
     }
 
-    /// The same, in words.
+    /// Number of missing frames and cause, as text.
     pub(crate) fn missing_in_words(&self, row: usize) -> String {
         match self.missing(row) {
             (count, cause) if is_loss(cause) => format!("lost {count} ({cause})"),
@@ -419,13 +419,13 @@ impl EventRows {
     }
 }
 
-/// Whether frames that are missing for this cause are lost. Nobody was there to read what is
-/// unattended, nobody wanted what is left out, and what is absent is in another capture.
+/// Whether frames that are missing for this cause are lost. Unattended, filtered and absent frames are
+/// not: nobody was there to read them, they were not wanted, or they are in another capture.
 pub(crate) fn is_loss(cause: &str) -> bool {
     !["unattended", "left_out", "absent"].contains(&cause)
 }
 
-/// What two clocks said at one moment, ns.
+/// Two clocks, read at one moment, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockPair {
     /// CLOCK_MONOTONIC.
@@ -434,9 +434,9 @@ pub struct ClockPair {
     pub realtime: u64,
 }
 
-/// A trace that is being written.
+/// A writer of a trace.
 pub trait Trace {
-    /// Says of which rows the next events of that kind are.
+    /// Announces the rows of the next events of a kind.
     fn turn_to(&mut self, kind: usize, rows: &EventRows);
 
     /// Takes in a row of the kind of that number.
@@ -445,7 +445,7 @@ pub trait Trace {
     /// It cannot be written.
     fn event(&mut self, kind: usize, rows: &EventRows, row: usize) -> io::Result<()>;
 
-    /// How many links are missing, because more was on its way at once than is kept.
+    /// Number of links that are missing because too much was open at once.
     fn let_go(&self) -> u64 {
         0
     }

@@ -1,4 +1,4 @@
-//! Events of captures: the kinds that an engine has, and the rows of each.
+//! Kinds of events in the captures of an engine, and their rows.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use crate::metrics::EngineMetrics;
 use crate::selection::TraceSelection;
 use crate::source::{Sources, TraceRows, column, order};
 
-/// The events of the captures of an engine, as a format has them.
+/// The events of the captures of an engine, for one format.
 #[derive(Debug)]
 pub struct Events<'a> {
     engine: &'a Engine,
     form: TraceFormat,
-    /// The time of what has none, ns since the epoch.
+    /// Time for events that have none, ns since the epoch.
     start: i64,
     growing: Option<GrowingEvents>,
 }
@@ -71,7 +71,7 @@ impl<'a> Events<'a> {
         let mut tables = Vec::new();
         for frame in &selection.frames {
             let intervals = match self.form {
-                // Events of CTF are points; their fields hold how long things took.
+                // CTF has only points in time; fields contain durations.
                 TraceFormat::Ctf => Vec::new(),
                 _ => IntervalColumns::all(frame.table.as_ref()),
             };
@@ -136,7 +136,7 @@ impl<'a> Events<'a> {
                     kinds.push(kind);
                     all.push(TraceRows::Sorted(rows));
                 }
-                // Everything else can be exported.
+                // Everything except edges can be exported.
                 Err(QueryError::Incomparable(why)) => edges_are_unknown = Some(why),
                 Err(error) => return Err(error),
             }
@@ -144,8 +144,7 @@ impl<'a> Events<'a> {
         Ok((kinds, Sources { all, frames: tables, edges_are_unknown }))
     }
 
-    /// The spans of a kind of frames that were begun and ended, if it has spans. CTF has the begins and
-    /// the ends.
+    /// The complete spans of a kind of frames, if it has spans. CTF has their begins and ends instead.
     async fn closed_spans(
         &self,
         frame: &FrameTable,
@@ -168,7 +167,7 @@ impl<'a> Events<'a> {
         Ok(Some((kind, rows.sort(order(self.last_is_outer(true)))?)))
     }
 
-    /// The rows of a kind of frames, sorted by a query. `interval`: the number of the kind's interval.
+    /// The rows of a kind of frames, sorted by a query. `interval`: index of the kind's interval.
     pub(crate) async fn sorted(
         &self,
         of: &FrameKinds,
@@ -200,12 +199,12 @@ impl<'a> Events<'a> {
         self.engine
     }
 
-    /// When the first capture began, ns since the epoch: the time of what has none.
+    /// When the first capture began, ns since the epoch: the time for events that have none.
     pub fn start(&self) -> i64 {
         self.start
     }
 
-    /// What threads did, as the kernel recorded it. Waits have the names of their system calls.
+    /// States of threads, as the kernel recorded them. Waits have the names of their system calls.
     async fn states(&self) -> Result<(EventSchema, DataFrame), QueryError> {
         let [begin, dur, placed, first, capture, of_buffer, segment, ring, seqno, host, pid, tid] =
             COLUMNS.map(|text| format!("AS \"{}\"", column(text)));
@@ -247,7 +246,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// What is selected of a table: [`COLUMNS`], and the fields.
+    /// The SELECT list of a table: [`COLUMNS`], and the fields.
     fn columns(
         &self,
         table: &dyn CaptureTable,
@@ -272,18 +271,18 @@ impl<'a> Events<'a> {
         let identity = names.identity.iter().map(|text| ident(text.as_str()));
         let fixed = made.chain(identity).zip(COLUMNS);
         let mut select: Vec<Expr> = fixed.map(|(expr, name)| expr.alias(column(name))).collect();
-        // One that is made is selected beside the field that it is made of.
+        // A computed column is selected in addition to its field.
         let name = |column: usize| ident(table.schema().field(column).name().as_str());
         select.extend(fields(table).map(name));
         select
     }
 
-    /// Whether, of equal slices, the one that was written last is around the others.
+    /// Whether, of equal slices, the one that was written last encloses the others.
     pub(crate) fn last_is_outer(&self, is_slice: bool) -> bool {
         is_slice && self.form != TraceFormat::Ctf
     }
 
-    /// What is missing, of the exported buffers.
+    /// Missing frames of the exported buffers.
     async fn missing(
         &self,
         selection: &TraceSelection,

@@ -1,4 +1,5 @@
-//! Frames in the order of the files, which is about that of time: when what is still to be read begins.
+//! Frames in the order of files, which is roughly that of time, with the earliest begin of the unread
+//! rest.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
@@ -15,16 +16,16 @@ use crate::event::EventRows;
 use crate::events::Events;
 use crate::frame_kind::{EventColumns, FrameKinds, TimeColumns};
 
-/// Rows that were read one after the other.
+/// Rows of one read.
 #[derive(Debug, Clone, Copy)]
 struct RowBlock {
-    /// How many of its rows are events.
+    /// Number of rows that are events.
     wanted: usize,
-    /// The bytes that are in memory as long as one of them is.
+    /// Bytes that stay in memory as long as one of the rows does.
     bytes: usize,
-    /// How many rows are events from here on.
+    /// Number of events from this block on.
     left: usize,
-    /// When the first and the last of them begin.
+    /// Begins of the first and the last event.
     first: i64,
     last: i64,
 }
@@ -35,37 +36,37 @@ impl RowBlock {
     }
 }
 
-/// Frames as they are read, and when what is still to be read begins.
+/// Reads frames in the order of files, and knows the earliest begin of the unread rest.
 pub(crate) struct FileOrder {
     batches: Option<ScanBatches>,
-    /// By batch.
+    /// One for each batch.
     blocks: Vec<RowBlock>,
-    /// The batch of the next row.
+    /// Index of the batch of the next row.
     next: usize,
     kinds: Vec<FrameKinds>,
     layouts: Vec<EventColumns>,
-    /// Numbers of kinds whose rows would wait for too long: queries sort them.
+    /// Kinds whose rows would wait for too long: queries sort them.
     sorted: BTreeSet<usize>,
-    /// The time of what has none, ns since the epoch.
+    /// Time for events that have none, ns since the epoch.
     start: i64,
-    /// Of equal slices, the one that was written last is around the others.
+    /// Whether, of equal slices, the one that was written last encloses the others.
     last_is_outer: bool,
-    /// Whether there may be frames whose kind their schema does not have.
+    /// Whether there may be frames whose kind is missing in their schema.
     pub may_be_unknown: bool,
 }
 
-/// Rows of one kind of events that were read together.
+/// Rows of one kind of events from one read.
 pub(crate) struct KindBatch {
     pub kind: usize,
     pub rows: EventRows,
-    /// Those that are events, in their order.
+    /// Indices of the rows that are events, in their order.
     pub order: Vec<u32>,
     pub sorting: Sorting,
 }
 
 impl FileOrder {
-    /// Reads when the frames of `kinds` begin. Rows that are held until others are read take at most
-    /// `memory` bytes: see [`Self::sorted`].
+    /// Reads when the frames of `kinds` begin. Rows that wait for others take at most `memory` bytes:
+    /// see [`Self::sorted`].
     pub async fn new(
         events: &Events<'_>,
         kinds: Vec<FrameKinds>,
@@ -92,31 +93,31 @@ impl FileOrder {
             return Ok(order);
         };
         order.may_be_unknown = measured.may_be_unknown;
-        (order.sorted, order.blocks) = measured.divided(memory);
-        // What nobody wants is not read.
-        if order.still().is_some() {
+        (order.sorted, order.blocks) = measured.choose_sorted(memory);
+        // Unwanted frames are not read.
+        if order.next_unread_begin().is_some() {
             let together = engine.joint_frame_scan(&columns)?;
             order.batches = together.map(|all| all.read(0..all.batch_count()));
         }
         Ok(order)
     }
 
-    /// The kinds that queries sort: their numbers, their frames, and which intervals of these they are.
+    /// The kinds that queries sort: number, frames, and index of the interval.
     pub fn sorted(&self) -> impl Iterator<Item = (usize, &FrameKinds, Option<usize>)> {
         let kinds = self.kinds.iter();
         let each = kinds.flat_map(|of| of.each().map(move |(kind, interval)| (kind, of, interval)));
         each.filter(|(kind, ..)| self.sorted.contains(kind))
     }
 
-    /// When the first row begins that is still to be read, if there is one that is wanted.
-    pub fn still(&self) -> Option<i64> {
+    /// The earliest begin of unread rows, if any of them are wanted.
+    pub fn next_unread_begin(&self) -> Option<i64> {
         let block = self.blocks.get(self.next).filter(|block| block.left > 0);
         block.map(|block| block.first)
     }
 
-    /// Reads on, until there are rows or nothing is left.
+    /// Reads until there are rows or no frame is left.
     pub async fn read(&mut self) -> Result<Vec<KindBatch>, QueryError> {
-        while self.still().is_some() {
+        while self.next_unread_begin().is_some() {
             let Some(batches) = &mut self.batches else { break };
             let Some(read) = batches.next().await else { break };
             self.next += 1;
@@ -132,7 +133,7 @@ impl FileOrder {
         Ok(Vec::new())
     }
 
-    /// The events of each kind in the frames of a table.
+    /// Divides the frames of a table into the events of each kind.
     fn split(
         &self,
         table: usize,
@@ -167,7 +168,7 @@ impl FileOrder {
     }
 }
 
-/// What is known of the events of a kind in a batch before it is read as a whole.
+/// Events of a kind in a batch, before the batch is read completely.
 #[derive(Debug, Clone, Copy)]
 struct BatchSpan {
     batch: usize,
@@ -176,32 +177,32 @@ struct BatchSpan {
     wanted: usize,
     first: i64,
     last: i64,
-    /// The bytes that are in memory as long as one of them is.
+    /// Bytes that stay in memory as long as one of the rows does.
     bytes: usize,
-    /// These are those of all rows of the table.
+    /// Whether these are the bytes of all rows of the table.
     is_whole: bool,
 }
 
-/// What is known of all batches.
+/// The events in all batches.
 #[derive(Debug, Default)]
 struct BatchIndex {
     batches: usize,
-    /// By batch and table.
+    /// One for each kind in each batch and table.
     entries: Vec<BatchSpan>,
     may_be_unknown: bool,
 }
 
-/// How a table is measured.
+/// Sizes of a table's rows.
 struct Measure<'a> {
     kinds: &'a FrameKinds,
     times: TimeColumns,
-    /// Bytes of a row, without those of text.
+    /// Bytes of a row without its text.
     width: usize,
     has_text: bool,
 }
 
 impl BatchIndex {
-    /// Reads when frames begin, in as many parts as there are threads; None: the tables cannot be read
+    /// Reads when frames begin, with one part for each thread; None: the tables cannot be read
     /// together. `columns` are those that are read later.
     async fn read(
         engine: &Engine,
@@ -246,14 +247,14 @@ impl BatchIndex {
             let rows: usize = read.batches.iter().map(|(_, batch)| batch.num_rows()).sum();
             for (table, batch) in &read.batches {
                 let measure = &measures[*table];
-                // Text is part of the frames; the room for it grows by doubling.
-                let text = if measure.has_text { 2 * read.bytes / rows.max(1) } else { 0 };
+                // Text is part of the frames; its buffers grow by doubling.
+                let text = if measure.has_text { 2 * batch.bytes / rows.max(1) } else { 0 };
                 let times = measure.times.times(batch);
                 for (kind, interval) in measure.kinds.each() {
                     let (mut wanted, mut first, mut last) = (0, i64::MAX, i64::MIN);
                     for row in 0..batch.num_rows() {
                         if times.is_event(interval, row) {
-                            // As `EventRows::begin` has it.
+                            // Same rule as `EventRows::begin`.
                             let begin = times.begin(interval, row, start).max(0);
                             wanted += 1;
                             (first, last) = (first.min(begin), last.max(begin));
@@ -274,7 +275,7 @@ impl BatchIndex {
         Ok(measured)
     }
 
-    /// The batches, without the kinds that queries sort.
+    /// The batches without the kinds that queries sort.
     fn blocks(&self, sorted: &BTreeSet<usize>) -> Vec<RowBlock> {
         let mut blocks = vec![RowBlock::new(); self.batches];
         let mut whole = None;
@@ -292,19 +293,19 @@ impl BatchIndex {
         blocks
     }
 
-    /// How many events of a kind there are.
+    /// Number of events of a kind.
     fn events(&self, kind: usize) -> usize {
         self.entries.iter().filter(|entry| entry.kind == kind).map(|entry| entry.wanted).sum()
     }
 
-    /// The kinds that queries sort, so that the others hold at most `memory` bytes until what begins
-    /// before them is read: as few as possible. And the batches without them.
-    fn divided(&self, memory: usize) -> (BTreeSet<usize>, Vec<RowBlock>) {
+    /// The kinds that queries sort, as few as possible, so that the others hold at most `memory` bytes
+    /// until all earlier rows are read; and the batches without them.
+    fn choose_sorted(&self, memory: usize) -> (BTreeSet<usize>, Vec<RowBlock>) {
         let mut sorted = BTreeSet::new();
         let mut blocks = self.blocks(&sorted);
         let mut kinds: BTreeSet<usize> = self.entries.iter().map(|entry| entry.kind).collect();
         while most_held(&blocks) > memory {
-            // The one with the fewest events, if that is enough; else the one that helps most.
+            // The kind with the fewest events, if that is enough; otherwise the one that helps most.
             let cost = |&kind: &usize| {
                 let without = sorted.iter().copied().chain([kind]).collect();
                 match most_held(&self.blocks(&without)) {
@@ -321,8 +322,8 @@ impl BatchIndex {
     }
 }
 
-/// Has each block say of all that follow what it says of itself: when the first row begins, and how many
-/// are wanted.
+/// Replaces the first begin and the number of events of each block by those of the block and all that
+/// follow.
 fn look_ahead(blocks: &mut [RowBlock]) {
     let (mut first, mut left) = (i64::MAX, 0);
     for block in blocks.iter_mut().rev() {
@@ -332,14 +333,14 @@ fn look_ahead(blocks: &mut [RowBlock]) {
     }
 }
 
-/// Whether so few rows of a batch are wanted that only these are kept.
+/// Whether so few rows of a batch are wanted that only these are copied.
 fn is_sparse(wanted: usize, rows: usize) -> bool {
     2 * wanted < rows
 }
 
-/// The most bytes of rows that are held until those that begin before them are read.
+/// Maximum of the bytes of rows that wait until earlier rows are read.
 fn most_held(blocks: &[RowBlock]) -> usize {
-    // A block is held until all that follows begins after its last row.
+    // A block waits until all that follows begins after its last row.
     let mut more = vec![0isize; blocks.len() + 1];
     for (at, block) in blocks.iter().enumerate().filter(|(_, block)| block.wanted > 0) {
         let until = at + 1 + blocks[at + 1..].partition_point(|later| later.first < block.last);
@@ -354,7 +355,7 @@ fn most_held(blocks: &[RowBlock]) -> usize {
     all.max().unwrap_or(0) as usize
 }
 
-/// The bytes of a value, without those of text.
+/// Bytes of a value, without text.
 fn width(ty: &DataType) -> usize {
     match ty {
         DataType::Utf8 => size_of::<i32>(),
@@ -364,24 +365,24 @@ fn width(ty: &DataType) -> usize {
     }
 }
 
-/// Who sorted rows.
+/// Who sorts the rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sorting {
     /// A query.
     Sorted,
-    /// Nobody.
+    /// No query: the rows are in the order of the file.
     File { last_is_outer: bool },
 }
 
 impl Sorting {
-    /// The order of rows with the same beginning and length.
+    /// The order of rows with the same begin and length.
     pub fn ties(self, rows: &EventRows, row: usize) -> (i64, Option<i32>) {
         let Sorting::File { last_is_outer } = self else { return (0, None) };
         let seqno = rows.seqno(row).map(|seqno| if last_is_outer { !seqno } else { seqno });
         (seqno.unwrap_or(i64::MIN), rows.ring(row))
     }
 
-    /// Puts rows into the order of events.
+    /// Sorts rows into the order of events.
     fn sort(self, rows: &EventRows, order: &mut [u32]) {
         let rest = |row: usize| (Reverse(rows.dur(row)), self.ties(rows, row), rows.origin(row));
         let compare = |one: &u32, other: &u32| -> Ordering {
@@ -435,11 +436,11 @@ mod tests {
         let in_order = (0..9).map(|batch| entry(batch, 0, 10 * batch as i64 + 10));
         let entries = in_order.chain([entry(8, 1, 0)]).collect();
         let measured = BatchIndex { batches: 9, entries, may_be_unknown: false };
-        assert_eq!(measured.divided(10_000).0, BTreeSet::new());
-        let (sorted, blocks) = measured.divided(300);
+        assert_eq!(measured.choose_sorted(10_000).0, BTreeSet::new());
+        let (sorted, blocks) = measured.choose_sorted(300);
         assert_eq!(sorted, BTreeSet::from([1]));
         assert_eq!(most_held(&blocks), 100);
-        assert_eq!(measured.divided(0).0, BTreeSet::from([0, 1]));
+        assert_eq!(measured.choose_sorted(0).0, BTreeSet::from([0, 1]));
     }
 
     #[test]

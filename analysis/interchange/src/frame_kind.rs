@@ -15,16 +15,16 @@ use ppt_query::{Bounded, BoundedNumber, BoundedText, CaptureTable, FrameColumns,
 pub(crate) struct FrameKinds {
     pub frame: FrameTable,
     pub intervals: Vec<IntervalColumns>,
-    /// The number of the first kind; those of the other intervals follow, and then that of frames
-    /// without one.
+    /// Number of the first kind; the kinds of the other intervals follow, then the one without an
+    /// interval.
     pub first: usize,
 }
 
-/// What the columns of a table are called.
+/// Names of the columns of a table.
 pub(crate) struct ColumnNames {
     pub ts: String,
     pub drained: String,
-    /// As in [`COLUMNS`](crate::COLUMNS), from the capture on.
+    /// Columns of [`COLUMNS`](crate::COLUMNS) from the capture on.
     pub identity: [String; 8],
 }
 
@@ -62,14 +62,14 @@ impl ColumnNames {
 /// An interval of time.
 #[derive(Debug, Clone)]
 pub(crate) struct IntervalColumns {
-    /// The column of its length.
+    /// Column of its length.
     pub name: String,
-    /// The column of its beginning.
+    /// Column of its begin.
     pub start: String,
 }
 
 impl IntervalColumns {
-    /// Those of a table that have a place in time. CPU time has none.
+    /// The intervals of a table whose ends are times. CPU time has none.
     pub fn all(table: &dyn CaptureTable) -> Vec<IntervalColumns> {
         let fields = table.schema().fields();
         let said = |field: &Field, key: &str| field.metadata().get(key).cloned();
@@ -84,14 +84,14 @@ impl IntervalColumns {
             };
             let mut starts = fields.iter().filter(is_start);
             let start = starts.next()?.name().clone();
-            // Of an array, nobody knows which belongs to which.
+            // The elements of arrays cannot be assigned to each other.
             let is_one = starts.next().is_none() && *length.data_type() == DataType::Int64;
             is_one.then(|| IntervalColumns { name: length.name().clone(), start })
         };
         lengths.filter_map(interval).collect()
     }
 
-    /// The whole of a span.
+    /// The interval of whole spans.
     pub fn whole(spans: &FrameTable) -> Option<IntervalColumns> {
         let table = spans.table.as_ref();
         let is_dur =
@@ -100,7 +100,7 @@ impl IntervalColumns {
         Some(IntervalColumns { name: dur.name().clone(), start: ColumnNames::from_table(table).ts })
     }
 
-    /// Whether a row has it: as [`Lengths::is_there`].
+    /// Whether a row has the interval: same rule as [`Lengths::is_there`].
     pub fn is_there(&self) -> Expr {
         let there = ident(self.start.as_str()).is_not_null();
         let length = ident(self.name.as_str());
@@ -108,7 +108,7 @@ impl IntervalColumns {
     }
 }
 
-/// The columns that events have: when the listener had the frame, and the fields.
+/// The columns of events: the time at which the listener drained the frame, and the fields.
 pub(crate) fn fields(table: &dyn CaptureTable) -> impl Iterator<Item = usize> + '_ {
     let is_told = |index: &usize| match table.bounded(*index) {
         None | Some(Bounded::Number(BoundedNumber::Drained)) => true,
@@ -117,32 +117,32 @@ pub(crate) fn fields(table: &dyn CaptureTable) -> impl Iterator<Item = usize> + 
     (0..table.schema().fields().len()).filter(is_told)
 }
 
-/// Where the times of frames are in batches.
+/// Indices of the columns of times in batches.
 #[derive(Debug)]
 pub(crate) struct TimeColumns {
     ts: usize,
     drained: usize,
-    /// The beginning and the length of each interval.
+    /// Begin and length of each interval.
     intervals: Vec<(usize, usize)>,
 }
 
-/// Where columns are in batches.
+/// Indices of columns in batches.
 #[derive(Debug)]
 pub(crate) struct EventColumns {
     pub times: TimeColumns,
-    /// As in [`ColumnNames::identity`].
+    /// Same order as in [`ColumnNames::identity`].
     pub identity: [usize; 8],
     pub fields: Vec<usize>,
 }
 
-/// Columns of a table that are read.
+/// The columns of a table that are read.
 struct ReadColumns<'a> {
     table: &'a dyn CaptureTable,
     columns: Vec<usize>,
 }
 
 impl ReadColumns<'_> {
-    /// The place of a column among those that are read.
+    /// Index of a column among those that are read; adds it if necessary.
     fn place(&mut self, column: usize) -> usize {
         let known = self.columns.iter().position(|index| *index == column);
         known.unwrap_or_else(|| {
@@ -169,13 +169,13 @@ impl ReadColumns<'_> {
 }
 
 impl FrameKinds {
-    /// The kinds: the number of each, and its interval.
+    /// The kinds: number and interval of each.
     pub fn each(&self) -> impl Iterator<Item = (usize, Option<usize>)> + use<> {
         let (first, count) = (self.first, self.intervals.len());
         (0..=count).map(move |at| (first + at, (at < count).then_some(at)))
     }
 
-    /// The columns that say when events are.
+    /// The columns of times.
     pub fn times(&self) -> (FrameColumns, TimeColumns) {
         let table = self.frame.table.as_ref();
         let mut chosen = ReadColumns { table, columns: Vec::new() };
@@ -196,7 +196,7 @@ impl FrameKinds {
     }
 }
 
-/// ns since the epoch.
+/// Integers, such as ns since the epoch.
 pub(crate) type Longs = PrimitiveArray<Int64Type>;
 
 fn longs(column: &ArrayRef) -> Longs {
@@ -208,7 +208,7 @@ fn longs(column: &ArrayRef) -> Longs {
     }
 }
 
-/// Beginnings and lengths of an interval.
+/// Begins and lengths of an interval.
 #[derive(Debug, Clone)]
 pub(crate) struct Lengths {
     pub start: Longs,
@@ -223,7 +223,7 @@ impl Lengths {
     }
 }
 
-/// When the frames of a batch are.
+/// Times of the frames of a batch.
 #[derive(Debug)]
 pub(crate) struct Times {
     ts: Longs,
@@ -232,7 +232,7 @@ pub(crate) struct Times {
 }
 
 impl TimeColumns {
-    /// Those of a batch.
+    /// The times of a batch.
     pub fn times(&self, batch: &RecordBatch) -> Times {
         let lengths = |&(start, length): &(usize, usize)| Lengths {
             start: longs(batch.column(start)),
@@ -247,7 +247,7 @@ impl TimeColumns {
 }
 
 impl Times {
-    /// When a frame was written; None: nobody knows.
+    /// When a frame was written; None: unknown.
     #[inline]
     pub fn time(&self, row: usize) -> Option<i64> {
         if self.ts.is_valid(row) {
@@ -271,7 +271,7 @@ impl Times {
         self.intervals[..count].iter().any(|lengths| lengths.is_there(row))
     }
 
-    /// When an event begins that has no time: `start`.
+    /// When an event begins; `start` if it has no time.
     #[inline]
     pub fn begin(&self, interval: Option<usize>, row: usize, start: i64) -> i64 {
         match interval {

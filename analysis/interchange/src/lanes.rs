@@ -1,17 +1,17 @@
-//! Slices of one thread, laid out so that those of a lane nest.
+//! Distributes the slices of one thread over lanes so that the slices of a lane nest.
 
-/// Lanes of a thread: what would need more is an instant.
+/// Maximum number of lanes of a thread; further slices become instants.
 const MAX_LANES: usize = 500;
 
-/// The lanes of one thread, each with the ends of what is open in it, the innermost last.
+/// The lanes of one thread, each with the ends of its open slices, the innermost last.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     open: Vec<Vec<i64>>,
 }
 
 impl Lanes {
-    /// The lane of a slice that begins no sooner than those before it; None: there are too many.
-    /// `closed` receives what ends before it: the lane, and when.
+    /// The lane of a slice that begins no earlier than those before it; None: there are too many.
+    /// `closed` receives slices that end before it: lane and time.
     ///
     /// # Errors
     /// Those of `closed`.
@@ -37,7 +37,7 @@ impl Lanes {
         Ok(Some(self.open.len() - 1))
     }
 
-    /// What is still open, the innermost of each lane first.
+    /// The open slices, the innermost of each lane first.
     pub fn close(self) -> impl Iterator<Item = (usize, i64)> {
         let lanes = self.open.into_iter().enumerate();
         lanes.flat_map(|(number, lane)| lane.into_iter().rev().map(move |end| (number, end)))
@@ -48,7 +48,7 @@ impl Lanes {
 mod tests {
     use super::*;
 
-    /// The lanes of slices, and how often one ended.
+    /// The lanes of slices, and the number of ends.
     fn placed(slices: &[(i64, i64)]) -> (Vec<Option<usize>>, usize) {
         let (mut lanes, mut ends) = (Lanes::default(), 0);
         let mut place = |&(begin, end): &(i64, i64)| {

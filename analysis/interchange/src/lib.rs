@@ -1,10 +1,10 @@
-//! Captures for other people's programs: Perfetto, CTF, Chrome's JSON, OpenTelemetry.
+//! Captures in the formats of other programs: Perfetto, CTF, Chrome's JSON, OpenTelemetry.
 //!
-//! A [`Trace`] takes events, each a row of a [`EventSchema`], in the order of their beginnings (the longest of
-//! those that begin together first), and writes them as they come: what it keeps is what is open, not
-//! what was. Where the rows come from, and who sorts them, is the caller's affair.
+//! A [`Trace`] receives events, each a row of an [`EventSchema`], in the order of their begins (of
+//! equal begins, the longest first), and writes them as they come: it keeps only what is open. The
+//! caller decides where rows come from and who sorts them.
 //!
-//! All text may be a target's. Each format says how text is put into it; nothing else is done to it.
+//! Any text may be a target's. Each format escapes text by its own rules.
 
 #![forbid(unsafe_code)]
 

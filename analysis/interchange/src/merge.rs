@@ -1,4 +1,4 @@
-//! Rows of several kinds in the order of time.
+//! Merges rows of several kinds in the order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,25 +12,25 @@ use crate::events::Events;
 use crate::file_order::{FileOrder, KindBatch, Sorting};
 use crate::source::{Sources, TraceRows};
 
-/// The place of a row, or of what is still to be read, in the order of all.
+/// Sort key of a row, or of the unread rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MergeKey {
-    /// When it begins, ns since the epoch.
+    /// Begin, ns since the epoch.
     begin: i64,
-    /// What is still to be read comes before the rows that begin as soon as it may.
+    /// The unread rest sorts before rows with the same begin.
     is_row: bool,
-    /// What is around others comes first.
+    /// Enclosing slices come first.
     dur: Reverse<Option<i64>>,
     kind: usize,
-    /// Among rows of one kind in the order of the file: what their sequence numbers and rings say.
+    /// Order of rows of one kind in the file: sequence number and ring.
     seqno: i64,
     ring: Option<i32>,
 }
 
-/// Rows of sources in the order of their beginnings, the longest first. Of a sorted source, a batch is
-/// in memory; of frames, what begins later than what is still to be read.
+/// Rows of all sources in the order of their begins, the longest first. One batch of each sorted source
+/// is in memory, and the frames that begin later than the unread rest.
 pub struct Merge {
-    /// By kind; None: it has no rows of its own.
+    /// One for each kind; None: the kind is read as frames.
     sorted: Vec<Option<SendableRecordBatchStream>>,
     frames: Option<FileOrder>,
     next: BinaryHeap<Reverse<HeapItem>>,
@@ -43,15 +43,15 @@ impl std::fmt::Debug for Merge {
     }
 }
 
-/// What is next in the heap.
+/// The next element of the heap.
 struct HeapItem {
     key: MergeKey,
-    /// The rows; None: frames are to be read.
+    /// The rows; None: frames have to be read.
     batch: Option<Box<PendingBatch>>,
 }
 
 impl HeapItem {
-    /// The order of rows with one key: capture and segment, and of batches the one that was read first.
+    /// The order of rows with equal keys: capture and segment; of batches, the one that was read first.
     fn tie(&self) -> Option<Tie<'_>> {
         self.batch.as_ref().map(|batch| batch.tie(batch.done))
     }
@@ -80,19 +80,19 @@ impl Ord for HeapItem {
     }
 }
 
-/// A batch on its way.
+/// A batch whose rows are being returned.
 struct PendingBatch {
     rows: EventRows,
-    /// The rows that are events, in their order.
+    /// Indices of the rows that are events, in their order.
     order: Vec<u32>,
-    /// How many of them are done.
+    /// Number of rows that were returned.
     done: usize,
     sorting: Sorting,
     number: usize,
 }
 
 impl PendingBatch {
-    /// The place of a row that is not done.
+    /// The key of a row that was not returned yet.
     fn key(&self, kind: usize, at: usize) -> MergeKey {
         let row = self.order[at] as usize;
         let (seqno, ring) = self.sorting.ties(&self.rows, row);
@@ -105,7 +105,7 @@ impl PendingBatch {
         (capture, segment, self.number)
     }
 
-    /// Whether a row that is not done comes before another batch.
+    /// Whether a row that was not returned yet precedes another batch.
     fn is_before(&self, kind: usize, at: usize, other: &HeapItem) -> bool {
         let row = self.order[at] as usize;
         self.rows.begin(row) < other.key.begin
@@ -117,14 +117,14 @@ impl PendingBatch {
     }
 }
 
-/// Rows of one kind that follow each other.
+/// Consecutive rows of one kind.
 #[derive(Debug, Clone, Copy)]
 pub struct RowRun<'a> {
-    /// The number of the kind.
+    /// Number of the kind.
     pub kind: usize,
     /// The batch.
     pub rows: &'a EventRows,
-    /// Which of its rows, in their order.
+    /// Indices of the rows, in their order.
     pub which: &'a [u32],
 }
 
@@ -164,7 +164,7 @@ impl Merge {
         Ok(merge)
     }
 
-    /// Reads a batch of a kind that is sorted.
+    /// Reads a batch of a sorted kind.
     async fn read(&mut self, kind: usize) -> Result<(), QueryError> {
         while let Some(stream) = &mut self.sorted[kind] {
             let Some(batch) = stream.next().await else {
@@ -185,7 +185,7 @@ impl Merge {
     async fn read_frames(&mut self) -> Result<(), QueryError> {
         let Some(frames) = &mut self.frames else { return Ok(()) };
         let batches = frames.read().await?;
-        if let Some(begin) = frames.still() {
+        if let Some(begin) = frames.next_unread_begin() {
             let (is_row, dur, kind) = (false, Reverse(Some(i64::MAX)), 0);
             let key = MergeKey { begin, is_row, dur, kind, seqno: 0, ring: None };
             self.next.push(Reverse(HeapItem { key, batch: None }));

@@ -1,4 +1,4 @@
-//! Events of counters and histograms: what each reading of them says.
+//! Events of counters and histograms, from each of their readings.
 
 use ppt_query::arrow::array::{Array, AsArray};
 use ppt_query::datafusion::prelude::DataFrame;
@@ -11,7 +11,7 @@ use crate::source::{column, quoted};
 pub(crate) struct EngineMetrics<'a> {
     engine: &'a Engine,
     form: TraceFormat,
-    /// The time of what has none, ns since the epoch.
+    /// Time for events that have none, ns since the epoch.
     start: i64,
 }
 
@@ -20,7 +20,7 @@ impl<'a> EngineMetrics<'a> {
         EngineMetrics { engine, form, start }
     }
 
-    /// Each counter, added up over the threads of a process.
+    /// Each counter, summed over the threads of a process.
     pub async fn counters(&self) -> Result<Vec<(EventSchema, DataFrame)>, QueryError> {
         let names = "SELECT DISTINCT arrow_cast(buffer, 'Utf8'), arrow_cast(name, 'Utf8'), \
                             arrow_cast(unit, 'Utf8') FROM counters ORDER BY 1, 2, 3";
@@ -48,7 +48,7 @@ impl<'a> EngineMetrics<'a> {
                     kind.fields[0].set_metadata([said].into());
                     all.push((kind, rows));
                 }
-                // Viewers have curves.
+                // Trace viewers show curves.
                 _ => {
                     for (what, unit) in [("count", ""), ("p50", unit), ("p99", unit)] {
                         all.push(self.curve(of, what, unit).await?);
@@ -59,7 +59,7 @@ impl<'a> EngineMetrics<'a> {
         Ok(all)
     }
 
-    /// Rows of three texts; what is NULL is empty.
+    /// Rows of three texts; NULL becomes empty.
     async fn names(&self, sql: &str) -> Result<Vec<[String; 3]>, QueryError> {
         let mut all = Vec::new();
         for batch in self.engine.sql(sql).await?.collect().await? {
@@ -72,7 +72,7 @@ impl<'a> EngineMetrics<'a> {
         Ok(all)
     }
 
-    /// The buckets of a histogram in each ring, as each reading found them.
+    /// The buckets of a histogram in each ring, at each reading.
     async fn histogram(
         &self,
         (buffer, name): (&str, &str),
@@ -104,8 +104,8 @@ impl<'a> EngineMetrics<'a> {
         Ok((kind, rows))
     }
 
-    /// A curve of a histogram: how many values there were since the session began, or a percentile of
-    /// those that came since the reading before, which is the greatest value of its bucket.
+    /// A curve of a histogram: the number of values since the session began, or a percentile of the
+    /// values since the previous reading, which is the greatest value of its bucket.
     async fn curve(
         &self,
         (buffer, name): (&str, &str),
@@ -126,7 +126,7 @@ impl<'a> EngineMetrics<'a> {
                   ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
                 .to_owned(),
         };
-        // What came is what is more than in the reading before.
+        // New values are the difference to the previous reading.
         let sql = format!(
             "WITH came AS (SELECT capture, buffer, host, pid, ts, lo, hi, sum(n) AS n FROM \
                (SELECT *, count - coalesce(lag(count) OVER (PARTITION BY capture, segment, ring, \
@@ -172,7 +172,7 @@ impl<'a> EngineMetrics<'a> {
         let (long, int, word) = (none("Int64"), none("Int32"), none("Dictionary(Int32, Utf8)"));
         let unit_is =
             unit.map_or("unit IS NULL".to_owned(), |unit| format!("unit = {}", quoted(unit)));
-        // The rings of a reading have one time.
+        // The rings of a reading have the same time.
         let sql = format!(
             "SELECT coalesce(arrow_cast(ts, 'Int64'), {start}) {begin}, {long} {dur}, \
                     ts IS NOT NULL {placed}, true {first}, capture {capture}, \

@@ -2,15 +2,15 @@
 //!
 //! Times are CLOCK_REALTIME. Processes and threads are tracks; slices of a thread that overlap without
 //! nesting are on tracks below it. A slice ends on its track before the next one begins there, so that
-//! readers, which sort by time and keep the order of equal times, nest as is meant here.
+//! readers, which sort by time and keep the order of equal times, nest slices correctly.
 //!
-//! Each boot of a host is a machine. Packets of all but the first have a `machine_id`: readers keep numbers
-//! of processes, interned names, and clocks for each machine. All times are those of one clock, so the
-//! clocks of machines compare as equal.
+//! Each boot of a host is a machine. Packets of all but the first have a `machine_id`: readers keep
+//! pids, interned names, and clocks for each machine. All times are those of one clock, so the clocks
+//! of machines compare as equal.
 
 mod encode;
+mod interned_words;
 mod message;
-mod words;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -21,6 +21,7 @@ use crate::lanes::Lanes;
 use crate::threads::{PidScope, Threads, TraceThread};
 use crate::values::{Column, FieldValue};
 use encode::{CounterValue, Event, Note};
+use interned_words::InternedWords;
 use message::{
     COUNTER, ClockMessage, ClockSnapshot, CounterDescriptor, DebugAnnotation, INSTANT,
     InternedData, InternedName, MONOTONIC, NEEDS_STATE, ProcessDescriptor, REALTIME,
@@ -28,10 +29,9 @@ use message::{
     TracePacket, TracePacketDefaults, TrackDescriptor, TrackEvent,
 };
 use ppt_tables::Processes;
-use words::InternedWords;
 
-/// The sequence of frames, and that of what is missing: a reader forgets what was interned in a
-/// sequence from which packets were dropped.
+/// Sequences of frames and of missing frames: a reader forgets the interned names of a sequence from
+/// which packets were dropped.
 const FRAMES: u32 = 1;
 const MISSING: u32 = 2;
 
@@ -46,11 +46,11 @@ pub struct Perfetto<W> {
     threads: Threads,
     lanes: Vec<Lanes>,
     tracks: Tracks,
-    /// By machine: the words that are interned there.
+    /// Interned words of each machine.
     words: Vec<InternedWords>,
     packet: Vec<u8>,
     event: Event,
-    /// Slices that end: the lane, and when.
+    /// Slices that end: lane and time.
     ends: Vec<(usize, i64)>,
 }
 
@@ -60,23 +60,23 @@ struct PacketSchema {
     kind: EventSchema,
     category: Option<u64>,
     name: u64,
-    /// Of the number and the fields.
+    /// Interned names of the sequence number and the fields.
     annotations: Vec<u64>,
     named_by: Option<usize>,
     flow: Option<usize>,
-    /// Of a chain: its keys.
+    /// Indices of the keys of a chain.
     chain: Option<Vec<usize>>,
-    /// Of a point: what enters and leaves.
+    /// Hashes that enter and leave a point: index and type.
     identities: Vec<(usize, String)>,
     counters: Vec<usize>,
 }
 
-/// The numbers of tracks.
+/// Ids of tracks.
 #[derive(Debug, Default)]
 struct Tracks {
     next: u64,
     processes: HashMap<usize, u64>,
-    /// By thread; 0: not yet described.
+    /// One for each thread; 0: not yet described.
     threads: Vec<u64>,
     lanes: HashMap<(usize, usize), u64>,
     counters: HashMap<(usize, String), u64>,
@@ -102,7 +102,7 @@ impl<W: Write> Perfetto<W> {
         readings: &[ClockPair],
     ) -> io::Result<Self> {
         let mut names = InternedNames::default();
-        // Rows of nobody are of the first.
+        // Rows without a process belong to the first machine.
         let machines = processes.machine_count().max(1);
         let written = kinds.iter().map(|kind| Arc::new(names.schema(kind))).collect();
         let mut trace = Perfetto {
@@ -123,7 +123,7 @@ impl<W: Write> Perfetto<W> {
     fn begin(&mut self, names: InternedNames, readings: &[ClockPair]) -> io::Result<()> {
         let clock = |id, ns| ClockMessage { clock_id: Some(id), timestamp: Some(ns) };
         let mut last = ClockPair { monotonic: 0, realtime: 0 };
-        // A clock that was set back says nothing.
+        // A clock that was set back cannot be compared.
         let rising = readings.iter().filter(|reading| {
             let rises = reading.monotonic > last.monotonic && reading.realtime > last.realtime;
             if rises {
@@ -140,7 +140,8 @@ impl<W: Write> Perfetto<W> {
         let names = names.interned();
         for machine in 0..self.words.len() {
             if machine > 0 {
-                // Before the machine's own clocks, which readers take for those of the trace from then on.
+                // Written before the machine's own clocks, which readers use as the clocks of the trace
+                // from then on.
                 self.write(machine, same_clocks(clock(REALTIME, 1)))?;
             }
             for clocks in &snapshots {
@@ -188,7 +189,7 @@ impl<W: Write> Perfetto<W> {
         Ok(uuid)
     }
 
-    /// The track of a thread, which is described first.
+    /// The track of a thread; describes it first.
     fn thread(&mut self, thread: usize) -> io::Result<u64> {
         match self.tracks.threads.get(thread) {
             Some(&track) if track != 0 => Ok(track),
@@ -196,8 +197,8 @@ impl<W: Write> Perfetto<W> {
         }
     }
 
-    /// Describes the track of a thread. Numbers name the processes of a machine, so those of a process
-    /// whose number another one had there are names.
+    /// Describes the track of a thread. Pids identify the processes of a machine, so a process with a
+    /// reused pid is identified by its name.
     fn new_thread(&mut self, thread: usize) -> io::Result<u64> {
         let (process, who) = self.threads.get(thread);
         let (who, machine) = (who.clone(), self.threads.machine(thread));
@@ -289,7 +290,7 @@ impl<W: Write> Perfetto<W> {
         Ok(track)
     }
 
-    /// What is missing: a packet by itself, which needs nothing that was interned.
+    /// Writes missing frames as a packet that needs no interned names.
     fn missing(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
         let thread = self.threads.thread(number, &self.kinds[number].kind, rows, row);
         let track = self.thread(thread)?;
@@ -332,7 +333,7 @@ impl<W: Write> Perfetto<W> {
         self.write(self.threads.machine(thread), packet)
     }
 
-    /// Adds what a row says of itself to the event.
+    /// Adds the annotations of a row to the event.
     fn annotate(&mut self, machine: usize, number: usize, rows: &EventRows, row: usize) {
         let of = &self.kinds[number];
         let (words, event) = (&mut self.words[machine], &mut self.event);
@@ -392,7 +393,7 @@ impl<W: Write> Perfetto<W> {
         Ok(())
     }
 
-    /// Writes the event that was put together.
+    /// Writes the current event.
     fn write_event(&mut self, machine: usize, time: i64) -> io::Result<()> {
         let machine = machine_id(machine);
         self.packet.clear();
@@ -470,7 +471,7 @@ impl<W: Write> Trace for Perfetto<W> {
             Some(FieldValue::Uint(flow)) => flow,
             _ => 0,
         };
-        // 0 is no flow.
+        // 0 means no flow.
         if flow != 0 {
             event.flow(flow);
         }
@@ -497,12 +498,13 @@ impl<W: Write> Trace for Perfetto<W> {
     }
 }
 
-/// What a machine is called in packets; None: it is the first.
+/// Id of a machine in packets; None: the first.
 fn machine_id(machine: usize) -> Option<u32> {
     u32::try_from(machine).ok().filter(|&machine| machine > 0)
 }
 
-/// Says that a clock of a machine is that of the first one. Readers compare two readings at least.
+/// Declares the clocks of a machine equal to those of the first one. Readers compare at least two
+/// readings.
 fn same_clocks(reading: ClockMessage) -> TracePacket {
     let snapshot =
         || Some(ClockSnapshot { clocks: vec![reading.clone()], ..ClockSnapshot::default() });
@@ -514,7 +516,7 @@ fn same_clocks(reading: ClockMessage) -> TracePacket {
     }
 }
 
-/// A packet, as a field of the trace.
+/// Writes a packet as a field of the trace.
 fn write(out: &mut impl Write, buffer: &mut Vec<u8>, packet: &TracePacket) -> io::Result<()> {
     buffer.clear();
     prost::encoding::message::encode(1, packet, buffer);
@@ -565,7 +567,7 @@ impl InternedNames {
     }
 }
 
-/// The number of a name, from 1 on.
+/// The id of a name, from 1 on.
 fn number(names: &mut Vec<String>, name: &str) -> u64 {
     let at = names.iter().position(|text| text == name).unwrap_or_else(|| {
         names.push(name.to_owned());

@@ -1,15 +1,14 @@
-//! What a trace contains: everything, or what has one name.
+//! The selection of a trace: everything, or one name.
 
 use ppt_query::{Engine, FrameTable, KERNEL_BUFFER, QueryError, RowUnit};
 
 use crate::event::TraceFormat;
 
-/// The kernel's frames that begin and end a system call.
+/// The kernel's frames for begins and ends of system calls.
 const CALLS: [&str; 2] = ["syscall_enter", "syscall_exit"];
 const FAULT: &str = "page_fault";
 
-/// What a trace contains. What a format has no events for is exported as the frames that it is made
-/// of.
+/// Content of a trace. If a format has no events for a table, the frames behind the table are exported.
 #[derive(Debug, Clone, Default)]
 pub struct TraceSelection {
     /// Kinds of frames, with their spans.
@@ -18,9 +17,9 @@ pub struct TraceSelection {
     pub(crate) with_spans_alone: Vec<FrameTable>,
     pub(crate) counters: bool,
     pub(crate) histograms: bool,
-    /// The states of threads.
+    /// Whether states of threads are exported.
     pub(crate) states: bool,
-    /// Frames whose kind their schema does not have.
+    /// Whether frames are exported whose kind is missing in their schema.
     pub(crate) unknown: bool,
 }
 
@@ -91,7 +90,7 @@ impl TraceSelection {
         Ok(())
     }
 
-    /// The buffers of what is exported, each once.
+    /// The buffers of all exported kinds.
     pub(crate) fn buffers(&self) -> Vec<&str> {
         let frames = self.frames.iter().chain(&self.with_spans_alone);
         let mut buffers: Vec<&str> = frames.map(|table| table.buffer.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Where the rows of a kind come from.
+//! Sources of the rows of kinds.
 
 use ppt_query::datafusion::logical_expr::SortExpr;
 use ppt_query::datafusion::prelude::{DataFrame, ident};
@@ -9,22 +9,22 @@ use crate::frame_kind::FrameKinds;
 /// The rows of a kind.
 #[derive(Debug)]
 pub(crate) enum TraceRows {
-    /// Sorted by their beginning, as a query sorts them.
+    /// Sorted by their begin, by a query.
     Sorted(DataFrame),
-    /// The same of frames whose kind their schema does not have.
+    /// Sorted rows of frames whose kind is missing in their schema.
     Unknown(DataFrame),
-    /// In the order in which the captures have them: see [`Sources::frames`].
+    /// In the order of the captures: see [`Sources::frames`].
     Frames,
 }
 
 /// The rows of all kinds.
 #[derive(Debug)]
 pub struct Sources {
-    /// By kind.
+    /// One for each kind.
     pub(crate) all: Vec<TraceRows>,
     /// The kinds that are frames, which are read together.
     pub(crate) frames: Vec<FrameKinds>,
-    /// Why causes and effects are not exported, where there may be some.
+    /// Why edges are not exported, if there may be some.
     pub edges_are_unknown: Option<String>,
 }
 
@@ -33,12 +33,12 @@ pub(crate) fn column(name: &str) -> String {
     format!("ppt:{name}")
 }
 
-/// A text in SQL.
+/// A text literal of SQL.
 pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// The order of events. It names every row, so that it does not depend on who sorts.
+/// The order of events. It is total, so that it does not depend on who sorts.
 pub(crate) fn order(last_is_outer: bool) -> Vec<SortExpr> {
     let [begin, dur, _, _, capture, _, segment, ring, seqno, ..] =
         COLUMNS.map(|name| ident(column(name)));

@@ -1,4 +1,4 @@
-//! The processes and threads that events belong to.
+//! The processes and threads of events.
 
 use std::collections::HashMap;
 
@@ -7,58 +7,58 @@ use ppt_tables::{ProcessRow, Processes};
 use crate::event::{EventRole, EventRows, EventSchema};
 use crate::values::WordColumn;
 
-/// Processes and threads, numbered as they are met.
+/// Processes and threads, numbered in the order of their first events.
 #[derive(Debug)]
 pub(crate) struct Threads {
     known: Processes,
     pids: PidScope,
-    /// Numbers of threads: the process, and which of its threads.
+    /// Numbers of threads, by process and thread.
     numbers: HashMap<(usize, TraceThread), usize>,
     threads: Vec<(usize, TraceThread)>,
-    /// By kind: of its batch, by the keys of the words there.
+    /// Threads of the current batch of each kind.
     batches: Vec<ThreadBatch>,
 }
 
-/// Where a pid names one process.
+/// Where a pid identifies one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PidScope {
-    /// In all of the trace.
+    /// In the whole trace.
     Trace,
     /// In the packets of one machine.
     Machine,
 }
 
-/// What distinguishes the threads of rows. Captures and segments are keys of their lists.
+/// Identity of a row's thread. Captures and segments are indices of their lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct ThreadKey {
     capture: Option<i32>,
     segment: Option<i32>,
     ring: Option<i32>,
     tid: Option<i32>,
-    /// Rows of no ring, as of counters, differ by it alone.
+    /// Distinguishes rows without a ring, such as those of counters.
     pid: Option<i32>,
 }
 
 #[derive(Debug, Default)]
 struct ThreadBatch {
-    /// The lists of captures and segments that keys are numbers of.
+    /// The lists of captures and segments that keys are indices of.
     lists: Option<[WordColumn; 2]>,
     known: HashMap<ThreadKey, usize>,
     /// Rows of one thread often follow each other.
     last: Option<(ThreadKey, usize)>,
 }
 
-/// Which thread of a process.
+/// A thread of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum TraceThread {
     Tid(i32),
-    /// Nobody knows whose the ring was: segment, ring.
+    /// The thread of a ring is unknown: segment, ring.
     Ring(String, i32),
-    /// The states of that thread, which are beside what it says of itself.
+    /// States of that thread, which have a track of their own.
     States(i32),
-    /// None of them: spans of a frame of this name, which may end in any.
+    /// No thread: spans of a frame of this name, which may end in any thread.
     Spans(String),
-    /// None of them.
+    /// No thread: the whole process.
     Process,
 }
 
@@ -67,7 +67,7 @@ impl Threads {
         Threads { known, pids, numbers: HashMap::new(), threads: Vec::new(), batches: Vec::new() }
     }
 
-    /// The next rows of a kind are of these.
+    /// Announces the next rows of a kind.
     pub fn turn_to(&mut self, kind: usize, rows: &EventRows) {
         if self.batches.len() <= kind {
             self.batches.resize_with(kind + 1, ThreadBatch::default);
@@ -123,20 +123,20 @@ impl Threads {
         })
     }
 
-    /// The process of a thread, and which of its threads it is.
+    /// The process of a thread, and the thread.
     pub fn get(&self, thread: usize) -> (usize, &TraceThread) {
         let (process, who) = &self.threads[thread];
         (*process, who)
     }
 
-    /// What a thread is called: its name, if one is known.
+    /// Name or number of a thread.
     pub fn label(&self, thread: usize) -> String {
         let (process, who) = &self.threads[thread];
         let name = |tid: i32| match self.known.thread_name(*process, tid) {
             Some(name) => name.to_owned(),
             None => format!("thread {tid}"),
         };
-        // Many threads may share a name.
+        // Several threads may share a name.
         let numbered = |tid: i32| match self.known.thread_name(*process, tid) {
             Some(name) => format!("{name} {tid}"),
             None => format!("thread {tid}"),
@@ -150,7 +150,7 @@ impl Threads {
         }
     }
 
-    /// The name of a thread, if one is known.
+    /// The name of a thread, if known.
     pub fn name(&self, thread: usize) -> Option<&str> {
         match &self.threads[thread] {
             (process, TraceThread::Tid(tid)) => self.known.thread_name(*process, *tid),
@@ -162,7 +162,7 @@ impl Threads {
         self.known.get(process)
     }
 
-    /// The name of a process: its program, and what distinguishes it from others.
+    /// The name of a process: its program, and its distinction from other processes.
     pub fn title(&self, process: usize) -> String {
         let is_first = self.is_first_of_its_pid(process);
         let process = self.process(process);
@@ -175,7 +175,7 @@ impl Threads {
         }
     }
 
-    /// Whether its number names it: another one may have had it.
+    /// Whether its pid identifies it: no earlier process had it.
     pub fn is_first_of_its_pid(&self, process: usize) -> bool {
         match self.pids {
             PidScope::Trace => self.known.is_first_of_its_pid(process),

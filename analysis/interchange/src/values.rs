@@ -1,4 +1,4 @@
-//! Values of columns, whatever their type.
+//! Values of columns of any type.
 
 use std::io;
 
@@ -20,13 +20,13 @@ pub(crate) enum FieldValue<'a> {
     Uint(u64),
     Float(f64),
     Bool(bool),
-    /// Text of which there are few.
+    /// Text of a dictionary.
     Word(&'a str),
     Text(&'a str),
     Bytes(&'a [u8]),
 }
 
-/// Words, each as a number into a list.
+/// A dictionary column of text.
 #[derive(Debug, Clone)]
 pub(crate) struct WordColumn {
     pub keys: PrimitiveArray<Int32Type>,
@@ -48,14 +48,14 @@ impl WordColumn {
         self.words.is_valid(key).then(|| self.words.value(key))
     }
 
-    /// Whether both have one list of words, so that equal numbers are equal words.
+    /// Whether both columns share one dictionary, so that equal keys are equal words.
     pub fn is_of_list(&self, other: &WordColumn) -> bool {
         let place = |words: &StringArray| (words.len(), words.value_offsets().as_ptr());
         place(&self.words) == place(&other.words)
             && self.words.values().as_ptr() == other.words.values().as_ptr()
     }
 
-    /// Its number, the same for equal words of one batch.
+    /// The key of a row, equal for equal words of one batch.
     pub fn key(&self, row: usize) -> Option<i32> {
         self.keys.is_valid(row).then(|| self.keys.value(row))
     }

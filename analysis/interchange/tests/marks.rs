@@ -1,4 +1,4 @@
-//! What frame files say of fields, what comes at the same time, and names that are not meant well.
+//! Attributes of fields, events at the same time, and hostile names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use ppt_interchange::{
 use ppt_tables::Processes;
 use serde_json::Value;
 
-/// A name that breaks out of what it stands in, if it can.
+/// A name that breaks out of its quotes if they are not escaped.
 const HOSTILE: &str = "</script>\"\\\u{1b}[31m\n";
 
 fn words(words: &[&str]) -> ArrayRef {
@@ -33,8 +33,8 @@ fn rows(slices: &[(i64, Option<i64>)]) -> EventRows {
         Arc::new(UInt64Array::from_iter_values(first..first + count as u64)) as ArrayRef
     };
     let columns: Vec<ArrayRef> = vec![
-        longs(slices.iter().map(|it| Some(it.0)).collect()),
-        longs(slices.iter().map(|it| it.1).collect()),
+        longs(slices.iter().map(|slice| Some(slice.0)).collect()),
+        longs(slices.iter().map(|slice| slice.1).collect()),
         yes(),
         yes(),
         same("c"),
@@ -114,7 +114,7 @@ fn perfettos_packets_are_complete() {
     let mut trace =
         Perfetto::new(&mut out, &[kind(true)], Processes::default(), &readings).unwrap();
     written(&mut trace, &SLICES);
-    // Each packet is field 1 of the trace, and they fill it.
+    // Each packet is field 1 of the trace, without gaps.
     let (mut rest, mut packets) = (&out[..], 0);
     while let Some((&tag, after)) = rest.split_first() {
         assert_eq!(tag, 0x0a);

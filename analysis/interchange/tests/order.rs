@@ -8,7 +8,7 @@ use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, FramesHead, Segment
 use ppt_interchange::{Chrome, Events, Merge, RowRun, Trace, TraceFormat, TraceSelection};
 use ppt_query::{Bound, CaptureSet, Engine, EngineOptions, Processes, QueryError, Window};
 
-/// Chrome's JSON of a capture, with so much memory for rows that wait; and the times of its events.
+/// Chrome's JSON of a capture, with `memory` bytes for rows that wait; and the times of its events.
 async fn trace(engine: &Engine, memory: usize) -> (Vec<u8>, Vec<i64>) {
     let everything = TraceSelection::everything(engine, TraceFormat::Chrome).unwrap();
     let events = Events::new(engine, TraceFormat::Chrome);
@@ -92,7 +92,7 @@ fn at_one_time(id: u8, frames: u64) -> Vec<u8> {
     made(id, &schema, &[(9, frames.clone()), (4, frames)])
 }
 
-/// A capture of two frames of each of `kinds` kinds, one of which its schema does not have.
+/// A capture of two frames of each of `kinds` kinds, one of which is missing in its schema.
 fn of_many_kinds(kinds: u64) -> Vec<u8> {
     let frame = |kind: u64| {
         format!(
@@ -123,7 +123,7 @@ fn all_kinds_are_read_at_once() {
     let whole = engine(Window::default());
     let (merged, times) = runtime.block_on(trace(&whole, usize::MAX));
     assert_eq!(times.len(), 2 * 90);
-    // When they begin; what they are; and once more what is unknown.
+    // One pass for the times, one for the rows, and one for unknown frames.
     let (read, _) = whole.set().watch().bytes();
     assert!(read <= 3 * all.len() as u64, "{read} of {}", all.len());
     assert!(merged == runtime.block_on(trace(&whole, 0)).0);

@@ -1,5 +1,5 @@
-//! Packets with a track event, byte for byte as `prost` encodes [`TracePacket`](super::message), without
-//! a structure for each: a trace is made of little else.
+//! Packets with a track event, byte for byte as `prost` encodes [`TracePacket`](super::message), but
+//! without a structure for each: nearly all packets of a trace are such.
 
 use prost::encoding::WireType;
 
@@ -44,7 +44,7 @@ pub(super) enum Note<'a> {
     Int(i64),
     Double(f64),
     Text(&'a str),
-    /// The number of an interned text.
+    /// The id of an interned text.
     TextIid(u64),
 }
 
@@ -55,12 +55,12 @@ pub(super) enum CounterValue {
     Double(f64),
 }
 
-/// Room for a number, or for a short note.
+/// Bytes of a number, or of a short note.
 const ROOM: usize = 16;
-/// Room before an event for what its packet begins with.
+/// Bytes reserved before an event for the head of its packet.
 const HEAD: usize = 48;
 
-/// A number as it is encoded: groups of 7 bits, the least significant first.
+/// A number as a varint: groups of 7 bits, the least significant first.
 #[derive(Debug, Clone, Copy)]
 struct Varint {
     bytes: [u8; 10],
@@ -90,7 +90,7 @@ impl Varint {
     }
 }
 
-/// Appends the first `len` bytes of `room`: a copy of a known length is the cheapest.
+/// Appends the first `len` bytes of `room`: a copy of a constant length is cheapest.
 #[inline(always)]
 fn append<const N: usize>(out: &mut Vec<u8>, room: &[u8; N], len: usize) {
     let before = out.len();
@@ -98,7 +98,7 @@ fn append<const N: usize>(out: &mut Vec<u8>, room: &[u8; N], len: usize) {
     out.truncate(before + len);
 }
 
-/// The number that says which field follows, and how it is encoded.
+/// The tag of a field with its wire type.
 const fn key(tag: u32, wire: WireType) -> u64 {
     (tag << 3) as u64 | wire as u64
 }
@@ -122,7 +122,7 @@ fn fixed(out: &mut Vec<u8>, tag: u32, value: u64) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// A track event on its way: fields are to be added in the order of their numbers.
+/// A track event that is being built; fields are added in the order of their numbers.
 #[derive(Debug)]
 pub(super) struct Event {
     /// [`HEAD`] bytes, and the event.
@@ -176,7 +176,7 @@ impl Event {
         bytes(&mut self.event, tag::ANNOTATION, note);
     }
 
-    /// The begin of a short annotation: this many bytes follow its name.
+    /// The head of a short annotation: `len` bytes follow its name.
     #[inline(always)]
     fn note_head(name: u8, len: usize) -> [u8; 4] {
         const NAME: u8 = key(tag::NOTE_NAME, WireType::Varint) as u8;
@@ -210,7 +210,7 @@ impl Event {
         let value = Varint::new(iid);
         let mut room = [0; ROOM];
         room[..4].copy_from_slice(&Event::note_head(name, 2 + value.len));
-        // The key takes two bytes.
+        // The tag takes two bytes.
         room[4..6].copy_from_slice(&[TEXT_IID as u8 | 0x80, (TEXT_IID >> 7) as u8]);
         room[6..].copy_from_slice(&value.bytes);
         append(&mut self.event, &room, 6 + value.len);
@@ -261,8 +261,8 @@ impl Event {
         fixed(&mut self.event, tag::FLOW, flow);
     }
 
-    /// Appends the packet to `out`, as a field of the trace; the next event begins. `machine`: None of
-    /// the first one.
+    /// Appends the packet to `out`, as a field of the trace, and begins the next event. `machine`: None
+    /// for the first.
     pub fn packet(
         &mut self,
         time: u64,
@@ -286,7 +286,7 @@ impl Event {
         }
         let head = 3 + time.len + sequence.len + of_event.len;
         let length = Varint::new((head + self.event.len() - HEAD) as u64);
-        // From back to front.
+        // Written backwards.
         let mut end = HEAD;
         let mut before = |key: u8, value: Varint| {
             end -= value.len;

@@ -7,11 +7,11 @@ use prost::Message;
 pub const REALTIME: u32 = 1;
 pub const MONOTONIC: u32 = 3;
 
-/// What was interned before is forgotten; what comes needs what is interned.
+/// Flags of a sequence: interned names are forgotten, and names are needed.
 pub const STATE_CLEARED: u32 = 1;
 pub const NEEDS_STATE: u32 = 2;
 
-/// What a track event is.
+/// Types of track events.
 pub const SLICE_BEGIN: i32 = 1;
 pub const SLICE_END: i32 = 2;
 pub const INSTANT: i32 = 3;
@@ -45,7 +45,7 @@ pub struct TracePacket {
     pub remote_clock_sync: Option<RemoteClockSync>,
 }
 
-/// How the clocks of a machine compare with those of the first one.
+/// Compares the clocks of a machine with those of the first one.
 #[derive(Clone, PartialEq, Message)]
 pub struct RemoteClockSync {
     #[prost(message, repeated, tag = "1")]

@@ -1,36 +1,36 @@
-//! The numbers of words that are interned.
+//! Ids of interned words.
 
 use std::collections::HashMap;
 
 use super::encode::{Event, Note};
 use crate::values;
 
-/// Words that are interned; others are written where they stand.
-const WORDS: usize = 4096;
+/// Maximum number of interned words of a machine; further words are written in place.
+const MAX_WORDS: usize = 4096;
 
-/// The numbers of words.
+/// Ids of interned words.
 #[derive(Debug)]
 pub(super) struct InternedWords {
-    known: HashMap<String, u64>,
+    ids: HashMap<String, u64>,
     /// By kind and column.
     columns: Vec<Vec<InternedNumbers>>,
 }
 
-/// The numbers of the words of a list.
+/// Ids of the words of a dictionary.
 #[derive(Debug, Default)]
 struct InternedNumbers {
     list: Option<values::WordColumn>,
-    /// By key; 0: not yet known.
+    /// By key; 0: not yet interned.
     numbers: Vec<u64>,
 }
 
 impl InternedWords {
-    /// None so far, of `kinds` kinds.
+    /// No words yet, for `kinds` kinds.
     pub fn new(kinds: usize) -> InternedWords {
-        InternedWords { known: HashMap::new(), columns: (0..kinds).map(|_| Vec::new()).collect() }
+        InternedWords { ids: HashMap::new(), columns: (0..kinds).map(|_| Vec::new()).collect() }
     }
 
-    /// The word of a row in a column of a kind, which `event` interns if it is new; None: NULL.
+    /// The word of a row in a column of a kind; `event` interns it if it is new. None: NULL.
     pub fn note<'a>(
         &mut self,
         kind: usize,
@@ -51,12 +51,12 @@ impl InternedWords {
             return Some(Note::TextIid(number));
         }
         let word = of.get(row)?;
-        let number = match self.known.get(word) {
+        let number = match self.ids.get(word) {
             Some(&number) => number,
-            None if self.known.len() == WORDS => return Some(Note::Text(word)),
+            None if self.ids.len() == MAX_WORDS => return Some(Note::Text(word)),
             None => {
-                let number = self.known.len() as u64 + 1;
-                self.known.insert(word.to_owned(), number);
+                let number = self.ids.len() as u64 + 1;
+                self.ids.insert(word.to_owned(), number);
                 event.intern(number, word);
                 number
             }
