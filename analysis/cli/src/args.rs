@@ -1,4 +1,4 @@
-//! What was typed.
+//! The command line, as typed.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -82,17 +82,18 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it reads files and answers: what is asked may take any time and any memory.
+    /// Whether the command reads captures and answers a question, which may take any time and memory.
     pub(crate) fn is_question(&self) -> bool {
         !matches!(self, Command::Man { .. } | Command::View(_))
     }
 
-    /// Whether it goes on until captures end, and ends what it has begun when it is asked to stop.
+    /// Whether the command continues until captures end, and finishes its work when it is asked to
+    /// stop.
     pub(crate) fn follows(&self) -> bool {
         matches!(self, Command::Export(args) if args.follow.follow)
     }
 
-    /// What `--memory` says.
+    /// The value of `--memory`.
     pub(crate) fn memory(&self) -> Option<usize> {
         match self {
             Command::Stat(args) => args.captures.memory,
@@ -699,7 +700,7 @@ fn resamples(text: &str) -> Result<usize, String> {
     count.ok_or("from 100 to 1000000".into())
 }
 
-/// `n=1000`
+/// Parses `n=1000`.
 fn point(text: &str) -> Result<(String, f64), String> {
     let parts = text.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?)));
     let (name, value) = parts.ok_or("a point is a column and its value, such as n=1000")?;

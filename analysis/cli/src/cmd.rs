@@ -5,6 +5,7 @@ pub(crate) mod export;
 pub(crate) mod fit;
 pub(crate) mod graph;
 pub(crate) mod import;
+mod input;
 pub(crate) mod model;
 pub(crate) mod plot;
 pub(crate) mod report;

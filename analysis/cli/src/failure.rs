@@ -1,4 +1,4 @@
-//! Why a command failed.
+//! Errors of commands.
 
 use std::io;
 use std::path::Path;
@@ -20,7 +20,7 @@ use ppt_view_server::ServeError;
 
 use crate::{message, panicked, scratch, signals, terms};
 
-/// What a comparison ends with that can neither show a change nor rule one out.
+/// Exit status of a comparison that can neither show a change nor rule one out.
 pub(crate) const NOT_JUDGED: u8 = 3;
 
 /// Why a command failed.
@@ -36,25 +36,24 @@ pub(crate) enum Failure {
     Report(#[from] ReportError),
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// An input that cannot be a capture.
+    /// The input cannot become a capture.
     #[error("{0}: {1}")]
     Import(String, #[source] ImportError),
-    /// A frame file with errors: its name, and what is wrong.
+    /// A frame file with errors: its name, and the errors.
     #[error("{1}{0}: the frame file has errors")]
     FrameFile(String, String),
     #[error("{0}: {1}")]
     Capture(String, #[source] CaptureError),
-    /// A capture that was read while it was written.
+    /// A growing capture could not be read.
     #[error("{0}: {1}")]
     Watch(String, String),
-    /// A model, a formula, a gate: what is wrong with it, under which code, and whether it was
-    /// asked wrongly.
+    /// An error in a model, a formula or a gate. `usage`: the command line is wrong.
     #[error("{text}")]
     Model { code: &'static str, text: String, usage: bool },
     /// Nothing can be compared, so no change is shown and none is ruled out.
     #[error("{0}")]
     Unjudged(String),
-    /// The command line asks for what there is not.
+    /// The command line asks for something that does not exist.
     #[error("{0}")]
     Usage(String),
     #[error("cannot read {0}: {1}")]
@@ -63,7 +62,7 @@ pub(crate) enum Failure {
     Write(String, #[source] io::Error),
     #[error("could not {0}: {1}")]
     System(&'static str, #[source] io::Error),
-    /// A panic: what it says, and where.
+    /// A panic: message and place.
     #[error("a bug ended the question: {0}; please report it, with the command line")]
     Bug(String),
     /// A column of a batch would take more bytes than its offsets can count.
@@ -75,18 +74,18 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// An output that could not be written: `name` says which.
+    /// An output could not be written: `name` says which.
     pub(crate) fn writing(name: &str) -> impl Fn(io::Error) -> Failure + '_ {
         |error| Failure::Write(name.to_owned(), error)
     }
 
-    /// Another format than CSV was chosen for a spreadsheet.
+    /// A spreadsheet needs CSV, but another format was chosen.
     pub(crate) fn not_for_spreadsheets() -> Failure {
         let text = "--for-spreadsheet writes CSV; leave --format out, or choose csv";
         Failure::model("not-for-spreadsheets", true, text.to_owned())
     }
 
-    /// The failure of work that panicked.
+    /// The work panicked.
     pub(crate) fn of_panic() -> Failure {
         let said = panicked::first().unwrap_or_else(|| "a panic".to_owned());
         if said.contains("offset overflow") { Failure::TextTooLong } else { Failure::Bug(said) }
@@ -96,25 +95,25 @@ impl Failure {
         Failure::Model { code, text, usage }
     }
 
-    /// A formula that cannot be read.
+    /// A formula cannot be parsed.
     pub(crate) fn formula(error: &FormulaError, text: &str) -> Failure {
         Failure::model("formula", true, format!("{error}\n{}", error.drawn(text)))
     }
 
-    /// A formula that cannot be fitted.
+    /// A formula cannot be fitted.
     pub(crate) fn fit(error: &FitError, text: &str) -> Failure {
         let drawn = error.span().map(|span| format!("\n{}", carets(text, &span)));
         let usage = matches!(error, FitError::NoColumn { .. } | FitError::Level { .. });
         Failure::model("no-fit", usage, format!("{error}{}", drawn.unwrap_or_default()))
     }
 
-    /// The same of a component of a model.
+    /// A component of a model cannot be fitted.
     pub(crate) fn component(name: &str, error: &FitError, text: &str) -> Failure {
         let usage = matches!(error, FitError::NoColumn { .. });
         Failure::model("no-fit", usage, format!("{name}: {text}: {error}"))
     }
 
-    /// A file that is no model.
+    /// A file is not a model.
     pub(crate) fn plan(path: &Path, error: &PlanError) -> Failure {
         let drawn = match error {
             PlanError::Formula { text, error, .. } => format!("\n{}", error.drawn(text)),
@@ -123,68 +122,68 @@ impl Failure {
         Failure::model("model-file", true, format!("{}: {error}{drawn}", path.display()))
     }
 
-    /// Numbers that are no table.
+    /// Rows do not form a table of numbers.
     pub(crate) fn table(error: TableError) -> Failure {
         Failure::model("no-fit", true, error.to_string())
     }
 
-    /// A point of which nothing can be said.
+    /// A point cannot be predicted.
     pub(crate) fn predict(error: &PredictError) -> Failure {
         Failure::model("no-prediction", true, error.to_string())
     }
 
-    /// A run that is not timed again.
+    /// A run cannot be replayed credibly.
     pub(crate) fn refused(error: RetimeRefusal) -> Failure {
         Failure::model("no-retiming", false, error.to_string())
     }
 
-    /// What the run that is timed again does not have.
+    /// The replayed run lacks a requested interval or metric.
     pub(crate) fn asked(error: impl std::fmt::Display) -> Failure {
         Failure::model("no-retiming", true, error.to_string())
     }
 
-    /// An experiment with a running program that shows nothing.
+    /// An experiment with a running program shows nothing.
     pub(crate) fn no_experiment(refusal: &ExperimentRefusal) -> Failure {
         Failure::model("no-experiment", false, refusal.to_string())
     }
 
-    /// Components that are no resource.
+    /// Components cannot be added up to a resource.
     pub(crate) fn resource(error: &ResourceError) -> Failure {
         Failure::model("no-prediction", true, error.to_string())
     }
 
-    /// A gate that cannot be read.
+    /// A gate cannot be parsed.
     pub(crate) fn gate(error: &GateError, text: &str) -> Failure {
         Failure::model("gate", true, format!("{error}\n{}", error.drawn(text)))
     }
 
-    /// A gate of a field that was not compared.
+    /// A gate names a field that was not compared.
     pub(crate) fn no_field(error: &GateError) -> Failure {
         Failure::model("gate", true, error.to_string())
     }
 
-    /// A field of `--field` that no capture has.
+    /// `--field` names a field that no capture has.
     pub(crate) fn no_such_field(name: &str, there: &[String]) -> Failure {
         let there: Vec<&str> = there.iter().map(String::as_str).collect();
         Failure::model("gate", true, GateMistake::no_field(name, &there).to_string())
     }
 
-    /// Sides that have fields in common, none of which can be compared.
+    /// Both sides have common fields, but none of them can be compared.
     pub(crate) fn unjudged(text: String) -> Failure {
         Failure::Unjudged(text)
     }
 
-    /// A field that cannot be compared.
+    /// A field cannot be compared.
     pub(crate) fn compare(field: &str, error: &CompareError) -> Failure {
         Failure::model("no-comparison", false, format!("{field}: {error}"))
     }
 
-    /// A baseline that cannot be read.
+    /// A baseline cannot be read.
     pub(crate) fn baseline(path: &Path, error: &CompareError) -> Failure {
         Failure::model("no-comparison", false, format!("{}: {error}", path.display()))
     }
 
-    /// The name under which `ppt explain` knows it.
+    /// The code for `ppt explain`.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Failure::Query(error) => error.code(),
@@ -207,7 +206,7 @@ impl Failure {
         }
     }
 
-    /// Says it, with what only the command line knows.
+    /// Prints the error, with advice for the command line.
     pub(crate) fn say(&self) {
         let code = self.code();
         match self {
@@ -240,10 +239,10 @@ impl Failure {
         }
     }
 
-    /// Says it, and what the command ends with.
+    /// Prints the error and returns the exit status.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
-            // Whoever read it has enough.
+            // The reader closed the pipe: this is not an error.
             Failure::Write(_, error) | Failure::Query(QueryError::Output(error))
                 if error.kind() == io::ErrorKind::BrokenPipe =>
             {

@@ -1,9 +1,9 @@
 //! The heap of a question, which has a limit: the allocation that would exceed it ends the process.
 //!
-//! The engine accounts for sorts, joins and groups, and spills them to disk. Nothing accounts for the
-//! rest: a text that a function makes, a list, a group of `ppt stat`. A failed allocation aborts a Rust
-//! program with a message of its own, so the process exits with [`OVER`] instead, and the supervisor
-//! words the message.
+//! The engine accounts for sorts, joins and groups, and spills them to disk. Other memory is not
+//! accounted for: a text that a function makes, a list, a group of `ppt stat`. A failed allocation
+//! aborts a Rust program with a message of its own, so the process exits with [`OVER`] instead, and the
+//! supervisor prints the message.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -11,28 +11,28 @@ use std::fs::File;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 
-/// Exit status of a process that reached its limit. No command ends with it otherwise.
+/// Exit status of a process that reached its limit. No command uses it otherwise.
 pub(crate) const OVER: u8 = 113;
 
-/// Bytes that a thread allocates or frees before it adds them to the sum of all threads.
+/// Bytes that a thread allocates or frees before it adds them to [`LIVE`].
 const STEP: isize = 64 << 10;
 /// Bytes that a thread allocates before it compares the process with the limit.
 const CHECK_BYTES: usize = 1 << 20;
-/// The allocator moves blocks from this size on without copying them (glibc maps them).
+/// Size from which on the allocator moves blocks without copying them (glibc maps them).
 const MAPPED: usize = 64 << 20;
 
-/// Bytes that the process may hold.
+/// Maximum bytes of the process.
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
-/// Bytes that are allocated, up to [`STEP`] per thread.
+/// Allocated bytes; each thread adds its share in steps of [`STEP`].
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 /// `/proc/self/statm`.
 static STATM: OnceLock<File> = OnceLock::new();
 
-/// What a thread has allocated since it last added it up.
+/// Allocations of a thread since it last updated [`LIVE`].
 struct Local {
-    /// Allocated less freed.
+    /// Allocated minus freed bytes.
     held: Cell<isize>,
-    /// Allocated since the last look.
+    /// Bytes allocated since the last check.
     taken: Cell<usize>,
 }
 
@@ -42,7 +42,7 @@ thread_local! {
 
 /// Sets the limit, in bytes of memory that no file backs.
 pub(crate) fn limit(bytes: usize) {
-    // Without /proc, what is allocated is still counted.
+    // Without /proc, only allocations are counted.
     if let Ok(statm) = File::open("/proc/self/statm") {
         let _ = STATM.set(statm);
     }
@@ -77,7 +77,7 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let old = layout.size();
         if size > old {
-            // A copy needs the new block while the old one is still there.
+            // A copy needs the new block while the old one still exists.
             grow(size - old, if old < MAPPED { size } else { size - old });
         } else {
             shrink(old - size);
@@ -126,7 +126,7 @@ fn look(room: usize) {
     if live.saturating_add(room) > limit {
         signal_hook::low_level::exit(i32::from(OVER));
     }
-    // What was freed may still be resident: the allocator keeps it.
+    // Freed memory may still be resident: the allocator keeps it.
     if resident().saturating_add(room) > limit {
         trim();
         if resident() > limit {
@@ -135,7 +135,7 @@ fn look(room: usize) {
     }
 }
 
-/// Resident bytes of this process that no file backs; 0 if nothing says so.
+/// Resident bytes of this process that no file backs; 0 if unknown.
 fn resident() -> usize {
     let mut text = [0; 128];
     let read = STATM.get().and_then(|statm| rustix::io::pread(statm, &mut text, 0).ok());
@@ -143,12 +143,12 @@ fn resident() -> usize {
     let mut pages = text.split(u8::is_ascii_whitespace).map(|number| {
         number.iter().fold(0usize, |all, digit| all * 10 + usize::from(digit.wrapping_sub(b'0')))
     });
-    // Its size, what is resident, and what of that is of files (proc(5)).
+    // Total size, resident pages, and resident pages of files (proc(5)).
     let (resident, files) = (pages.nth(1).unwrap_or_default(), pages.next().unwrap_or_default());
     resident.saturating_sub(files).saturating_mul(rustix::param::page_size())
 }
 
-/// Gives memory that was freed back to the kernel.
+/// Returns freed memory to the kernel.
 #[cfg(target_env = "gnu")]
 fn trim() {
     // SAFETY: malloc_trim(3) may be called at any time: it takes the allocator's own locks, which this

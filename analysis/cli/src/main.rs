@@ -71,7 +71,7 @@ fn supervise(args: &args::Args) -> Result<ExitCode, Failure> {
     if end.is_violent() {
         question.terminal.restore(matches!(args.command, args::Command::Top(_)));
     }
-    // What it leaves is removed first: a signal may be what the command ends with.
+    // Removes the temporary files first, because the command may end by a signal.
     drop(question);
     Ok(end.report(memory))
 }

@@ -1,4 +1,4 @@
-//! The man pages: `packaging/` installs what this writes.
+//! The man pages, which `packaging/` installs.
 
 #[path = "../../../packaging/page.rs"]
 mod page;
@@ -13,14 +13,14 @@ use clap::CommandFactory;
 use crate::args;
 use crate::failure::Failure;
 
-/// What only pages have.
+/// Sections that only man pages have.
 const SECTIONS: &str = include_str!("../../../packaging/man/other.roff");
 
-/// What `ppt compare` ends with besides, in front of what else there is to read.
+/// Exit status of `ppt compare`, before the other sections.
 const NOT_JUDGED: &str =
     ".TP\n.B 3\nA gate cannot be judged, or nothing can be compared.\n.SH SEE ALSO";
 
-/// Writes them all: that of `ppt-analysis`, and one for each word, which is one of `ppt`.
+/// Writes the page of `ppt-analysis`, and one for each command.
 pub(crate) fn write(folder: &Path) -> Result<ExitCode, Failure> {
     let put = |name: &str, page: io::Result<Vec<u8>>| {
         let path = folder.join(format!("{name}.1"));
@@ -29,7 +29,10 @@ pub(crate) fn write(folder: &Path) -> Result<ExitCode, Failure> {
     };
     let mut all = args::Args::command();
     all.build();
-    for word in all.get_subcommands().filter(|it| it.get_name() != "help" && !it.is_hide_set()) {
+    for word in all
+        .get_subcommands()
+        .filter(|command| command.get_name() != "help" && !command.is_hide_set())
+    {
         let name = format!("ppt-{}", word.get_name());
         let command = word.clone().bin_name(format!("ppt {}", word.get_name()));
         let sections = match word.get_name() {

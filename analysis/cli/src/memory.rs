@@ -1,36 +1,35 @@
-//! How much memory a question may take.
+//! Memory limit of questions.
 
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a process may hold beyond its questions' memory: the engine itself, lists of chunks, buffers of
-/// files.
-const BESIDE: usize = 24 << 20;
+/// Bytes of a process besides its questions: the engine itself, lists of chunks, buffers of files.
+const ENGINE_BYTES: usize = 24 << 20;
 
-/// How much memory a question may take.
+/// Memory limit of questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Memory {
-    /// Bytes; None where nothing says how much is free.
+    /// Bytes; None if the free memory is unknown.
     pub(crate) bytes: Option<usize>,
-    /// Whether `--memory` says so.
+    /// Whether `--memory` was given.
     pub(crate) is_given: bool,
 }
 
 impl Memory {
-    /// What `--memory` says, or half of what is free: others need memory, too.
+    /// `--memory`, or half of the free memory: other programs need some, too.
     pub(crate) fn new(given: Option<usize>) -> Memory {
         Memory { bytes: given.or_else(half_of_what_is_free), is_given: given.is_some() }
     }
 
-    /// Bytes that the whole process may hold.
+    /// Maximum bytes of the whole process.
     pub(crate) fn of_process(self) -> Option<usize> {
-        self.bytes.map(|bytes| bytes.saturating_add(BESIDE))
+        self.bytes.map(|bytes| bytes.saturating_add(ENGINE_BYTES))
     }
 
-    /// Bytes that the values of fields may take before their percentiles get three digits: half of what
-    /// `--memory` says, because they are copied when threads put theirs together; or at most `most`,
-    /// because to choose among more values takes longer.
+    /// Maximum bytes of the values of fields before their percentiles are rounded to three digits: half
+    /// of `--memory`, because values are copied when threads merge theirs; otherwise at most `most`,
+    /// because selecting among more values takes longer.
     pub(crate) fn of_values(self, most: usize) -> usize {
         match self.bytes {
             Some(bytes) if self.is_given => bytes / 2,
@@ -38,7 +37,7 @@ impl Memory {
         }
     }
 
-    /// What to say of a question that needs more, and what to do.
+    /// The message for a question that needs more.
     pub(crate) fn exceeded(self) -> String {
         let hint = "ask for less (fewer columns, groups or rows; --from and --to)";
         match self.bytes {
@@ -55,7 +54,7 @@ impl Memory {
 }
 
 impl fmt::Display for Memory {
-    /// As `--memory` takes it: `64M`, `7.3G`.
+    /// In the format of `--memory`: `64M`, `7.3G`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.bytes.unwrap_or_default();
         let units = [(30, "G"), (20, "M"), (10, "K")];
@@ -68,7 +67,7 @@ impl fmt::Display for Memory {
     }
 }
 
-/// Half of what the host has free, or the control group of this process.
+/// Half of the free memory of the host, or of the control group of this process.
 fn half_of_what_is_free() -> Option<usize> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -84,7 +83,8 @@ fn group() -> Option<PathBuf> {
     Some(Path::new("/sys/fs/cgroup").join(path))
 }
 
-/// What the tightest limit from this group up leaves, without the page cache that the kernel can drop.
+/// Bytes that the tightest limit from this group up leaves, counting page cache that the kernel can
+/// drop as free.
 fn free_in_group(folder: &Path) -> Option<usize> {
     let groups = folder.ancestors().take_while(|folder| folder.starts_with("/sys/fs/cgroup"));
     groups.filter_map(free_under_limit).min()

@@ -1,4 +1,4 @@
-//! Answers to queries as numbers, for models and comparisons.
+//! Answers of queries as numbers, for models and comparisons.
 
 use std::collections::BTreeSet;
 
@@ -14,16 +14,16 @@ use ppt_query::{Engine, QueryError, prepared};
 use crate::failure::Failure;
 use crate::run;
 
-/// Rows of an answer: a model of more is one of their means.
+/// Maximum number of rows; a larger model can use means.
 const MAX_ROWS: usize = 10_000_000;
 
 /// An answer, by columns.
 pub(crate) struct NumberTable {
     /// Columns of numbers; NULL is NaN, times are ns.
     pub(crate) columns: Vec<(String, Vec<f64>)>,
-    /// Rows of each of them that are NULL, in their order.
+    /// Row numbers of NULLs in each of these columns, ascending.
     nulls: Vec<Vec<usize>>,
-    /// Columns of anything else, as text.
+    /// Other columns, as text.
     pub(crate) words: Vec<(String, Vec<String>)>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) async fn select(engine: &Engine, sql: &str) -> Result<NumberTable, Fa
     let sql = &prepared(sql)?;
     let planned = match engine.context().state().create_logical_plan(sql).await {
         Ok(planned) => planned,
-        // The engine knows what is meant by names that are not there.
+        // The engine has better messages for unknown names.
         Err(_) => engine.sql(sql).await?.logical_plan().clone(),
     };
     let read_only =
@@ -45,7 +45,7 @@ pub(crate) async fn select(engine: &Engine, sql: &str) -> Result<NumberTable, Fa
     numbers(rows).await
 }
 
-/// All rows of it.
+/// All rows of a query.
 pub(crate) async fn numbers(rows: DataFrame) -> Result<NumberTable, Failure> {
     let schema = rows.schema().as_arrow().clone();
     let number = |ty: &DataType| {
@@ -112,7 +112,7 @@ fn texts(column: &ArrayRef, into: &mut Vec<String>) -> Result<(), Failure> {
 }
 
 impl NumberTable {
-    /// What names the run of each row: a column of words or of numbers.
+    /// The values of a column as text, for the runs of rows.
     pub(crate) fn labels(&self, column: &str) -> Option<Vec<String>> {
         let words = self.words.iter().find(|entry| entry.0 == column).map(|entry| entry.1.clone());
         words.or_else(|| {
@@ -121,9 +121,9 @@ impl NumberTable {
         })
     }
 
-    /// As a table for the formula, and how many rows are left out because a number that it needs is
-    /// NULL: was not measured. `run` names the column that says of which run a row is; otherwise that
-    /// is `capture`, if there is one.
+    /// A table for the formula, and the number of rows that are left out because a number that the
+    /// formula needs is NULL. `run` is the column with the run of each row; the default is `capture`,
+    /// if there is one.
     pub(crate) fn table(
         mut self,
         run: Option<&str>,
@@ -137,7 +137,7 @@ impl NumberTable {
         let of_need =
             self.columns.iter().zip(&self.nulls).filter(|entry| needed.contains(&&entry.0.0[..]));
         let out: BTreeSet<usize> = of_need.flat_map(|entry| entry.1).copied().collect();
-        // If none is left, the fit says so.
+        // If no row is left, the fit reports it.
         let keep = |row: usize| !out.contains(&row);
         if !out.is_empty() {
             self.columns.iter_mut().for_each(|column| retain(&mut column.1, keep));
@@ -154,7 +154,7 @@ impl NumberTable {
     }
 }
 
-/// Keeps the rows of which `keep` is true.
+/// Keeps the elements whose index satisfies `keep`.
 fn retain<T>(values: &mut Vec<T>, keep: impl Fn(usize) -> bool) {
     let mut row = 0;
     values.retain(|_| {

@@ -1,4 +1,4 @@
-//! Captures, opened for questions, and what is to be said of them.
+//! Opens captures for questions, and reports their faults.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -6,19 +6,19 @@ use std::process::ExitCode;
 
 use ppt_import::frame_dsl::edge::Edge;
 use ppt_output::{FileId, Output, Readers, Rules};
-use ppt_query::{CaptureLoss, CaptureSet, Engine, EngineOptions, Window, plain};
+use ppt_query::{CaptureLoss, CaptureSet, Engine, EngineOptions, ResultFormat, Window, plain};
 
 use crate::args;
 use crate::failure::Failure;
 use crate::{message, terms};
 use ppt_query::text::grouped;
 
-/// Opens what a command names.
+/// Opens the captures of a command.
 pub(crate) fn engine(captures: &args::Captures) -> Result<Engine, Failure> {
     engine_with(captures, None)
 }
 
-/// The same, with other edge lines than those of the captures.
+/// Opens captures, with other edge lines than theirs.
 pub(crate) fn engine_with(
     captures: &args::Captures,
     edges: Option<Vec<Edge>>,
@@ -47,7 +47,7 @@ pub(crate) fn engine_with(
     Ok(Engine::new(set, &options)?)
 }
 
-/// Refuses to write to a terminal what is not for one.
+/// Refuses to write binary data to a terminal.
 ///
 /// # Errors
 /// `output` is standard output, and that is a terminal.
@@ -61,11 +61,11 @@ pub(crate) fn not_on_terminal(output: &Path, what: &str) -> Result<(), Failure> 
 
 /// The output of a command that reads `engine`'s captures.
 pub(crate) fn output(path: &Path, force: bool, engine: &Engine) -> Result<Output, Failure> {
-    output_beside(path, force, engine, None)
+    output_distinct_from(path, force, engine, None)
 }
 
-/// The same, of a command that reads `other`, too.
-pub(crate) fn output_beside(
+/// The output of a command that also reads `other`.
+pub(crate) fn output_distinct_from(
     path: &Path,
     force: bool,
     engine: &Engine,
@@ -76,7 +76,12 @@ pub(crate) fn output_beside(
     Ok(Output::open(path, &rules)?)
 }
 
-/// Refuses to write `format` into a file whose name says that it is another picture or document.
+/// The format that the extension of an output names.
+pub(crate) fn format_by_extension(path: &Path) -> Option<ResultFormat> {
+    path.extension()?.to_str()?.parse().ok()
+}
+
+/// Rejects the name of an output whose extension belongs to another format than `format`.
 pub(crate) fn check_name(path: &Path, format: &str) -> Result<(), Failure> {
     const OTHERS: [&str; 14] = [
         "bmp", "dot", "eps", "gif", "gv", "htm", "html", "jpeg", "jpg", "pdf", "png", "svg",
@@ -105,7 +110,7 @@ pub(crate) fn check_name(path: &Path, format: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Says what is missing, once for each command.
+/// Reports missing frames, once for each command.
 pub(crate) fn tell_loss(engine: &Engine) {
     const FILES: usize = 5;
     let loss = engine.loss();
@@ -123,7 +128,7 @@ pub(crate) fn tell_loss(engine: &Engine) {
     tell_missing(loss, &engine.buffers_with_loss());
 }
 
-/// `buffers`: those that miss frames, where others miss none.
+/// Reports missing frames. `buffers`: those with missing frames, if others have none.
 fn tell_missing(loss: CaptureLoss, buffers: &[&str]) {
     if loss.missing() == 0 {
         return;
@@ -145,7 +150,7 @@ fn tell_missing(loss: CaptureLoss, buffers: &[&str]) {
     ));
 }
 
-/// Says what is wrong with the captures, and what the command ends with.
+/// Reports faults of the captures, and returns the exit status.
 pub(crate) fn tell_troubles(engine: &Engine) -> ExitCode {
     const SHOWN: usize = 5;
     let mut code = ExitCode::SUCCESS;

@@ -4,10 +4,10 @@ use std::panic;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-/// The first panic: what it says, and its place in the source.
+/// The first panic: message, and place in the source.
 static FIRST: Mutex<Option<String>> = Mutex::new(None);
 
-/// Keeps panics from being printed: [`first`] returns the first.
+/// Suppresses the output of panics; [`first`] returns the first one.
 pub(crate) fn keep() {
     panic::set_hook(Box::new(|info| {
         let said = info.payload_as_str().unwrap_or("a panic");
@@ -18,12 +18,12 @@ pub(crate) fn keep() {
     }));
 }
 
-/// What the first panic said, if there was one.
+/// The message of the first panic.
 pub(crate) fn first() -> Option<String> {
     FIRST.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// A path of a source file, from its package on.
+/// The path of a source file, relative to its package.
 fn short(path: &str) -> &str {
     let in_package = path.split_once("/registry/src/").and_then(|(_, rest)| rest.split_once('/'));
     in_package.map_or(path, |(_, rest)| rest)

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::terms::Terms;
 use crate::{heap, panicked, run, scratch, signals};
 
-/// Answers, under the terms.
+/// Answers a question under the given terms.
 pub(crate) fn answer(
     terms: Terms,
     work: impl FnOnce() -> Result<ExitCode, Failure> + Send,
@@ -38,7 +38,7 @@ pub(crate) fn answer(
     }
     panicked::keep();
     let done = thread::scope(|scope| {
-        // Planning walks expressions by recursion.
+        // Planning walks expressions recursively.
         let thread = thread::Builder::new().stack_size(run::STACK).spawn_scoped(scope, work);
         thread.map(|thread| thread.join())
     });

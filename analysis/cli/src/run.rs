@@ -1,6 +1,6 @@
-//! Runs a question to its end: says how far it is, and ends it at Ctrl-C.
+//! Runs a question to its end: shows progress, and ends it at Ctrl-C.
 //!
-//! Outputs have no name before they are whole, so an interrupted command leaves nothing behind.
+//! Outputs have no name before they are complete, so an interrupted command leaves nothing behind.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -12,9 +12,9 @@ use crate::failure::Failure;
 use crate::message::StatusLine;
 use crate::signals;
 
-/// How often signals are looked for.
+/// How often signals are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// What takes longer says how far it is.
+/// How long a question takes before progress is shown.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
 /// Bytes of a thread's stack: what walks the longest expression that is allowed has room. The memory

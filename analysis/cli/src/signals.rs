@@ -16,17 +16,18 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 
-/// What ends a command.
+/// Signals that end a command.
 pub(crate) const STOPS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
-/// How long the process of a question has to end a question by itself. The supervisor waits less.
+/// How long the process of a question waits for the question to end by itself. The supervisor waits
+/// less.
 const GRACE: Duration = Duration::from_millis(900);
-/// How often the process of a question looks whether the question has ended.
+/// How often the process of a question checks whether the question has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A signal ends the program.
 const PROGRAM: u8 = 0;
-/// A signal ends the question that is answered.
+/// A signal ends the current question.
 const QUESTION: u8 = 1;
 /// A signal ends nothing: there is no question.
 const IDLE: u8 = 2;
@@ -34,13 +35,13 @@ const IDLE: u8 = 2;
 /// What a signal ends.
 static ENDING: AtomicU8 = AtomicU8::new(PROGRAM);
 
-/// Whether a signal ends the program; one that does not makes the next one do so.
+/// Whether a signal ends the program; after one that does not, the next one does.
 fn ends() -> &'static Arc<AtomicBool> {
     static ENDS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     ENDS.get_or_init(|| Arc::new(AtomicBool::new(true)))
 }
 
-/// The last of the signals that came; 0 is none.
+/// The last signal that arrived; 0: none.
 fn last() -> &'static Arc<AtomicUsize> {
     static LAST: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
     LAST.get_or_init(Arc::default)
@@ -50,20 +51,20 @@ fn last_signal() -> i32 {
     i32::try_from(last().load(Relaxed)).unwrap_or_default()
 }
 
-/// A file that may not grow is an error of the command that writes it, as a full disk is.
+/// Makes a file-size limit an error of the command that writes, like a full disk.
 fn take_full_files() -> io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     Ok(())
 }
 
-/// Remembers that a signal came, and which.
+/// Records the arrival of a signal.
 fn note(signal: i32) -> io::Result<()> {
     let number = usize::try_from(signal).unwrap_or_default();
     signal_hook::flag::register_usize(signal, last().clone(), number)?;
     Ok(())
 }
 
-/// Takes signals for the process of a question. If a question does not end in time, the process calls
+/// Handles signals in the process of a question. If a question does not end in time, the process calls
 /// `tidy`, and ends by the signal.
 pub(crate) fn take_in_question(tidy: impl Fn() + Send + 'static) -> io::Result<()> {
     let (mut woken, wakes) = UnixStream::pair()?;
@@ -91,7 +92,7 @@ pub(crate) fn take_in_question(tidy: impl Fn() + Send + 'static) -> io::Result<(
     thread::Builder::new().name("signals".into()).spawn(watch).map(drop)
 }
 
-/// The signals that end a command, without those that its parent ignores, as nohup does.
+/// The signals that end a command, except those that its parent ignores, as nohup does.
 fn stops() -> impl Iterator<Item = i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -102,29 +103,29 @@ fn stops() -> impl Iterator<Item = i32> {
         .filter(move |signal| [SIGINT, SIGTERM].contains(signal) || !is_ignored(signal))
 }
 
-/// From here on the first signal ends the question that is answered.
+/// From now on, the first signal ends the current question.
 pub(crate) fn end_questions() {
     ENDING.store(QUESTION, Relaxed);
     ends().store(false, Relaxed);
 }
 
-/// From here on a signal ends the program: it waits, and there is nothing to tidy up.
+/// From now on, a signal ends the program: it waits, and there is nothing to tidy up.
 pub(crate) fn end_the_program() {
     ENDING.store(PROGRAM, Relaxed);
     ends().store(true, Relaxed);
 }
 
-/// From here on a signal ends nothing: the process waits for a question.
+/// From now on, a signal ends nothing: the process waits for a question.
 pub(crate) fn end_nothing() {
     ENDING.store(IDLE, Relaxed);
 }
 
-/// Whether a signal came that ends a question.
+/// Whether a signal arrived that ends a question.
 pub(crate) fn came() -> bool {
     ends().load(Relaxed)
 }
 
-/// Ends by the signal that came: so a shell's loop ends, too.
+/// Ends by the signal that arrived, so that a shell's loop ends, too.
 pub(crate) fn interrupted() -> ExitCode {
     let signal = match last_signal() {
         0 => SIGINT,
@@ -139,13 +140,13 @@ pub(crate) fn end_by(signal: i32) -> ExitCode {
     ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
 }
 
-/// The signals of a supervisor, and those of its child's end.
+/// The signals of a supervisor, and SIGCHLD.
 pub(crate) struct Wakes {
     woken: UnixStream,
 }
 
 impl Wakes {
-    /// Takes them. From then on no signal ends the program, until [`end_the_program`].
+    /// Handles the signals. From now on, no signal ends the program, until [`end_the_program`].
     pub(crate) fn take() -> io::Result<Wakes> {
         let (woken, wakes) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
@@ -159,18 +160,18 @@ impl Wakes {
         Ok(Wakes { woken })
     }
 
-    /// The signal that came since this was last called.
+    /// The signal that arrived since the last call.
     pub(crate) fn stop(&self) -> Option<i32> {
         i32::try_from(last().swap(0, Relaxed)).ok().filter(|signal| *signal != 0)
     }
 
-    /// Waits for a signal, or until `input` can be read, for so long at most. Says whether `input` can
-    /// be read.
+    /// Waits for a signal, or until `input` is readable, for at most `most`. Returns whether `input` is
+    /// readable.
     pub(crate) fn wait(&self, input: Option<BorrowedFd<'_>>, most: Option<Duration>) -> bool {
         let mut fds = vec![PollFd::from_borrowed_fd(self.woken.as_fd(), PollFlags::IN)];
         fds.extend(input.map(|input| PollFd::from_borrowed_fd(input, PollFlags::IN)));
         let most = most.and_then(|most| Timespec::try_from(most).ok());
-        // A signal that interrupts it has also written a byte.
+        // A signal that interrupts the call has also written a byte.
         let _ = poll(&mut fds, most.as_ref());
         let can_read = fds.get(1).is_some_and(|input| !input.revents().is_empty());
         let mut bytes = [0; 64];

@@ -1,9 +1,9 @@
 //! Runs a question in a process of its own, and ends it.
 //!
-//! The engine that answers questions can neither be interrupted at every point nor bounded in all it
-//! allocates. So this program starts itself once more ([`question`](crate::question)), with the same
-//! arguments and the same standard streams, and waits. It ends the question soon after the first signal,
-//! says why a question ended, and removes what that left.
+//! The engine that answers questions cannot be interrupted at every point, and its allocations cannot
+//! all be bounded. So this program starts itself once more ([`question`](crate::question)), with the
+//! same arguments and standard streams, and waits. It ends the question soon after the first signal,
+//! reports why a question ended, and removes its temporary files.
 
 mod end;
 mod terminal;
@@ -24,15 +24,15 @@ use crate::scratch::Scratch;
 use crate::signals::Wakes;
 use crate::terms::{self, Terms};
 
-/// How long a question may take to end by itself, after a signal.
+/// How long a question may take to end by itself after a signal.
 const GRACE: Duration = Duration::from_millis(300);
-/// The same of one that ends what it has begun. A second signal ends it at once.
+/// The same for a command that finishes its work. A second signal ends it at once.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A process that answers.
 pub(crate) struct ChildProcess {
     child: Child,
-    /// How long it may take to end by itself, after a signal.
+    /// How long it may take to end by itself after a signal.
     grace: Duration,
     /// When it was asked to end, and by which signal.
     stopping: Option<(Instant, i32)>,
@@ -41,11 +41,11 @@ pub(crate) struct ChildProcess {
     scratch: Scratch,
 }
 
-/// What [`ChildProcess::wait_or_read`] waited for.
+/// Result of [`ChildProcess::wait_or_read`].
 pub(crate) enum Waited {
     /// The process has ended.
     Ended(ChildEnd),
-    /// The input can be read.
+    /// The input is readable.
     Readable,
 }
 
@@ -53,8 +53,7 @@ impl ChildProcess {
     /// Starts a process under these terms.
     pub(crate) fn start(terms: Terms, stdin: Stdio) -> Result<ChildProcess, Failure> {
         let (scratch, terminal) = (Scratch::new(), Terminal::now());
-        // By this path, a program that was replaced in the meantime starts itself, not its
-        // successor.
+        // This path starts the same program, even if its file was replaced in the meantime.
         let mut command = Command::new("/proc/self/exe");
         command.arg0(terms::NAME).args(env::args_os().skip(1)).stdin(stdin);
         terms.hand(&mut command);
@@ -63,12 +62,12 @@ impl ChildProcess {
         Ok(ChildProcess { child, grace: GRACE, stopping: None, terminal, scratch })
     }
 
-    /// Lets it end what it has begun.
+    /// Gives the process time to finish its work.
     pub(crate) fn be_patient(&mut self) {
         self.grace = CLEANUP_TIMEOUT;
     }
 
-    /// Waits until it ends, and makes it end after a signal.
+    /// Waits until the process ends, and ends it after a signal.
     pub(crate) fn wait(&mut self, wakes: &Wakes) -> ChildEnd {
         loop {
             if let Waited::Ended(end) = self.wait_or_read(wakes, None) {
@@ -77,7 +76,7 @@ impl ChildProcess {
         }
     }
 
-    /// The same, or until `input` can be read.
+    /// Waits until the process ends, or until `input` is readable.
     pub(crate) fn wait_or_read(&mut self, wakes: &Wakes, input: Option<BorrowedFd<'_>>) -> Waited {
         loop {
             match self.child.try_wait() {
@@ -90,7 +89,7 @@ impl ChildProcess {
                     self.stopping = Some((Instant::now(), signal));
                     self.send(signal);
                 }
-                // Who asks again does not want to wait.
+                // A second signal: the user does not want to wait.
                 (Some(_), Some(_)) => return Waited::Ended(self.kill()),
                 (None, _) => {}
             }
@@ -104,8 +103,8 @@ impl ChildProcess {
         }
     }
 
-    /// The signal that the process was asked to end by, if it was. Forgets it: the process has ended
-    /// the question, and goes on.
+    /// The signal that the process was asked to end by, and forgets it: the process has ended the
+    /// question, and continues.
     pub(crate) fn stopped(&mut self) -> Option<i32> {
         self.stopping.take().map(|(_, signal)| signal)
     }

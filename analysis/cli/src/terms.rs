@@ -1,4 +1,4 @@
-//! What the supervisor of a question lays down for the process that answers it.
+//! Terms that the supervisor of a question sets for the process that answers it.
 
 use std::env;
 use std::ffi::OsStr;
@@ -8,19 +8,19 @@ use std::sync::OnceLock;
 
 use crate::memory::Memory;
 
-/// What the process is called: `ps` shows which of the two it is.
+/// Name of the process, so that `ps` distinguishes it from the supervisor.
 pub(crate) const NAME: &str = "ppt-question";
-/// The variable with the [`Terms`].
+/// The environment variable with the [`Terms`].
 const VARIABLE: &str = "PPT_QUESTION";
 
-/// What the supervisor lays down.
+/// Terms of a process that answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
-    /// The supervisor.
+    /// Process id of the supervisor.
     pub(crate) supervisor: i32,
-    /// How much memory the questions may take.
+    /// Memory limit of the questions.
     pub(crate) memory: Memory,
-    /// Whether questions come one after the other, through standard input.
+    /// Whether questions arrive one after the other on standard input.
     pub(crate) is_prompt: bool,
 }
 
@@ -32,7 +32,7 @@ impl Terms {
         Terms { supervisor, memory, is_prompt }
     }
 
-    /// Hands the terms to a process that is about to start.
+    /// Passes the terms to a process that is about to start.
     pub(crate) fn hand(self, command: &mut Command) {
         let bytes = self.memory.bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
         let (given, prompt) = (u8::from(self.memory.is_given), u8::from(self.is_prompt));
@@ -49,7 +49,7 @@ impl Terms {
     }
 }
 
-/// The terms of this process, if it is that of a question.
+/// The terms of this process, if it answers a question.
 pub(crate) fn terms() -> Option<Terms> {
     if let Some(terms) = TERMS.get() {
         return Some(*terms);
@@ -62,7 +62,7 @@ pub(crate) fn terms() -> Option<Terms> {
     Some(*TERMS.get_or_init(|| terms))
 }
 
-/// How much memory questions may take that are answered in this process.
+/// Memory limit of questions that are answered in this process.
 pub(crate) fn memory(given: Option<usize>) -> Memory {
     terms().map_or_else(|| Memory::new(given), |terms| terms.memory)
 }

@@ -1,4 +1,4 @@
-//! What help says beside the options: examples, and what else may stand among the captures.
+//! Additions to the help: examples, and a note on what may stand among the captures.
 
 pub(super) const STAT: &str = "\
 Examples:

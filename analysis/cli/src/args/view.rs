@@ -68,7 +68,7 @@ pub(crate) struct OfProcess {
 }
 
 impl OfProcess {
-    /// Whether one of them is given.
+    /// Whether any of them is given.
     pub(crate) fn is_given(&self) -> bool {
         let words = [&self.buffers, &self.kernel, &self.allow];
         self.output.is_some()

@@ -1,4 +1,4 @@
-//! `ppt compare A… -- B…`: two sets of runs, held against each other.
+//! `ppt compare A… -- B…`: compares two sets of runs.
 
 mod fields;
 mod judge;
@@ -21,30 +21,24 @@ use crate::args;
 use crate::failure::{Failure, NOT_JUDGED};
 use crate::{message, open, run, signals};
 
-/// Fields that a message names.
-const SAID: usize = 5;
+/// Maximum number of fields that a message names.
+const MAX_NAMES: usize = 5;
 
 pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     let is_option =
         |path: &&PathBuf| path.as_os_str().as_encoded_bytes().starts_with(b"-") && !path.exists();
     if let Some(option) = args.second.iter().find(is_option) {
-        let what =
-            format!("behind `--` there are captures only: put {} in front", option.display());
+        let what = format!("only captures may follow `--`: put {} before it", option.display());
         return Err(Failure::Usage(what));
     }
     let gates = gates(&args.fail_if)?;
-    let mut statistics = Statistic::USUAL.to_vec();
-    for it in &gates {
-        if !statistics.contains(&it.statistic) {
-            statistics.push(it.statistic);
-        }
-    }
+    let statistics = statistics(&gates);
     if args.save.as_ref() == Some(&args.to.output) {
         return Err(Failure::Usage("give --save a file that is not that of -o".to_owned()));
     }
     let saved = match &args.baseline {
         Some(path) => {
-            let saved = Baseline::from_json(&super::sql::read(path)?);
+            let saved = Baseline::from_json(&super::input::read_text(path)?);
             Some(saved.map_err(|error| Failure::baseline(path, &error))?)
         }
         None => None,
@@ -92,17 +86,7 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     tell_unmeasured(" on the first side", &first);
     tell_unmeasured(" on the second side", &second);
     let verdict = judge::all(&gates, &rows, [&first, &second])?;
-    let beside = args.baseline.as_deref();
-    let mut output = open::output_beside(&args.to.output, args.to.force, &engine, beside)?;
-    let name = output.name();
-    let mut out = BufWriter::new(output.file());
-    let written = match args.format {
-        args::TextOrJson::Json => writeln!(out, "{}", plain_json(&object(&rows).to_string())),
-        args::TextOrJson::Text => text::write(&rows, &mut out),
-    };
-    written.and_then(|()| out.flush()).map_err(Failure::writing(&name))?;
-    drop(out);
-    output.publish()?;
+    write(args, &rows, &engine)?;
     if verdict.passed() {
         save(args, second.entries, &engine)?;
     } else if args.save.is_some() {
@@ -111,12 +95,12 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     }
     if rows.iter().any(|row| row.comparison.one_run()) {
         message::note(
-            "a side has one run: nothing says how runs differ, and any two runs may differ so",
+            "a side has one run: the variation between runs is unknown, so a difference may be chance",
         );
     }
     open::tell_loss(&engine);
     let code = open::tell_troubles(&engine);
-    // A failure that is shown counts more than one that cannot be ruled out.
+    // A proven failure has priority over one that cannot be ruled out.
     Ok(match (verdict.failed, verdict.unjudged) {
         (true, _) => ExitCode::FAILURE,
         (false, true) => ExitCode::from(NOT_JUDGED),
@@ -124,17 +108,47 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     })
 }
 
+/// The statistics to compare: the usual ones, and those of gates.
+fn statistics(gates: &[Gate]) -> Vec<Statistic> {
+    let mut statistics = Statistic::USUAL.to_vec();
+    for gate in gates {
+        if !statistics.contains(&gate.statistic) {
+            statistics.push(gate.statistic);
+        }
+    }
+    statistics
+}
+
+fn write(args: &args::Compare, rows: &[ComparedField], engine: &Engine) -> Result<(), Failure> {
+    let mut output = open::output_distinct_from(
+        &args.to.output,
+        args.to.force,
+        engine,
+        args.baseline.as_deref(),
+    )?;
+    let name = output.name();
+    let mut out = BufWriter::new(output.file());
+    let written = match args.format {
+        args::TextOrJson::Json => writeln!(out, "{}", plain_json(&object(rows).to_string())),
+        args::TextOrJson::Text => text::write(rows, &mut out),
+    };
+    written.and_then(|()| out.flush()).map_err(Failure::writing(&name))?;
+    drop(out);
+    output.publish()?;
+    Ok(())
+}
+
 fn gates(texts: &[String]) -> Result<Vec<Gate>, Failure> {
     texts.iter().map(|text| text.parse().map_err(|error| Failure::gate(&error, text))).collect()
 }
 
-/// What one side measured.
+/// The measurements of one side.
 fn side(
     args: &args::Compare,
     captures: &[PathBuf],
     statistics: &[Statistic],
 ) -> Result<(Engine, MeasuredSide), Failure> {
-    let engine = open::engine(&super::sql::all_captures(captures.to_vec(), &args.captures))?;
+    let engine = open::engine(&super::input::with_captures(captures.to_vec(), &args.captures))?;
     let runtime = run::runtime(engine.threads())?;
     let selection = Selection {
         frame: args.frame.as_deref(),
@@ -147,7 +161,7 @@ fn side(
     Ok((engine, measured))
 }
 
-/// Why no field of two sides can be compared.
+/// Why no field of both sides can be compared.
 fn nothing_to_compare(first: &MeasuredSide, second: &MeasuredSide) -> Failure {
     let is_common = |field: &str| {
         first.fields().any(|other| other == field) && second.fields().any(|other| other == field)
@@ -205,7 +219,7 @@ fn compared(
     pairs.into_iter().map(row).collect()
 }
 
-/// Says what only one side has: no gate judges it.
+/// Reports fields that only one side has: no gate judges them.
 fn alone(side: &str, its: &[Entry], others: &MeasuredSide) {
     let there = |entry: &&Entry| {
         let measured = others.entries.iter().map(|other| (&other.field, &other.by));
@@ -220,19 +234,19 @@ fn alone(side: &str, its: &[Entry], others: &MeasuredSide) {
     if alone.is_empty() {
         return;
     }
-    let more = match alone.len().saturating_sub(SAID) {
+    let more = match alone.len().saturating_sub(MAX_NAMES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let names = alone[..alone.len().min(SAID)].join(", ");
+    let names = alone[..alone.len().min(MAX_NAMES)].join(", ");
     message::note(format_args!("on the {side} side alone, so not compared: {names}{more}"));
 }
 
-/// Says which fields cannot be compared, and why. A field without a value says nothing.
+/// Reports fields that cannot be compared, and why. Fields without values are not reported.
 fn tell_unmeasured(side: &str, of: &MeasuredSide) {
     let has_values = |why: &CompareError| *why != CompareError::NoValues;
     let mut fields = of.unmeasured.iter().filter(|field| has_values(&field.why));
-    for field in fields.by_ref().take(SAID) {
+    for field in fields.by_ref().take(MAX_NAMES) {
         let name = text::called(&field.field, &field.by);
         message::note(format_args!("not compared: {name}:{side} {}", field.why));
     }
@@ -242,7 +256,7 @@ fn tell_unmeasured(side: &str, of: &MeasuredSide) {
     }
 }
 
-/// Writes what `--save` asks for.
+/// Writes the file for `--save`.
 fn save(args: &args::Compare, entries: Vec<Entry>, engine: &Engine) -> Result<(), Failure> {
     let Some(path) = &args.save else { return Ok(()) };
     if entries.is_empty() {
@@ -250,7 +264,7 @@ fn save(args: &args::Compare, entries: Vec<Entry>, engine: &Engine) -> Result<()
         return Err(Failure::Usage(why.to_owned()));
     }
     let beside = args.baseline.as_deref();
-    let mut output = open::output_beside(path, args.to.force, engine, beside)?;
+    let mut output = open::output_distinct_from(path, args.to.force, engine, beside)?;
     let text = Baseline::new(entries).to_json();
     output.file().write_all(text.as_bytes()).map_err(Failure::writing(&output.name()))?;
     Ok(output.publish()?)

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::{message, numbers, open, run, signals};
 
 pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
-    // What is there is a capture, whatever it is called.
+    // An existing file is a capture, whatever its name.
     let is_formula = |path: &PathBuf| path.to_string_lossy().contains('~') && !path.exists();
     let (formulas, captures): (Vec<_>, Vec<_>) =
         args.captures.captures.iter().cloned().partition(is_formula);
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
     };
     let text = text.to_string_lossy();
     let formula: Formula = text.parse().map_err(|error| Failure::formula(&error, &text))?;
-    let engine = open::engine(&super::sql::all_captures(captures, &args.captures))?;
+    let engine = open::engine(&super::input::with_captures(captures, &args.captures))?;
     signals::end_questions();
     let mut output = open::output(&args.to.output, args.to.force, &engine)?;
     let drawing = picture::open(args.svg.as_deref(), &args.to, &engine)?;
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
     Ok(open::tell_troubles(&engine))
 }
 
-/// The table of this component. Says how many rows are not in it.
+/// Reports how many rows of a table are left out. `of`: the component.
 pub(super) fn left_out(of: Option<&str>, (table, rows): (RunTable, usize)) -> RunTable {
     if rows > 0 {
         let of = of.map_or_else(String::new, |text| format!("{text}: "));
@@ -91,15 +91,15 @@ fn write(
     if args.format == args::TextOrJson::Json {
         let mut object = json::fit(assessed);
         object["prediction"] = serde_json::json!(predicted.map(json::prediction));
-        object["limit"] = serde_json::json!(limit.map(|it| json::limit(it.1)));
+        object["limit"] = serde_json::json!(limit.map(|(_, limit)| json::limit(limit)));
         return writeln!(out, "{}", plain_json(&object.to_string()));
     }
     text::fit(assessed, out)?;
-    if let Some(it) = predicted {
-        text::prediction(&args.at, it, &assessed.unit, out)?;
+    if let Some(prediction) = predicted {
+        text::prediction(&args.at, prediction, &assessed.unit, out)?;
     }
-    if let Some((load, it)) = limit {
-        text::limit(load, it, &assessed.unit, out)?;
+    if let Some((load, limit)) = limit {
+        text::limit(load, limit, &assessed.unit, out)?;
     }
     out.flush()
 }

@@ -1,5 +1,4 @@
-//! `ppt graph CAPTURE… [--from A --to B]`: which points lead to which, and where the time goes between two
-//! of them.
+//! `ppt graph CAPTURE… [--from A --to B]`: the graph of points, or the paths between two points.
 
 mod columns;
 mod json;
@@ -20,13 +19,13 @@ use crate::args::{self, Drawing};
 use crate::failure::Failure;
 use crate::{message, open, run, signals};
 
-/// What is shown.
+/// The answer.
 enum GraphOutput {
     Points(PointsAnswer),
     Ways(Box<Ways>),
 }
 
-/// The graph of points, and who woke whom.
+/// The graph of points, and wake-ups between threads.
 struct PointsAnswer {
     graph: PointGraph,
     wakes: Vec<ThreadWakes>,
@@ -50,7 +49,7 @@ pub(crate) fn run(args: &args::Graph) -> Result<ExitCode, Failure> {
             }
             _ => {
                 let graph = engine.point_graph().await?;
-                // A drawing has points only.
+                // A drawing shows points only.
                 let wakes = match args.draw {
                     Some(_) => Vec::new(),
                     None => engine.thread_wakes().await?,
@@ -80,7 +79,7 @@ fn edges(path: &Path) -> Result<Vec<Edge>, Failure> {
         .map_err(|failure| Failure::FrameFile(name, failure.render(false)))
 }
 
-/// Says what cannot be right.
+/// Warns about times that cannot be right.
 fn warn(graph: &PointGraph) {
     for name in &graph.unknown {
         let text = format_args!("an edge line names `{name}`, which no capture has");
@@ -116,7 +115,7 @@ fn say(args: &args::Graph, answer: &GraphOutput, mut out: impl Write + Send) -> 
         return out.flush();
     }
     let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
-    let by_extension = super::sql::by_extension(&args.to.output);
+    let by_extension = open::format_by_extension(&args.to.output);
     let format = match args.format.as_deref() {
         Some("text") => None,
         Some(word) => Some(word.parse::<ResultFormat>().map_err(io::Error::other)?),

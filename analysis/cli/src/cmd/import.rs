@@ -1,4 +1,4 @@
-//! `ppt import --schema FRAME_FILE TABLE -o CAPTURE`: what another tool recorded, as a capture.
+//! `ppt import --schema FRAME_FILE TABLE -o CAPTURE`: recordings of other tools, as a capture.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -150,7 +150,7 @@ fn fill(input: &mut impl Read, head: &mut [u8]) -> io::Result<usize> {
     Ok(len)
 }
 
-/// An input that a signal ends, and that says how far it is.
+/// An input that a signal ends, and that shows progress.
 struct Watched<R> {
     input: R,
     read: u64,
@@ -164,7 +164,7 @@ impl<R: Read> Read for Watched<R> {
             return Err(io::Error::other("interrupted"));
         }
         let read = match self.input.read(buffer) {
-            // Whether a signal came is asked before the next read.
+            // The next read checks for signals.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return self.read(buffer),
             other => other?,
         };

@@ -1,4 +1,4 @@
-//! `ppt model model.toml CAPTURE…`: what resources take, and where they run out.
+//! `ppt model model.toml CAPTURE…`: the load on resources, and the load at which they run out.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -21,17 +21,17 @@ struct ResourceModel {
     assessed: Vec<AssessedFit>,
     at: Option<(f64, Total)>,
     limit: Option<Limit>,
-    /// Empty where nobody asked for it.
+    /// Empty if no picture was requested.
     picture: Vec<[Panel; 2]>,
 }
 
 pub(crate) fn run(args: &args::ModelArgs) -> Result<ExitCode, Failure> {
-    let text = super::sql::read(&args.model)?;
+    let text = super::input::read_text(&args.model)?;
     let plan = ModelPlan::parse(&text).map_err(|error| Failure::plan(&args.model, &error))?;
     let engine = open::engine(&args.captures)?;
     signals::end_questions();
     let mut output =
-        open::output_beside(&args.to.output, args.to.force, &engine, Some(&args.model))?;
+        open::output_distinct_from(&args.to.output, args.to.force, &engine, Some(&args.model))?;
     let drawing = picture::open(args.svg.as_deref(), &args.to, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let mut answers = Vec::new();
@@ -136,7 +136,7 @@ fn object(model: &ResourceModel) -> Value {
     json!({
         "name": model.planned.name, "unit": model.planned.unit,
         "components": model.assessed.iter().map(json::fit).collect::<Vec<_>>(),
-        "prediction": model.at.as_ref().map(|it| json::total(&it.1)),
+        "prediction": model.at.as_ref().map(|(_, total)| json::total(total)),
         "limit": model.limit.as_ref().map(json::limit),
     })
 }

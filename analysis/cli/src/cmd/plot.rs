@@ -1,19 +1,20 @@
-//! `ppt plot CAPTURE… 'SELECT …' -o x.svg`: the answer to a query as a picture, or with `--flame`, stacks.
+//! `ppt plot CAPTURE… 'SELECT …' -o x.svg`: the answer to a query as a picture, or with `--flame`,
+//! stacks.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ppt_query::flame::FlameAsk;
 use ppt_query::why::WhyQuestion;
 use ppt_report::{FlamePlot, Plot, PlotForm};
 
+use super::input::SqlWords;
 use crate::args;
 use crate::failure::Failure;
 use crate::{open, run, signals};
 
 pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
-    let (queries, captures) = super::sql::queries(&args.captures.captures);
+    let SqlWords { queries, captures } = SqlWords::split(&args.captures.captures);
     let query = match (&queries[..], args.flame) {
         ([query], false) => Some(query.to_string_lossy()),
         ([], true) => None,
@@ -30,8 +31,7 @@ pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
         args.kind.as_deref().map(str::parse::<PlotForm>).transpose().map_err(Failure::Usage)?;
     let (width, height) = (args.width, args.height);
     let plot = Plot { kind, title: args.title.clone(), width, height, ..Plot::default() };
-    let captures: Vec<PathBuf> = captures;
-    let engine = open::engine(&super::sql::all_captures(captures, &args.captures))?;
+    let engine = open::engine(&super::input::with_captures(captures, &args.captures))?;
     signals::end_questions();
     let mut output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
@@ -48,10 +48,10 @@ pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
     Ok(open::tell_troubles(&engine))
 }
 
-/// So many of the slowest, unless it is said.
+/// Default number of slowest intervals.
 const SLOWEST: usize = 100;
 
-/// The flame graph that is asked for.
+/// The requested flame graph.
 fn flame(args: &args::Plot) -> FlamePlot {
     let of_intervals = args.frame.is_some() || args.field.is_some() || args.slowest.is_some();
     let slowest = (of_intervals || args.filter.is_some()).then(|| WhyQuestion {

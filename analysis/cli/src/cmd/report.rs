@@ -1,4 +1,4 @@
-//! `ppt report CAPTURE… -o report.html`: what was captured, as one page for any browser.
+//! `ppt report CAPTURE… -o report.html`: a page about captures, for any browser.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -17,12 +17,12 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     open::not_on_terminal(&args.to.output, "a page")?;
     let views = match &args.sql {
         None => None,
-        Some(file) => Some(super::sql::read(file)?),
+        Some(file) => Some(super::input::read_text(file)?),
     };
     let engine = open::engine(&args.captures)?;
     signals::end_questions();
     let mut output =
-        open::output_beside(&args.to.output, args.to.force, &engine, args.sql.as_deref())?;
+        open::output_distinct_from(&args.to.output, args.to.force, &engine, args.sql.as_deref())?;
     let runtime = run::runtime(engine.threads())?;
     let memory = terms::memory(args.captures.memory).of_values(VALUES);
     let ask = Ask { command: command(), views, memory };
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     Ok(open::tell_troubles(&engine))
 }
 
-/// What was typed, as a shell takes it.
+/// The command line, quoted for a shell.
 pub(super) fn command() -> String {
     let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("ppt".to_owned()).chain(words).collect::<Vec<_>>().join(" ")

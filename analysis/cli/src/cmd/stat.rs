@@ -1,4 +1,4 @@
-//! `ppt stat CAPTURE…`: from a question to its answer in one command.
+//! `ppt stat CAPTURE…`: statistics of frames and their fields.
 
 mod drawn;
 mod json;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
     Ok(open::tell_troubles(&engine))
 }
 
-/// Whether all is asked for: counters and histograms are of no frame, and in no group.
+/// Whether everything is requested: counters and histograms belong to no frame and no group.
 fn is_of_all(args: &args::Stat) -> bool {
     let args::Captures { from, to, .. } = &args.captures;
     let one = args.frame.is_some() || !args.field.is_empty() || args.filter.is_some();
@@ -64,7 +64,7 @@ fn say(
     mut out: impl Write + Send,
 ) -> io::Result<()> {
     let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
-    let by_extension = super::sql::by_extension(&args.to.output);
+    let by_extension = open::format_by_extension(&args.to.output);
     let format = match args.format.as_deref() {
         Some("text") => None,
         Some(word) => Some(word.parse::<ResultFormat>().map_err(io::Error::other)?),

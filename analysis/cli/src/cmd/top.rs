@@ -1,5 +1,5 @@
-//! `ppt top CAPTURE`: what goes on in a capture that is being written. `ppt top PID` attaches, and
-//! runs this with the capture on stdin.
+//! `ppt top CAPTURE`: activity in a growing capture. `ppt top PID` attaches, and runs this with the
+//! capture on stdin.
 
 mod app;
 mod choice;
@@ -24,9 +24,9 @@ use crate::args;
 use crate::failure::Failure;
 use crate::{message, signals};
 
-/// How often keys and signals are looked for.
+/// How often keys and signals are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Columns of a table that goes to no terminal.
+/// Columns of a table that is not written to a terminal.
 const WIDTH: u16 = 100;
 
 pub(crate) fn run(args: &args::Top) -> Result<ExitCode, Failure> {
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &args::Top) -> Result<ExitCode, Failure> {
             ));
         }
         let watch = open(&args.capture, args.keep)?;
-        // Before that the terminal belongs to the program that fills the pipe.
+        // Until then, the terminal belongs to the program that fills the pipe.
         while is_stream(&args.capture) && watch.look().1 == Phase::Waiting {
             pause()?;
         }
@@ -76,7 +76,7 @@ fn cannot(path: &Path, error: CaptureError) -> Failure {
     Failure::Capture(name(path), error)
 }
 
-/// A moment, unless a signal ends the command.
+/// Waits a moment, unless a signal ends the command.
 fn pause() -> Result<(), Failure> {
     if signals::came() {
         return Err(ppt_query::QueryError::Cancelled.into());
@@ -85,11 +85,11 @@ fn pause() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Of a file all that is there; of a stream what comes for a while.
+/// The whole file, or a stream for a while.
 fn once(args: &args::Top) -> Result<(Picture, Phase), Failure> {
     let path = &args.capture;
     if !is_stream(path) && path.is_file() {
-        // Nothing is left behind by a signal.
+        // A signal leaves nothing behind.
         signals::end_the_program();
         let tally = Tally::from_capture(path).map_err(|error| cannot(path, error))?;
         return Ok((tally.picture(tally.last()), tally.phase()));
@@ -123,7 +123,7 @@ fn print(app: &App) -> io::Result<()> {
     out.flush()
 }
 
-/// Draws until that is enough.
+/// Draws until the user quits.
 fn watch_it(args: &args::Top, watch: &GrowingCapture, app: &mut App) -> Result<(), Failure> {
     let failed = |error| Failure::System("draw on the terminal", error);
     let mut screen = Screen::open().map_err(failed)?;
@@ -164,7 +164,7 @@ fn watch_it(args: &args::Top, watch: &GrowingCapture, app: &mut App) -> Result<(
     }
 }
 
-/// Writes the latest frames as a capture; says where.
+/// Writes the latest frames as a capture, and returns its name.
 fn save(watch: &GrowingCapture) -> Result<String, Failure> {
     let latest = watch.latest();
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -178,7 +178,7 @@ fn save(watch: &GrowingCapture) -> Result<String, Failure> {
     Ok(format!("the latest {} frames are in {name}", grouped(latest.frames())))
 }
 
-/// What there was, and what the command ends with.
+/// The state of the capture, and the exit status.
 fn end(picture: &Picture, once: bool) -> ExitCode {
     let missing = picture.missing_in_all();
     if !once {

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
         ));
     }
     let input = args.until_input_ends.then(stdin);
-    // Without that byte, there is no capture, and ppt says why.
+    // Without that byte, there is no capture, and ppt reports why.
     if let Some(mut input) = input.as_ref()
         && !input.read(&mut [0]).is_ok_and(|count| count == 1)
     {
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
         (false, None) => cache_folder(),
     };
     let (port, command) = (args.port, super::report::command());
-    // With nothing in front of it, `--` only says that what follows are names.
+    // Without captures before it, `--` only separates names from options.
     let (first, second) = match (&args.captures[..], &args.second[..]) {
         ([], alone) => (alone, None),
         (first, []) => (first, None),
@@ -53,11 +53,11 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
     let options = ppt_view_server::ServeOptions { captures, second, index, port, command };
     let server = ViewServer::start(options)?;
     let url = server.url();
-    // What a script reads.
+    // The address, for scripts.
     let mut stdout = std::io::stdout();
     let shown = writeln!(stdout, "{url}").and_then(|()| stdout.flush());
     shown.map_err(Failure::writing("standard output"))?;
-    // The browser reads it whenever it comes to it.
+    // The browser may read it at any time.
     let _page = if !args.no_open && has_display() { open(&url) } else { None };
     if !has_display() {
         let port = server.address().port();
@@ -67,13 +67,13 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
         ));
     }
     message::note("whoever knows the address sees the captures; Ctrl-C ends it");
-    // Nothing follows that byte but the end.
+    // After that byte, only the end of the input follows.
     while wakes.stop().is_none() && !wakes.wait(input.as_ref().map(AsFd::as_fd), None) {}
     drop(server);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where programs keep what they can make again.
+/// The user's folder for caches.
 fn cache_folder() -> Option<PathBuf> {
     let absolute =
         |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -87,8 +87,8 @@ fn has_display() -> bool {
         .any(|name| env::var_os(name).is_some_and(|var_os| !var_os.is_empty()))
 }
 
-/// Opens the page in a browser. Everybody sees the arguments of a process, so it gets the name of a file
-/// that only its user can read, which leads to the page.
+/// Opens the page in a browser. Arguments of processes are public, so the browser gets the name of a
+/// file that only its user can read, which redirects to the page.
 fn open(url: &str) -> Option<NamedTempFile> {
     let mut page = tempfile::Builder::new().prefix("ppt-view-").suffix(".html").tempfile().ok()?;
     let text = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url={url}\">\n");

@@ -1,4 +1,4 @@
-//! `ppt whatif CAPTURE…`: what a faster part would be worth.
+//! `ppt whatif CAPTURE…`: the effect of a faster part.
 
 mod json;
 mod live;
@@ -17,7 +17,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::{open, run, signals};
 
-/// Where nothing is said of speed, each interval is so much faster.
+/// Default factor of speed.
 const TWICE: f64 = 2.0;
 
 pub(crate) fn run(args: &args::WhatIf) -> Result<ExitCode, Failure> {
@@ -43,11 +43,11 @@ pub(crate) fn run(args: &args::WhatIf) -> Result<ExitCode, Failure> {
     Ok(open::tell_troubles(&engine))
 }
 
-/// What is answered.
+/// The answers.
 enum Answers {
-    /// A run was timed again.
+    /// A replay of a captured run.
     Retimed(Vec<SpeedWorth>),
-    /// Programs really ran slower.
+    /// An experiment with slower programs.
     Live(Vec<ExperimentAnswer>),
 }
 
@@ -86,7 +86,7 @@ async fn ask(
     Ok(answers)
 }
 
-/// What is asked for, or else each kind of spans and the end.
+/// The requested metrics, or else each kind of spans and the end.
 fn metrics(args: &args::WhatIf, run: &LoadedRun) -> Vec<Metric> {
     if !args.metric.is_empty() {
         return args.metric.clone();
@@ -96,7 +96,7 @@ fn metrics(args: &args::WhatIf, run: &LoadedRun) -> Vec<Metric> {
 
 fn say(args: &args::WhatIf, answers: &Answers, mut out: impl Write + Send) -> io::Result<()> {
     let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
-    let by_extension = super::sql::by_extension(&args.to.output);
+    let by_extension = open::format_by_extension(&args.to.output);
     let format = match args.format.as_deref() {
         Some("text") => None,
         Some(word) => Some(word.parse::<ResultFormat>().map_err(io::Error::other)?),

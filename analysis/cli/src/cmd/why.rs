@@ -44,7 +44,7 @@ pub(crate) fn run(args: &args::WhyArgs) -> Result<ExitCode, Failure> {
 
 fn say(args: &args::WhyArgs, answer: &WhyAnswer, mut out: impl Write + Send) -> io::Result<()> {
     let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
-    let by_extension = super::sql::by_extension(&args.to.output);
+    let by_extension = open::format_by_extension(&args.to.output);
     let format = match args.format.as_deref() {
         Some("text") => None,
         Some(word) => Some(word.parse::<ResultFormat>().map_err(io::Error::other)?),

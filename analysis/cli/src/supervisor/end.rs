@@ -1,4 +1,4 @@
-//! How the process of a question ended, and what is said of it.
+//! The end of a question's process, and the message for it.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
@@ -12,9 +12,9 @@ use crate::{message, signals};
 /// How the process of a question ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChildEnd {
-    /// By itself, with a status. It has said what there is to say.
+    /// By itself, with an exit status. It has printed its own messages.
     Exited(u8),
-    /// It reached its limit of memory.
+    /// It reached its memory limit.
     OutOfMemory,
     /// By a signal that ends commands.
     Stopped(i32),
@@ -41,7 +41,7 @@ impl ChildEnd {
         !matches!(self, ChildEnd::Exited(_))
     }
 
-    /// Says why it ended, and what the command ends with.
+    /// Prints why it ended, and returns the exit status.
     pub(crate) fn report(self, memory: Memory) -> ExitCode {
         self.say(memory);
         match self {
@@ -51,7 +51,7 @@ impl ChildEnd {
         }
     }
 
-    /// Says why it ended, unless it has said so itself.
+    /// Prints why it ended, unless the process has done so.
     pub(crate) fn say(self, memory: Memory) {
         if self.is_violent() {
             message::StatusLine::shown().clear();

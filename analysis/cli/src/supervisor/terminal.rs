@@ -1,4 +1,4 @@
-//! The terminal as it was before a question: a process that is killed does not give it back.
+//! Restores the terminal after a question: a process that is killed does not.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -15,13 +15,13 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// As it is now.
+    /// The current settings.
     pub(crate) fn now() -> Terminal {
         let settings = with(|terminal| tcgetattr(terminal).ok());
         Terminal { settings }
     }
 
-    /// Makes it as it was. `is_drawn` says whether a screen was drawn on it.
+    /// Restores the settings. `is_drawn`: a screen was drawn on the terminal.
     pub(crate) fn restore(&self, is_drawn: bool) {
         if is_drawn && io::stdout().is_terminal() {
             let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
@@ -36,7 +36,7 @@ impl Terminal {
     }
 }
 
-/// Calls `act` with the standard streams that are terminals, until it returns something.
+/// Calls `act` with the standard streams that are terminals, until it returns a value.
 fn with<T>(act: impl Fn(std::os::fd::BorrowedFd<'_>) -> Option<T>) -> Option<T> {
     let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
     let all = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];

@@ -91,7 +91,7 @@ fn stat_says_the_same_in_every_format() {
     let some = bench.done(&["stat", "out.bin", "--field", "spent,who"]);
     let fields: Vec<_> =
         some.lines().skip(1).map(|line| line.split('\t').nth(2).unwrap()).collect();
-    assert!(fields.iter().all(|it| ["", "spent", "who"].contains(it)), "{some}");
+    assert!(fields.iter().all(|field| ["", "spent", "who"].contains(field)), "{some}");
     for name in ["spent", "who"] {
         let line = |all: &str| {
             all.lines()
@@ -276,7 +276,7 @@ fn text_of_a_target_is_data_wherever_it_goes() {
         let formulas = cells
             .filter(|cell| cell.parse::<f64>().is_err() && cell.starts_with(['=', '+', '-', '@']));
         assert_eq!(formulas.collect::<Vec<_>>(), [""; 0], "{args:?}");
-        assert_eq!(lines().filter(|it| it.contains("'=1+1<script>")).count(), hostile.len());
+        assert_eq!(lines().filter(|line| line.contains("'=1+1<script>")).count(), hostile.len());
         assert!(csv.contains("\u{fffd}\u{fffd} not UTF-8"), "{csv}");
     }
     let markup = ["sql", "stat", "report", "plot", "plot"].map(|word| match word {

@@ -173,8 +173,8 @@ fn groups_and_formats_say_the_same_of_halves() {
     let rc: Vec<&Value> =
         by.as_array().unwrap().iter().filter(|value| value["field"] == "rc").collect();
     assert_eq!(rc.len(), 137);
-    assert!(rc.iter().all(|it| it["step"] == "end"));
-    assert_eq!(rc.iter().map(|it| it["count"].as_u64().unwrap()).sum::<u64>(), SPANS);
+    assert!(rc.iter().all(|row| row["step"] == "end"));
+    assert_eq!(rc.iter().map(|row| row["count"].as_u64().unwrap()).sum::<u64>(), SPANS);
 
     let drawn = bench.done(&["stat", "out.bin", "--frame", "stmt", "--hist", "rows"]);
     assert!(drawn.contains("stmt.rows (end)   1,000 values"), "{drawn}");
@@ -191,7 +191,7 @@ fn other_commands_tell_halves_apart() {
         rows.as_array().unwrap().iter().map(|value| value["field"].as_str().unwrap()).collect();
     assert!(fields.contains(&"db.stmt.end.rows") && fields.contains(&"db.stmt.begin.pages"));
     assert!(!fields.contains(&"db.stmt.begin.rows"), "{fields:?}");
-    assert!(fields.iter().all(|it| !it.ends_with(".id")), "{fields:?}");
+    assert!(fields.iter().all(|field| !field.ends_with(".id")), "{fields:?}");
     let end = rows.as_array().unwrap().iter().find(|value| value["field"] == "db.stmt.end.rows");
     let changes = end.unwrap()["changes"].as_array().unwrap();
     let told = changes.iter().find(|change| change["statistic"] == "mean").unwrap();

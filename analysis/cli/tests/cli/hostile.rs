@@ -280,7 +280,7 @@ fn programs_get_the_data_back() {
     let expected = [HOSTILE, host, "'=1", "-7", "-7"];
     let ask = |format: &[&str]| bench.done(&[&["sql", "out.bin", query], format].concat());
     let row: Value = serde_json::from_str(&ask(&["--format", "jsonl"])).unwrap();
-    assert_eq!([&row["note"], &row["host"]], [&expected[0], &expected[1]].map(|it| *it));
+    assert_eq!([&row["note"], &row["host"]], [&expected[0], &expected[1]].map(|text| *text));
     assert_eq!(row["number"], -7);
     let rows: Value = serde_json::from_str(&ask(&["--format", "json"])).unwrap();
     assert_eq!(rows[0], row);

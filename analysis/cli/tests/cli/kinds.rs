@@ -164,7 +164,7 @@ fn viewers_have_curves_of_counters_and_histograms() {
         let values: Vec<_> = events.iter().filter(|event| event["counter"] == name).collect();
         let told: Vec<_> = values.iter().filter_map(|value| value["value"].as_i64()).collect();
         assert_eq!(told, expected, "Perfetto: {name}");
-        assert!(values.iter().all(|it| it["unit"] == unit), "{name}");
+        assert!(values.iter().all(|value| value["unit"] == unit), "{name}");
     }
 }
 

@@ -236,7 +236,7 @@ fn one_run_a_side_is_said() {
     let output = bench.run(&["compare", "before0.bin", "--", "after0.bin"]);
     assert!(output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("a side has one run: nothing says how runs differ"), "{said}");
+    assert!(said.contains("a side has one run: the variation between runs is unknown"), "{said}");
 }
 
 #[test]

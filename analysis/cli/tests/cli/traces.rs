@@ -514,7 +514,7 @@ fn closed_spans_have_tracks_of_their_own_and_chains_are_flows() {
         assert_eq!(of_spans.len(), 2, "{format}: two at the same time, and one behind them");
         let instants: Vec<_> = events.iter().filter(|event| event.dur.is_none()).collect();
         assert_eq!(instants.len(), WHOLES.len(), "{format}: each frame is there, too");
-        assert!(instants.iter().all(|it| !of_spans.contains(&it.track)), "{format}");
+        assert!(instants.iter().all(|event| !of_spans.contains(&event.track)), "{format}");
         if format == "perfetto" {
             let mut flows: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
             for event in instants {
@@ -529,7 +529,7 @@ fn closed_spans_have_tracks_of_their_own_and_chains_are_flows() {
             assert_eq!(ids, [vec!["5".to_owned()], vec!["6".to_owned()]].into());
         }
     }
-    assert_eq!(captures.by_others("ctf").map_or(WHOLES.len(), |it| it.0.len()), WHOLES.len());
+    assert_eq!(captures.by_others("ctf").map_or(WHOLES.len(), |found| found.0.len()), WHOLES.len());
 }
 
 /// A point that lets out what another one takes in: kind and identity of each frame.
@@ -621,8 +621,8 @@ fn processes_of_several_hosts_are_called_by_their_hosts() {
     let events = json.as_array().or_else(|| json["traceEvents"].as_array()).unwrap();
     let names = events.iter().filter(|event| event["name"] == "process_name");
     let names: BTreeSet<&str> = names.filter_map(|name| name["args"]["name"].as_str()).collect();
-    assert!(names.iter().any(|it| it.ends_with("on left")), "{names:?}");
-    assert!(names.iter().any(|it| it.ends_with("on right")), "{names:?}");
+    assert!(names.iter().any(|name| name.ends_with("on left")), "{names:?}");
+    assert!(names.iter().any(|name| name.ends_with("on right")), "{names:?}");
 
     // In Perfetto, each host is a machine: both processes have their number.
     let Some(events) = by_perfetto(&bench, &["left.bin", "right.bin"]) else { return };

@@ -59,8 +59,8 @@ pub fn section(facts: &Facts) -> String {
             ]);
         }
         out.push_str(&format!(
-            "<h3>Readings of clocks</h3>\n<p class=note>Two clocks are read as one reading around the other: \
-             half the time between is how exactly they are known to each other.</p>\n{}",
+            "<h3>Readings of clocks</h3>\n<p class=note>One clock of a pair is read before and after the other: half the time \
+             between these two readings bounds the error.</p>\n{}",
             table.html("")
         ));
     }

@@ -1,4 +1,4 @@
-//! Every number of every kind of frames, by run.
+//! All numbers of all kinds of frames, by run.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use ppt_query::{Bounded, BoundedNumber, BoundedText, Engine, FrameTable, QueryEr
 use crate::failure::Failure;
 use crate::numbers;
 
-/// Fields that are read together: one pass over a capture, and memory for this many numbers a row.
+/// Number of fields that are read in one pass over a capture, with memory for as many numbers per row.
 const TOGETHER: usize = 16;
 
-/// What is read of the captures of one side.
+/// Selection of the numbers of one side.
 #[derive(Clone, Copy)]
 pub(super) struct Selection<'a> {
-    /// Only this kind of frames.
+    /// Name of a kind of frames; None: all.
     pub(super) frame: Option<&'a str>,
-    /// Only these fields, by their names or the ends of them; empty: all.
+    /// Names of fields, or their endings; empty: all.
     pub(super) fields: &'a [String],
-    /// The column that groups.
+    /// Column for groups.
     pub(super) by: Option<&'a str>,
     pub(super) statistics: &'a [Statistic],
 }
@@ -31,11 +31,11 @@ pub(super) struct Selection<'a> {
 #[derive(Default)]
 pub(super) struct MeasuredSide {
     pub(super) entries: Vec<Entry>,
-    /// Fields of which nothing can be said.
+    /// Fields that cannot be measured.
     pub(super) unmeasured: Vec<Unmeasured>,
 }
 
-/// A field, or a group of its values, that cannot be compared.
+/// A field, or one group of it, that cannot be compared.
 pub(super) struct Unmeasured {
     pub(super) field: String,
     pub(super) by: BTreeMap<String, String>,
@@ -43,14 +43,14 @@ pub(super) struct Unmeasured {
 }
 
 impl MeasuredSide {
-    /// The names of all its fields.
+    /// The names of all fields.
     pub(super) fn fields(&self) -> impl Iterator<Item = &str> {
         let measured = self.entries.iter().map(|entry| &*entry.field);
         measured.chain(self.unmeasured.iter().map(|field| &*field.field))
     }
 }
 
-/// Each number that is selected.
+/// Measures the selected fields.
 pub(super) async fn measured(
     engine: &Engine,
     selection: Selection<'_>,
@@ -84,8 +84,8 @@ pub(super) async fn measured(
     }
 }
 
-/// The kinds of frames that are compared: all, or the one of that name. Spans and chains are named as
-/// their tables are (`request_spans`).
+/// The kinds of frames that are compared: all, or the named one. Spans and chains have the names of
+/// their tables (`request_spans`).
 fn tables(engine: &Engine, frame: Option<&str>) -> Result<Vec<FrameTable>, QueryError> {
     match frame {
         None => engine.frames(None),
@@ -95,32 +95,31 @@ fn tables(engine: &Engine, frame: Option<&str>) -> Result<Vec<FrameTable>, Query
     }
 }
 
-/// A column, in the frames of one step of a span or a chain, or in all.
+/// A column, in the frames of one step of a span or a chain, or in all frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OfStep {
     column: String,
-    /// The column that says which step a frame is, and its word.
+    /// The column with the steps of frames, and the step.
     step: Option<(String, String)>,
 }
 
-/// What was measured of a column.
+/// The measurements of a column.
 struct FieldMeasure {
     of: OfStep,
-    /// No value is other than 0.
+    /// Whether all values are 0.
     is_unset: bool,
     side: MeasuredSide,
 }
 
 impl OfStep {
-    /// Its name, with those of its buffer and frame.
+    /// Name of the field, with its buffer and frame.
     fn full_name(&self, table: &FrameTable) -> String {
         let step = self.step.as_ref().map_or(String::new(), |(_, word)| format!("{word}."));
         format!("{}.{}.{step}{}", table.buffer, table.frame, self.column)
     }
 }
 
-/// The column that says which step of a span or a chain a frame is, and the steps of which there are
-/// frames.
+/// The column with the steps of a span or a chain, and the steps that occur.
 async fn steps(
     engine: &Engine,
     table: &FrameTable,
@@ -137,8 +136,8 @@ async fn steps(
     Ok(Some((column, steps)).filter(|(_, steps)| !steps.is_empty()))
 }
 
-/// Columns of numbers that are no times, no keys and no ends of intervals: those of CPU time are
-/// numbers, too. Frames of each step are measured by themselves.
+/// Numeric columns other than times, keys and ends of intervals; ends of CPU time are included. Frames
+/// of each step are measured separately.
 fn fields(
     table: &FrameTable,
     by: Option<&str>,
@@ -168,7 +167,7 @@ fn fields(
     of_steps.collect()
 }
 
-/// A step whose frames all have 0 does not set the field, if another does.
+/// Removes steps whose values are all 0, if the field is set in another step.
 fn without_unset(found: Vec<FieldMeasure>) -> impl Iterator<Item = MeasuredSide> {
     let set: Vec<String> =
         found.iter().filter(|one| !one.is_unset).map(|one| one.of.column.clone()).collect();
@@ -176,7 +175,7 @@ fn without_unset(found: Vec<FieldMeasure>) -> impl Iterator<Item = MeasuredSide>
     found.into_iter().filter(is_told).map(|one| one.side)
 }
 
-/// The column that is bounded so.
+/// The column with these bounds.
 fn standard(table: &FrameTable, what: Bounded) -> Option<Expr> {
     let schema = table.table.schema();
     let found =
@@ -223,7 +222,7 @@ async fn of_fields(
         let group = groups.as_ref().map(|group| &group[row][..]);
         rows.entry(group).or_default().entry(run).or_default().push(row);
     }
-    // The only run is cut in the order of time.
+    // A single run is divided in the order of time.
     let time = column("time");
     for only in rows.values_mut().filter(|row| timed && row.len() == 1) {
         let sort = |indexes: &mut Vec<usize>| {
@@ -241,7 +240,7 @@ async fn of_fields(
             side.unmeasured.push(Unmeasured { field, by, why });
         }
         for (group, runs) in &rows {
-            // What frames of other steps have is none.
+            // Frames of other steps have NaN.
             let is_its = |value: &f64| of.step.is_none() || !value.is_nan();
             let of_run =
                 |rows: &Vec<usize>| rows.iter().map(|&row| values[row]).filter(is_its).collect();

@@ -1,4 +1,4 @@
-//! What gates say of a comparison.
+//! Judgements of gates on a comparison.
 
 use ppt_models::{Gate, GateResult};
 
@@ -8,12 +8,12 @@ use super::text;
 use crate::failure::Failure;
 use crate::message;
 
-/// What all gates say together.
+/// Judgement of all gates together.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GateVerdict {
-    /// A change is too much.
+    /// Whether a change is too large.
     pub(super) failed: bool,
-    /// A field of a gate cannot be judged.
+    /// Whether a field of a gate cannot be judged.
     pub(super) unjudged: bool,
 }
 
@@ -23,8 +23,7 @@ impl GateVerdict {
     }
 }
 
-/// Judges the fields of all gates, and no others. Says which gates fail, and which cannot be
-/// decided.
+/// Judges the fields of all gates, and no others. Prints which gates fail, and which cannot be decided.
 pub(super) fn all(
     gates: &[Gate],
     rows: &[ComparedField],

@@ -1,4 +1,4 @@
-//! What was compared.
+//! A compared field.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Comparisons for people.
+//! Comparisons as text.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use ppt_query::text::{grouped, three};
 
 use super::row::ComparedField;
 
-/// The field, and its group.
+/// Name of the field, and its group.
 pub(super) fn name(row: &ComparedField) -> String {
     called(&row.field, &row.by)
 }

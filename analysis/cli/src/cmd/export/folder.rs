@@ -1,4 +1,4 @@
-//! A folder of files that appears as a whole, or not at all.
+//! A folder of files that appears completely, or not at all.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,14 +11,14 @@ use ppt_output::OutputError;
 use crate::failure::Failure;
 use crate::scratch;
 
-/// A folder on its way: hidden beside its name, gone if it is dropped.
+/// An unfinished folder with a hidden name next to the final one; removed when dropped.
 pub(super) struct ExportFolder {
     hidden: PathBuf,
     path: PathBuf,
 }
 
 impl ExportFolder {
-    /// One that is to be called `path`, where nothing must be.
+    /// A folder that will be called `path`, which must not exist.
     pub(super) fn new(path: &Path) -> Result<ExportFolder, Failure> {
         let fail = |error| Failure::Write(path.display().to_string(), error);
         let (Some(name), parent) = (path.file_name(), path.parent()) else {
@@ -38,16 +38,16 @@ impl ExportFolder {
         Ok(ExportFolder { hidden, path: path.to_owned() })
     }
 
-    /// Where its files are until then.
+    /// Path of the unfinished folder.
     pub(super) fn inside(&self) -> &Path {
         &self.hidden
     }
 
-    /// Gives it its name.
+    /// Renames the folder to its final name.
     pub(super) fn publish(self) -> Result<(), Failure> {
         let (hidden, path) = (&self.hidden, &self.path);
         let fail = |error| Failure::Write(path.display().to_string(), error);
-        // As any folder that somebody makes, not as one for secrets.
+        // Permissions of an ordinary new folder, not those of a temporary one.
         let umask = fs::File::open("/proc/self/status").and_then(io::read_to_string);
         let umask = umask.ok().and_then(|text| {
             let line = text.lines().find_map(|line| line.strip_prefix("Umask:"))?.trim().to_owned();
@@ -55,7 +55,7 @@ impl ExportFolder {
         });
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777 & !umask.unwrap_or(0o077));
         fs::set_permissions(hidden, mode).map_err(fail)?;
-        // A folder takes the place of an empty one alone: nothing is lost.
+        // A rename replaces only an empty folder, so nothing is lost.
         match fs::rename(hidden, path) {
             Ok(()) => Ok(()),
             Err(_) if path.symlink_metadata().is_ok() => {
@@ -68,7 +68,7 @@ impl ExportFolder {
 
 impl Drop for ExportFolder {
     fn drop(&mut self) {
-        // Once it has its name, nothing is there.
+        // After the rename, this path does not exist.
         let _ = fs::remove_dir_all(&self.hidden);
     }
 }

@@ -19,7 +19,7 @@ use otlp::OtlpExport;
 use wholes::WholesExport;
 
 use super::store::StoreAddress;
-use super::tables::{parquet, safe};
+use super::tables::{parquet_file, path_component};
 use crate::args::{self, ExportFormat, Time};
 use crate::failure::Failure;
 use crate::{message, run, signals, terms};
@@ -330,12 +330,12 @@ impl<'a> Export<'a> {
             if self.args.frame.as_ref().is_some_and(|name| *name != frame.frame) {
                 continue;
             }
-            if let Some((bytes, rows)) = parquet(engine, &frame, self.args.time).await? {
+            if let Some((bytes, rows)) = parquet_file(engine, &frame, self.args.time).await? {
                 let folder = match frame.buffer.as_str() {
                     "" => frame.frame.clone(),
                     buffer => format!("{buffer}.{}", frame.frame),
                 };
-                let name = file_name(&safe(&folder), range, "parquet");
+                let name = file_name(&path_component(&folder), range, "parquet");
                 self.delivery.put(name, rows, bytes).await?;
             }
         }

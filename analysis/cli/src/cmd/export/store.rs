@@ -12,20 +12,20 @@ use crate::args::is_address;
 use crate::failure::Failure;
 use crate::{message, signals};
 
-/// How long one request may take, unless the environment says something else: a large file over a slow
-/// line needs more than the client's own 30 s.
+/// Timeout of one request, unless the environment sets another: a large file over a slow line needs
+/// more than the client's default of 30 s.
 const REQUEST: &str = "5 minutes";
 
-/// A prefix of a bucket.
+/// A prefix in a bucket.
 pub(super) struct StoreAddress {
-    /// As it was given.
+    /// The address as typed.
     name: String,
     bucket: String,
     prefix: String,
 }
 
 impl StoreAddress {
-    /// Reads `s3://BUCKET/PREFIX`. None: it is a path.
+    /// Parses `s3://BUCKET/PREFIX`. None: `output` is a path.
     pub(super) fn parse(output: &Path) -> Result<Option<StoreAddress>, Failure> {
         let name = output.to_string_lossy().into_owned();
         if !is_address(&name) {
@@ -45,19 +45,19 @@ impl StoreAddress {
         Ok(Some(StoreAddress { name: name.trim_end_matches('/').to_owned(), bucket, prefix }))
     }
 
-    /// Reaches it as the environment says (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on).
+    /// Connects according to the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on).
     pub(super) fn target(self, outage: Duration) -> Result<Target, Failure> {
         let mut builder = AmazonS3Builder::from_env().with_bucket_name(&self.bucket);
         let timeout = AmazonS3ConfigKey::Client(ClientConfigKey::Timeout);
         if builder.get_config_value(&timeout).is_none() {
             builder = builder.with_config(timeout, REQUEST);
         }
-        // Whoever names such an address wants it.
+        // An explicit http:// address is intended.
         let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
         if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
             builder = builder.with_allow_http(true);
         }
-        // The delivery repeats requests itself, and says so.
+        // The delivery repeats requests itself, and reports it.
         let once = RetryConfig { max_retries: 0, ..RetryConfig::default() };
         let store = builder.with_retry(once).build();
         let store = store.map_err(|error| Failure::Usage(format!("{}: {error}", self.name)))?;
@@ -66,7 +66,7 @@ impl StoreAddress {
     }
 }
 
-/// Says that a store does not answer, and that it does again.
+/// Reports when a store stops answering, and when it answers again.
 struct StoreWatch {
     name: String,
     limit: Duration,

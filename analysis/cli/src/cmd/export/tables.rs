@@ -1,5 +1,5 @@
-//! Exports that are tables: Parquet, Arrow, CSV, JSON lines. FrameExport kind of frames is a file, several
-//! are a folder.
+//! Exports of tables: Parquet, Arrow, CSV, JSON lines. One kind of frames becomes a file, several
+//! become a folder.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,9 +21,9 @@ use crate::args::{self, ExportFormat, Time};
 use crate::failure::Failure;
 use crate::{open, run};
 
-/// Bytes that are written at once.
+/// Bytes of a write.
 const BUFFER: usize = 1 << 20;
-/// Files of partitions that may be open at once.
+/// Maximum number of open files of partitions.
 const MANY_FILES: usize = 1000;
 
 pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), Failure> {
@@ -32,7 +32,7 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
         ExportFormat::Arrow => (ResultFormat::Arrow, "arrow"),
         ExportFormat::Csv if args.for_spreadsheet => (ResultFormat::CsvForSpreadsheet, "csv"),
         ExportFormat::Csv => (ResultFormat::Csv, "csv"),
-        // Traces are written elsewhere.
+        // Traces have a module of their own.
         _ => (ResultFormat::JsonLines, "jsonl"),
     };
     let mut frames = engine.exportable(args.frame.as_deref())?;
@@ -53,7 +53,7 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
             "several kinds of frames are a folder: name it with -o, or choose one with --frame";
         return Err(Failure::Usage(why.to_owned()));
     }
-    // What is of no buffer has no rings, and not all columns of frames.
+    // Spans and chains belong to no buffer, so they may lack the column.
     let has_all = |table: &FrameTable| {
         let schema = table.table.schema();
         args.partition_by.iter().all(|by| by == "frame" || schema.index_of(by).is_ok())
@@ -64,15 +64,15 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
         let name = to.display().to_string();
         let mut file = FrameExport { engine, frame, format, time: args.time, name: &name };
         if partitioned {
-            file.partition(folder.inside(), &args.partition_by, extension).await?;
+            file.write_partitions(folder.inside(), &args.partition_by, extension).await?;
         } else {
-            let same = frames.iter().filter(|table| table.frame == frame.frame).count();
-            let stem = match same {
+            let namesakes = frames.iter().filter(|table| table.frame == frame.frame).count();
+            let stem = match namesakes {
                 _ if frame.buffer.is_empty() => frame.frame.clone(),
                 1 => frame.frame.clone(),
                 _ => format!("{}.{}", frame.buffer, frame.frame),
             };
-            let path = folder.inside().join(format!("{}.{extension}", safe(&stem)));
+            let path = folder.inside().join(format!("{}.{extension}", path_component(&stem)));
             let created = File::create_new(&path).map_err(Failure::writing(&name))?;
             file.write(BufWriter::with_capacity(BUFFER, created)).await?;
         }
@@ -80,8 +80,8 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
     folder.publish()
 }
 
-/// The rows of a kind of frames as a Parquet file, and how many there are; None: none.
-pub(super) async fn parquet(
+/// Encodes a kind of frames as a Parquet file, with its number of rows; None: no rows.
+pub(super) async fn parquet_file(
     engine: &Engine,
     frame: &FrameTable,
     time: Time,
@@ -99,7 +99,7 @@ pub(super) async fn parquet(
         count += batch.num_rows() as u64;
         let begun = match encoder.take() {
             Some(begun) => begun,
-            None => Encoder::with(Vec::new(), file.format, &rows.schema, &file.parquet())
+            None => Encoder::with(Vec::new(), file.format, &rows.schema, &file.parquet_metadata())
                 .map_err(&fail)?,
         };
         encoder.insert(begun).write(&batch).map_err(&fail)?;
@@ -108,8 +108,8 @@ pub(super) async fn parquet(
     Ok(Some((encoder.finish().map_err(&fail)?, count)))
 }
 
-/// Rows that are there as a Parquet file, and how many there are; None: none.
-pub(super) fn parquet_of_rows(
+/// Encodes rows in memory as a Parquet file, with their number; None: no rows.
+pub(super) fn parquet_file_of_rows(
     rows: &[RecordBatch],
     (buffer, frame): (&str, &str),
     time: Time,
@@ -117,18 +117,18 @@ pub(super) fn parquet_of_rows(
     let Some(first) = rows.iter().find(|batch| batch.num_rows() > 0) else { return Ok(None) };
     let fail = Failure::writing(frame);
     let schema = first.schema();
-    let said = schema_said((Some(buffer), frame), &schema).to_string();
-    let said = Parquet { metadata: vec![("ppt.schema".to_owned(), said)] };
+    let text = schema_json((Some(buffer), frame), &schema).to_string();
+    let metadata = Parquet { metadata: vec![("ppt.schema".to_owned(), text)] };
     let columns = time_columns(&schema, time);
     let fields = columns.iter().map(|column| {
-        let field = schema.field(column.of);
+        let field = schema.field(column.source);
         Field::new(&column.name, column.ty.clone(), true).with_metadata(field.metadata().clone())
     });
     let shown = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let mut encoder =
-        Encoder::with(Vec::new(), ResultFormat::Parquet, &shown, &said).map_err(&fail)?;
+        Encoder::with(Vec::new(), ResultFormat::Parquet, &shown, &metadata).map_err(&fail)?;
     for batch in rows {
-        let values = columns.iter().map(|column| cast(batch.column(column.of), &column.ty));
+        let values = columns.iter().map(|column| cast(batch.column(column.source), &column.ty));
         let values =
             values.collect::<Result<Vec<_>, _>>().map_err(io::Error::other).map_err(&fail)?;
         let batch = RecordBatch::try_new(shown.clone(), values);
@@ -141,22 +141,22 @@ pub(super) fn parquet_of_rows(
 
 /// A column of a Parquet file.
 struct ParquetColumn {
-    /// The column that it is made of.
-    of: usize,
+    /// Index of the source column.
+    source: usize,
     name: String,
     ty: DataType,
 }
 
-/// The columns that a Parquet file has of these.
+/// The columns of a Parquet file: with [`Time::Both`], times have two.
 fn time_columns(schema: &SchemaRef, time: Time) -> Vec<ParquetColumn> {
     let mut columns = Vec::new();
-    for (of, field) in schema.fields().iter().enumerate() {
+    for (source, field) in schema.fields().iter().enumerate() {
         let mut column = |name: &str, ty: DataType| {
-            columns.push(ParquetColumn { of, name: name.to_owned(), ty });
+            columns.push(ParquetColumn { source, name: name.to_owned(), ty });
         };
         match field.data_type() {
             DataType::Timestamp(_, zone) if time == Time::Both => {
-                // Not every reader knows ns.
+                // Some readers do not support ns.
                 column(field.name(), DataType::Timestamp(TimeUnit::Microsecond, zone.clone()));
                 let mut name = format!("{}_ns", field.name());
                 while schema.index_of(&name).is_ok() {
@@ -170,20 +170,20 @@ fn time_columns(schema: &SchemaRef, time: Time) -> Vec<ParquetColumn> {
     columns
 }
 
-/// What a file says of its columns.
-fn schema_said((buffer, frame): (Option<&str>, &str), schema: &SchemaRef) -> Value {
+/// Names, types and metadata of columns as JSON.
+fn schema_json((buffer, frame): (Option<&str>, &str), schema: &SchemaRef) -> Value {
     let fields = schema.fields().iter().map(|field| {
-        let mut said = json!({"name": field.name(), "type": field.data_type().to_string()});
+        let mut column = json!({"name": field.name(), "type": field.data_type().to_string()});
         for (key, text) in field.metadata() {
-            said[key] = json!(text);
+            column[key] = json!(text);
         }
-        said
+        column
     });
     json!({"buffer": buffer, "frame": frame, "columns": fields.collect::<Vec<Value>>()})
 }
 
-/// A name that is one part of a path, whatever a capture calls it.
-pub(super) fn safe(name: &str) -> String {
+/// A name as one component of a path, safe for any name in a capture.
+pub(super) fn path_component(name: &str) -> String {
     let keep = |char: char| char.is_ascii_alphanumeric() || "_-.".contains(char);
     let one = |char: char| match char {
         char if keep(char) => char.to_string(),
@@ -196,13 +196,13 @@ pub(super) fn safe(name: &str) -> String {
     }
 }
 
-/// A kind of frames on its way into files.
+/// One kind of frames that is being exported.
 struct FrameExport<'a> {
     engine: &'a Engine,
     frame: &'a FrameTable,
     format: ResultFormat,
     time: Time,
-    /// What is written, in messages.
+    /// Name of the output in messages.
     name: &'a str,
 }
 
@@ -210,7 +210,7 @@ impl FrameExport<'_> {
     async fn write(&mut self, out: impl Write + Send) -> Result<(), Failure> {
         let fail = Failure::writing(self.name);
         let mut rows = OrderedRows::collect(self.rows().await?).await?;
-        let parquet = self.parquet();
+        let parquet = self.parquet_metadata();
         let mut encoder = Encoder::with(out, self.format, &rows.schema, &parquet).map_err(&fail)?;
         while let Some(batch) = rows.next().await? {
             encoder.write(&batch).map_err(&fail)?;
@@ -219,7 +219,7 @@ impl FrameExport<'_> {
         Ok(())
     }
 
-    /// The columns as this format has them.
+    /// The rows with the columns of this format.
     async fn rows(&self) -> Result<DataFrame, QueryError> {
         let rows = self.engine.context().table(self.frame.name.clone()).await?;
         if self.format != ResultFormat::Parquet || self.time == Time::Ns {
@@ -227,7 +227,7 @@ impl FrameExport<'_> {
         }
         let schema = self.frame.table.schema();
         let columns = time_columns(schema, self.time).into_iter().map(|column| {
-            let field = schema.field(column.of);
+            let field = schema.field(column.source);
             let own = ident(field.name().as_str());
             match column.ty == *field.data_type() {
                 true => own,
@@ -237,11 +237,11 @@ impl FrameExport<'_> {
         Ok(rows.select(columns.collect::<Vec<_>>())?)
     }
 
-    /// What else a Parquet file says.
-    fn parquet(&self) -> Parquet {
+    /// Metadata of a Parquet file.
+    fn parquet_metadata(&self) -> Parquet {
         let of_all = self.frame.buffer.is_empty();
         let buffer = (!of_all).then_some(self.frame.buffer.as_str());
-        let schema = schema_said((buffer, &self.frame.frame), self.frame.table.schema());
+        let schema = schema_json((buffer, &self.frame.frame), self.frame.table.schema());
         let loss = self.engine.set().loss(|buffer| of_all || buffer == self.frame.buffer);
         let lost = json!({
             "captured": loss.captured,
@@ -250,13 +250,28 @@ impl FrameExport<'_> {
             "gaps": loss.gaps,
             "absent": loss.absent,
         });
-        let said = [("ppt.schema", schema), ("ppt.lost", lost)];
-        Parquet { metadata: said.map(|(key, value)| (key.to_owned(), value.to_string())).to_vec() }
+        let texts = [("ppt.schema", schema), ("ppt.lost", lost)];
+        Parquet { metadata: texts.map(|(key, value)| (key.to_owned(), value.to_string())).to_vec() }
     }
 
-    /// Writes `host=a/frame=job/part-0.parquet` and so on, without those columns: engines read them
-    /// out of the names of folders.
-    async fn partition(
+    /// The folder of a partition. `values`: those of the columns of rows in `by`.
+    fn partition_path(&self, folder: &Path, by: &[String], values: &[Option<String>]) -> PathBuf {
+        let mut values = values.iter();
+        let mut path = folder.to_owned();
+        for column in by {
+            let value = match column.as_str() {
+                "frame" => Some(self.frame.frame.as_str()),
+                _ => values.next().and_then(Option::as_deref),
+            };
+            let value = value.map_or("__HIVE_DEFAULT_PARTITION__".to_owned(), path_component);
+            path.push(format!("{}={value}", path_component(column)));
+        }
+        path
+    }
+
+    /// Writes `host=a/frame=job/part-0.parquet` and so on, without the partition columns: engines read
+    /// them from the names of folders.
+    async fn write_partitions(
         &mut self,
         folder: &Path,
         by: &[String],
@@ -264,35 +279,15 @@ impl FrameExport<'_> {
     ) -> Result<(), Failure> {
         let fail = Failure::writing(self.name);
         let mut rows = OrderedRows::collect(self.rows().await?).await?;
-        let mut of_rows = Vec::new();
-        for column in by.iter().filter(|text| *text != "frame") {
-            match rows.schema.index_of(column) {
-                Ok(index) => of_rows.push(index),
-                Err(_) => {
-                    let there: Vec<String> =
-                        rows.schema.fields().iter().map(|field| field.name().clone()).collect();
-                    let name = column.clone();
-                    return Err(QueryError::NoColumn { name, nearest: None, there }.into());
-                }
-            }
-        }
-        let kept: Vec<usize> =
-            (0..rows.schema.fields().len()).filter(|index| !of_rows.contains(index)).collect();
-        let project = |batch: &RecordBatch| batch.project(&kept).map_err(io::Error::other);
+        let columns = partition_columns(&rows.schema, by)?;
+        let others: Vec<usize> =
+            (0..rows.schema.fields().len()).filter(|index| !columns.contains(index)).collect();
+        let project = |batch: &RecordBatch| batch.project(&others).map_err(io::Error::other);
         let mut files: BTreeMap<PathBuf, Encoder<BufWriter<File>>> = BTreeMap::new();
         while let Some(batch) = rows.next().await? {
-            for (values, part) in split(&batch, &of_rows).map_err(&fail)? {
-                let mut values = values.iter();
-                let mut path = folder.to_owned();
-                for column in by {
-                    let value = match column.as_str() {
-                        "frame" => Some(self.frame.frame.as_str()),
-                        _ => values.next().and_then(Option::as_deref),
-                    };
-                    let value = value.map_or("__HIVE_DEFAULT_PARTITION__".to_owned(), safe);
-                    path.push(format!("{}={value}", safe(column)));
-                }
-                let part = project(&part).map_err(&fail)?;
+            for partition in split(&batch, &columns).map_err(&fail)? {
+                let path = self.partition_path(folder, by, &partition.values);
+                let rows = project(&partition.rows).map_err(&fail)?;
                 if !files.contains_key(&path) {
                     if files.len() == MANY_FILES {
                         let why = format!("more than {MANY_FILES} partitions by {}", by.join(", "));
@@ -302,16 +297,16 @@ impl FrameExport<'_> {
                     let name = if by.iter().any(|text| text == "frame") {
                         format!("part-0.{extension}")
                     } else {
-                        format!("{}.{extension}", safe(&self.frame.frame))
+                        format!("{}.{extension}", path_component(&self.frame.frame))
                     };
                     let file = File::create_new(path.join(name)).map_err(&fail)?;
+                    let (schema, parquet) = (rows.schema(), self.parquet_metadata());
                     let out = BufWriter::new(file);
-                    let (schema, parquet) = (part.schema(), self.parquet());
                     let encoder = Encoder::with(out, self.format, &schema, &parquet);
                     files.insert(path.clone(), encoder.map_err(&fail)?);
                 }
                 if let Some(encoder) = files.get_mut(&path) {
-                    encoder.write(&part).map_err(&fail)?;
+                    encoder.write(&rows).map_err(&fail)?;
                 }
             }
         }
@@ -322,11 +317,25 @@ impl FrameExport<'_> {
     }
 }
 
-/// A part of a batch, and what its rows have in common.
-type Split = (Vec<Option<String>>, RecordBatch);
+/// The columns of rows among those of `--partition-by`.
+fn partition_columns(schema: &SchemaRef, by: &[String]) -> Result<Vec<usize>, Failure> {
+    let column = |name: &String| {
+        schema.index_of(name).map_err(|_| {
+            let there = schema.fields().iter().map(|field| field.name().clone()).collect();
+            Failure::from(QueryError::NoColumn { name: name.clone(), nearest: None, there })
+        })
+    };
+    by.iter().filter(|name| *name != "frame").map(column).collect()
+}
 
-/// The rows of a batch by the values of some columns.
-fn split(batch: &RecordBatch, by: &[usize]) -> io::Result<Vec<Split>> {
+/// Rows of a batch with equal values in the partition columns.
+struct Partition {
+    values: Vec<Option<String>>,
+    rows: RecordBatch,
+}
+
+/// Divides the rows of a batch by the values of some columns.
+fn split(batch: &RecordBatch, by: &[usize]) -> io::Result<Vec<Partition>> {
     let texts = by.iter().map(|&index| cast(batch.column(index), &DataType::Utf8));
     let texts: Vec<_> = texts.collect::<Result<_, _>>().map_err(io::Error::other)?;
     let mut parts: BTreeMap<Vec<Option<&str>>, Vec<u32>> = BTreeMap::new();
@@ -344,14 +353,14 @@ fn split(batch: &RecordBatch, by: &[usize]) -> io::Result<Vec<Split>> {
         } else {
             take_record_batch(batch, &UInt32Array::from(rows)).map_err(io::Error::other)?
         };
-        Ok((values, rows))
+        Ok(Partition { values, rows })
     };
     parts.into_iter().map(part).collect()
 }
 
-/// Rows in the order of the files: one part after the other.
+/// Rows in the order of the files: one partition after the other.
 struct OrderedRows {
-    schema: ppt_query::arrow::datatypes::SchemaRef,
+    schema: SchemaRef,
     parts: std::collections::VecDeque<ppt_query::datafusion::execution::SendableRecordBatchStream>,
 }
 

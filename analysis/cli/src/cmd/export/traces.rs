@@ -1,4 +1,4 @@
-//! Exports that are traces: what happened, in the order of time.
+//! Exports of traces: events in the order of time.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal};
@@ -15,10 +15,10 @@ use crate::args::{self, ExportFormat};
 use crate::failure::Failure;
 use crate::{message, open, run, terms};
 
-/// Bytes that are written at once.
+/// Bytes of a write.
 const BUFFER: usize = 1 << 20;
 
-/// The form of a trace, if the format is one.
+/// The format of a trace; None: the format is a table.
 pub(super) fn form(format: ExportFormat) -> Option<TraceFormat> {
     match format {
         ExportFormat::Perfetto => Some(TraceFormat::Perfetto),
@@ -49,7 +49,7 @@ pub(super) async fn export(
     if let Some(why) = &sources.edges_are_unknown {
         message::note(format_args!("spans have no links to their causes: {why}"));
     }
-    // The rest is for what is sorted, and for what was read ahead.
+    // The rest is for sorting and for rows that were read ahead.
     let memory = terms::memory(args.captures.memory).bytes.unwrap_or(1 << 30) / 4;
     let merge = Merge::new(&events, sources, memory).await?;
     let processes = Processes::new(engine.set());
@@ -101,10 +101,10 @@ pub(super) async fn export(
     Ok(output.publish()?)
 }
 
-/// Rows that are written before Ctrl-C is looked for.
+/// Number of rows between two checks for Ctrl-C.
 const ROWS: usize = 4096;
 
-/// Writes all rows; says how many have no time.
+/// Writes all rows, and returns the number of rows without a time.
 async fn write(
     mut trace: impl Trace,
     kinds: &[EventSchema],

@@ -2,7 +2,7 @@
 
 use ppt_models::{Fit, Judgement, Residuals, Robust};
 
-/// A fit, its robust alternative, its residuals and what to think of it.
+/// A fit, its robust alternative, its residuals and the judgement on it.
 pub(in crate::cmd) struct AssessedFit {
     pub(in crate::cmd) name: Option<String>,
     pub(in crate::cmd) unit: String,

@@ -1,4 +1,4 @@
-//! Fits for programs.
+//! Fits as JSON.
 
 use ppt_models::{ConfidenceInterval, Limit, Meets, Prediction, Total};
 use serde_json::{Value, json};
@@ -16,7 +16,8 @@ pub(in crate::cmd) fn fit(assessed: &AssessedFit) -> Value {
         .iter()
         .map(|coefficient| {
             json!({
-                "term": coefficient.term, "estimate": coefficient.estimate, "error": coefficient.error, "t": coefficient.t, "p": coefficient.p,
+                "term": coefficient.term, "estimate": coefficient.estimate,
+                "error": coefficient.error, "t": coefficient.t, "p": coefficient.p,
                 "interval": range(coefficient.interval), "bootstrap": coefficient.bootstrap.map(range),
                 "disagree": coefficient.disagrees(),
             })
@@ -31,7 +32,7 @@ pub(in crate::cmd) fn fit(assessed: &AssessedFit) -> Value {
     let texts = |all: Vec<String>| json!(all);
     json!({
         "name": assessed.name, "formula": fit.formula.to_string(), "rows": fit.points,
-        "runs": fit.bootstrap.as_ref().ok().map(|it| it.runs()), "level": fit.level,
+        "runs": fit.bootstrap.as_ref().ok().map(|bootstrap| bootstrap.runs()), "level": fit.level,
         "coefficients": coefficients, "sigma": fit.sigma, "r2": fit.r2,
         "adjusted_r2": fit.adjusted_r2, "aic": fit.aic, "bic": fit.bic, "robust": robust,
         "durbin_watson": assessed.residuals.durbin_watson,
@@ -41,37 +42,37 @@ pub(in crate::cmd) fn fit(assessed: &AssessedFit) -> Value {
     })
 }
 
-pub(in crate::cmd) fn prediction(it: &Prediction) -> Value {
+pub(in crate::cmd) fn prediction(prediction: &Prediction) -> Value {
     json!({
-        "value": it.value, "mean": range(it.mean), "single": range(it.single),
-        "bootstrap": it.bootstrap.map(range), "beyond": !it.beyond.is_empty(),
+        "value": prediction.value, "mean": range(prediction.mean), "single": range(prediction.single),
+        "bootstrap": prediction.bootstrap.map(range), "beyond": !prediction.beyond.is_empty(),
     })
 }
 
-fn meets(it: Meets) -> Value {
-    match it {
+fn meets(crossing: Meets) -> Value {
+    match crossing {
         Meets::At(at) => json!(at),
         Meets::FromTheStart(_) => json!("from the start"),
         Meets::Never { .. } => json!("never"),
     }
 }
 
-pub(in crate::cmd) fn limit(it: &Limit) -> Value {
+pub(in crate::cmd) fn limit(limit: &Limit) -> Value {
     let ends = |entry: (Meets, Meets)| json!([meets(entry.0), meets(entry.1)]);
     json!({
-        "bound": it.bound, "at": meets(it.meets), "interval": ends(it.range),
-        "bootstrap": it.bootstrap.map(ends), "there": total(&it.there),
+        "bound": limit.bound, "at": meets(limit.meets), "interval": ends(limit.range),
+        "bootstrap": limit.bootstrap.map(ends), "there": total(&limit.there),
     })
 }
 
-pub(in crate::cmd) fn total(it: &Total) -> Value {
-    let parts = it.parts.iter().map(
+pub(in crate::cmd) fn total(total: &Total) -> Value {
+    let parts = total.parts.iter().map(
         |part| json!({"name": part.name, "value": part.value, "uncertainty": part.uncertainty}),
     );
     json!({
-        "value": it.value, "mean": range(it.mean), "single": range(it.single),
-        "bootstrap": it.bootstrap.map(range), "beyond": it.beyond.is_some(),
+        "value": total.value, "mean": range(total.mean), "single": range(total.single),
+        "bootstrap": total.bootstrap.map(range), "beyond": total.beyond.is_some(),
         "parts": parts.collect::<Vec<_>>(),
-        "dominant": it.dominant().map(|it| it.name.clone()),
+        "dominant": total.dominant().map(|part| part.name.clone()),
     })
 }

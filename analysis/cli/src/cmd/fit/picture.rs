@@ -1,4 +1,4 @@
-//! Fits as pictures: what was measured, what the formula says of it, and what it leaves.
+//! Fits as pictures: measurements, formula, and residuals.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,10 +12,10 @@ use super::assessed::AssessedFit;
 use crate::failure::Failure;
 use crate::{args, open};
 
-/// Places of a curve.
+/// Number of points of a curve.
 const PLACES: usize = 120;
 
-/// A fit beside what it was fitted to, as far as `until`; and what it leaves.
+/// A fit with its measurements, up to `until`; and its residuals.
 pub(in crate::cmd) fn panels(
     assessed: &AssessedFit,
     table: &RunTable,
@@ -43,12 +43,13 @@ pub(in crate::cmd) fn panels(
             across: input.to_owned(),
             points: values.iter().copied().zip(measured).collect(),
             lines: vec![curve(values, until, |at| {
-                let it = fit.predict(&[(input, at)]).ok()?;
-                Some((it.value, it.believed().low, it.believed().high))
+                let predicted = fit.predict(&[(input, at)]).ok()?;
+                let interval = predicted.believed();
+                Some((predicted.value, interval.low, interval.high))
             })],
             ..Panel::default()
         },
-        // Of several inputs, a picture shows one value: what the formula says.
+        // With several inputs, the picture shows measurements against predictions.
         None => Panel {
             across: by_fit.clone(),
             points: fitted().zip(measured).collect(),
@@ -67,7 +68,7 @@ pub(in crate::cmd) fn panels(
     [Panel { up, unit: unit.clone(), ..panel }, left]
 }
 
-/// What a resource takes in all, with its bound; and its components.
+/// The total of a resource, with its bound; and its components.
 pub(in crate::cmd) fn total(
     name: &str,
     load: &str,
@@ -102,7 +103,7 @@ pub(in crate::cmd) fn total(
     [panel(name, vec![all], bound), panel(&of.unwrap_or_default(), parts, None)]
 }
 
-/// How far a picture reaches: to where a bound is met, or to where a prediction is asked for.
+/// The right end of a picture: where the bound is reached, or where a prediction is requested.
 pub(in crate::cmd) fn until(at: Option<f64>, limit: Option<&Limit>) -> Option<f64> {
     let met = match limit.map(|limit| limit.meets) {
         Some(Meets::At(met)) => Some(met),
@@ -111,7 +112,7 @@ pub(in crate::cmd) fn until(at: Option<f64>, limit: Option<&Limit>) -> Option<f6
     at.into_iter().chain(met).reduce(f64::max)
 }
 
-/// A curve and its band over all of `values`, and as far as `until`.
+/// A curve and its band over all of `values`, and up to `until`.
 fn curve(
     values: &[f64],
     until: Option<f64>,
@@ -126,7 +127,7 @@ fn curve(
     PanelLine { name: String::new(), points, band }
 }
 
-/// The file of a picture: opened before the work, as the answer's is, and not the same.
+/// Opens the file of a picture before the work, and checks that it differs from the answer's.
 pub(in crate::cmd) fn open(
     path: Option<&Path>,
     to: &args::OutputArgs,

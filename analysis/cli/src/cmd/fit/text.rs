@@ -1,14 +1,14 @@
-//! Fits for people.
+//! Fits as text.
 
 use std::io::{self, Write};
 
-use ppt_models::{Beyond, ConfidenceInterval, Limit, Meets, Method, Prediction, Total};
+use ppt_models::{Beyond, ConfidenceInterval, Limit, Meets, Method, Prediction, Robust, Total};
 use ppt_query::plain;
 use ppt_query::text::{grouped, measured, three};
 
 use super::assessed::AssessedFit;
 
-/// A number with digits that tell its interval's ends apart.
+/// A number with enough digits to distinguish the ends of its interval.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -69,23 +69,8 @@ pub(in crate::cmd) fn fit(assessed: &AssessedFit, out: &mut impl Write) -> io::R
     let sigma = measured(fit.sigma, &assessed.unit);
     let (aic, bic) = (three(fit.aic), three(fit.bic));
     writeln!(out, "  R² {r2}, adjusted {adjusted}; rows are {sigma} off; AIC {aic}, BIC {bic}")?;
-    if let Some(robust) = &assessed.robust {
-        let how = match robust.method {
-            Method::TheilSen => "Theil and Sen".to_owned(),
-            Method::TheilSenOfSome(pairs) => {
-                format!("Theil and Sen, of {} pairs", grouped(pairs as u64))
-            }
-            Method::Huber => "Huber".to_owned(),
-        };
-        let slope = |slope: &ppt_models::Slope| {
-            let range = slope
-                .interval
-                .map(|interval| format!(" ({})", range(interval)))
-                .unwrap_or_default();
-            format!("{} {}{range}", plain(&slope.term), number(slope.estimate))
-        };
-        let slopes: Vec<String> = robust.slopes.iter().map(slope).collect();
-        writeln!(out, "  without wild rows ({how}): {}", slopes.join(", "))?;
+    if let Some(slopes) = &assessed.robust {
+        writeln!(out, "  {}", robust(slopes))?;
     }
     if let Err(why) = &fit.bootstrap {
         writeln!(out, "  no interval over runs: {why}")?;
@@ -110,27 +95,45 @@ pub(in crate::cmd) fn fit(assessed: &AssessedFit, out: &mut impl Write) -> io::R
     Ok(())
 }
 
-fn beyond(it: &Beyond) -> String {
-    let (low, high) = (three(it.measured.low), three(it.measured.high));
-    format!("{} was measured from {low} to {high} only", plain(&it.column))
+/// The robust slopes, with the method that found them.
+fn robust(robust: &Robust) -> String {
+    let how = match robust.method {
+        Method::TheilSen => "Theil and Sen".to_owned(),
+        Method::TheilSenOfSome(pairs) => {
+            format!("Theil and Sen, of {} pairs", grouped(pairs as u64))
+        }
+        Method::Huber => "Huber".to_owned(),
+    };
+    let slope = |slope: &ppt_models::Slope| {
+        let range =
+            slope.interval.map(|interval| format!(" ({})", range(interval))).unwrap_or_default();
+        format!("{} {}{range}", plain(&slope.term), number(slope.estimate))
+    };
+    let slopes: Vec<String> = robust.slopes.iter().map(slope).collect();
+    format!("without wild rows ({how}): {}", slopes.join(", "))
+}
+
+fn beyond(outside: &Beyond) -> String {
+    let (low, high) = (three(outside.measured.low), three(outside.measured.high));
+    format!("{} was measured from {low} to {high} only", plain(&outside.column))
 }
 
 pub(in crate::cmd) fn prediction(
     at: &[(String, f64)],
-    it: &Prediction,
+    prediction: &Prediction,
     unit: &str,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let at: Vec<String> =
         at.iter().map(|(name, value)| format!("{} = {}", plain(name), three(*value))).collect();
-    let (mean, single) = (range(it.believed()), range(it.believed_single()));
-    let value = measured(it.value, unit);
+    let (mean, single) = (range(prediction.believed()), range(prediction.believed_single()));
+    let value = measured(prediction.value, unit);
     writeln!(out, "  at {}: {value} ({mean}); a single row {single}", at.join(", "))?;
-    it.beyond.iter().try_for_each(|it| writeln!(out, "    {}", beyond(it)))
+    prediction.beyond.iter().try_for_each(|outside| writeln!(out, "    {}", beyond(outside)))
 }
 
-fn meets(it: Meets) -> String {
-    match it {
+fn meets(crossing: Meets) -> String {
+    match crossing {
         Meets::At(at) => three(at.floor()),
         other => other.to_string(),
     }
@@ -138,42 +141,42 @@ fn meets(it: Meets) -> String {
 
 pub(in crate::cmd) fn limit(
     load: &str,
-    it: &Limit,
+    limit: &Limit,
     unit: &str,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let bound = measured(it.bound, unit);
-    let (low, high) = it.believed();
+    let bound = measured(limit.bound, unit);
+    let (low, high) = limit.believed();
     let load = plain(load);
-    let (at, low, high) = (meets(it.meets), meets(low), meets(high));
+    let (at, low, high) = (meets(limit.meets), meets(low), meets(high));
     writeln!(out, "  {bound} is reached at {load} = {at} ({low} to {high})")?;
-    it.there.beyond.iter().try_for_each(|it| writeln!(out, "    {}", beyond(it)))
+    limit.there.beyond.iter().try_for_each(|outside| writeln!(out, "    {}", beyond(outside)))
 }
 
-/// What a resource takes, and what that is made of.
+/// The total of a resource, and its components.
 pub(in crate::cmd) fn total(
     load: &str,
     at: f64,
-    it: &Total,
+    total: &Total,
     unit: &str,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let (mean, single) = (range(it.believed()), range(it.believed_single()));
-    let value = measured(it.value, unit);
+    let (mean, single) = (range(total.believed()), range(total.believed_single()));
+    let value = measured(total.value, unit);
     let (load, at) = (plain(load), three(at));
     writeln!(out, "  at {load} = {at}: {value} ({mean}); a single measurement {single}")?;
-    it.beyond.iter().try_for_each(|it| writeln!(out, "    {}", beyond(it)))?;
-    parts(it, unit, out)
+    total.beyond.iter().try_for_each(|outside| writeln!(out, "    {}", beyond(outside)))?;
+    parts(total, unit, out)
 }
 
-/// Each component's part, and whose uncertainty decides.
+/// The share of each component, and the component with most of the uncertainty.
 pub(in crate::cmd) fn parts(total: &Total, unit: &str, out: &mut impl Write) -> io::Result<()> {
     let names = total.parts.iter().map(|part| plain(&part.name).chars().count()).max().unwrap_or(0);
     for part in &total.parts {
         let (name, value) = (plain(&part.name), measured(part.value, unit));
         let share = match part.uncertainty {
             share if share.is_finite() => match (share * 100.0).round() {
-                // What it errs, others make up for.
+                // Its errors cancel errors of others.
                 percent if percent < 0.0 => format!("takes {} % of the uncertainty away", -percent),
                 percent => format!("{} % of the uncertainty", percent.abs()),
             },

@@ -1,8 +1,8 @@
-//! Cells in columns, for people.
+//! Cells in aligned columns.
 
 use std::io::{self, Write};
 
-/// Lines of cells in columns, numbers to the right.
+/// Lines with aligned cells; numbers are right-aligned.
 pub(super) fn columns(
     lines: &[Vec<String>],
     left: &[usize],

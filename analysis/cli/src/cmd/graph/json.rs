@@ -1,4 +1,4 @@
-//! Graphs and ways for programs.
+//! Graphs and paths as JSON.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ fn write(value: &Value, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}", plain_json(&value.to_string()))
 }
 
-/// Whole numbers as JSON has them, up to 2^63.
+/// An integer in the range of JSON readers, up to 2^63.
 fn long(value: i128) -> Value {
     i64::try_from(value).map_or(Value::Null, Value::from)
 }
@@ -90,9 +90,9 @@ pub(super) fn ways(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
         "ambiguous": ways.ambiguous,
         "latency": {
             "n": ways.latency.count, "mean": ways.latency.mean_as_float(), "p50": p50, "p90": p90, "p99": p99,
-            "min": ways.latency.min.map(|it| it.float()), "max": ways.latency.max.map(|it| it.float()),
+            "min": ways.latency.min.map(|number| number.float()), "max": ways.latency.max.map(|number| number.float()),
         },
-        "in_flight": ways.in_flight.map(|it| json!({"mean": it.0, "sd": it.1, "most": it.2})),
+        "in_flight": ways.in_flight.map(|moments| json!({"mean": moments.0, "sd": moments.1, "most": moments.2})),
         "parts": parts.collect::<Vec<_>>(),
         "stages": stages.collect::<Vec<_>>(),
         "slowest": ways.slowest.iter().map(way).collect::<Vec<_>>(),
@@ -115,6 +115,6 @@ fn way(way: &GraphPath) -> Value {
         "latency": way.latency,
         "ambiguous": way.ambiguous,
         "hops": hops.collect::<Vec<_>>(),
-        "why": way.why.as_ref().map(|it| it.sentence()),
+        "why": way.why.as_ref().map(|why| why.sentence()),
     })
 }

@@ -1,4 +1,4 @@
-//! The graph of points, for people and as a table.
+//! The graph of points as text and as a table.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ppt_query::text::{duration, grouped};
 
 use super::columns::{columns, percent};
 
-/// Pairs of threads that a text lists.
+/// Maximum number of pairs of threads in a text.
 const WAKES: usize = 20;
 
 pub(super) fn write(
@@ -104,7 +104,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// What says so: the hash type with its policy, or the kind.
+/// The origin of an edge: hash type with policy, or kind.
 fn by(edge: &PointEdge) -> String {
     match (&edge.of, edge.policy.as_deref()) {
         (Some(of), None | Some("all")) => of.clone(),
@@ -125,19 +125,19 @@ pub(super) fn rows(graph: &PointGraph) -> Result<RecordBatch, ArrowError> {
         Arc::new(Float64Array::from_iter_values(all.iter().map(of)))
     };
     let columns: Vec<(&str, ArrayRef)> = vec![
-        ("from", text(&|it| Some(it.from.clone()))),
-        ("to", text(&|it| Some(it.to.clone()))),
-        ("kind", text(&|it| Some(it.kind.clone()))),
-        ("type", text(&|it| it.of.clone())),
-        ("policy", text(&|it| it.policy.clone())),
-        ("count", long(&|it| i64::try_from(it.count).ok())),
-        ("possible", long(&|it| i64::try_from(it.possible).ok())),
-        ("time", long(&|it| i64::try_from(it.time).ok())),
-        ("share", real(&|it| it.share)),
-        ("min", long(&|it| Some(it.min))),
-        ("p50", real(&|it| it.p50)),
-        ("p99", real(&|it| it.p99)),
-        ("max", long(&|it| Some(it.max))),
+        ("from", text(&|edge| Some(edge.from.clone()))),
+        ("to", text(&|edge| Some(edge.to.clone()))),
+        ("kind", text(&|edge| Some(edge.kind.clone()))),
+        ("type", text(&|edge| edge.of.clone())),
+        ("policy", text(&|edge| edge.policy.clone())),
+        ("count", long(&|edge| i64::try_from(edge.count).ok())),
+        ("possible", long(&|edge| i64::try_from(edge.possible).ok())),
+        ("time", long(&|edge| i64::try_from(edge.time).ok())),
+        ("share", real(&|edge| edge.share)),
+        ("min", long(&|edge| Some(edge.min))),
+        ("p50", real(&|edge| edge.p50)),
+        ("p99", real(&|edge| edge.p99)),
+        ("max", long(&|edge| Some(edge.max))),
     ];
     RecordBatch::try_from_iter(columns)
 }

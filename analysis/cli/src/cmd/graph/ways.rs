@@ -1,4 +1,4 @@
-//! Ways from one point to another, for people and as a table.
+//! Paths from one point to another as text and as a table.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use ppt_query::text::{duration, grouped, time};
 
 use super::columns::{columns, percent};
 
-/// Points of a side that are shown.
+/// Maximum number of points of a side that are shown.
 const TOLD: usize = 5;
 
 pub(super) fn write(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
@@ -77,7 +77,7 @@ pub(super) fn write(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What a place is to a reader.
+/// The name of a stage for readers.
 fn through(place: &str) -> &str {
     match place {
         "thread" => "a thread",
@@ -121,7 +121,7 @@ fn r#where(hop: &Hop) -> String {
     }
 }
 
-/// What the thread passed instead.
+/// Points that the thread passed instead.
 fn meanwhile(hop: &Hop) -> String {
     let told = hop.meanwhile.iter().take(3).map(|(point, count)| match count {
         1 => plain(point),
@@ -172,14 +172,14 @@ pub(super) fn rows(ways: &Ways) -> Result<RecordBatch, ArrowError> {
         Arc::new(Float64Array::from_iter_values(all.iter().map(of)))
     };
     let columns: Vec<(&str, ArrayRef)> = vec![
-        ("stage", text(&|it| &it.stage)),
-        ("kind", text(&|it| it.kind)),
-        ("place", text(&|it| it.place)),
-        ("count", long(&|it| i64::try_from(it.count).ok())),
-        ("time", long(&|it| i64::try_from(it.time).ok())),
-        ("share", real(&|it| it.share)),
-        ("p50", real(&|it| it.p50)),
-        ("p99", real(&|it| it.p99)),
+        ("stage", text(&|row| &row.stage)),
+        ("kind", text(&|row| row.kind)),
+        ("place", text(&|row| row.place)),
+        ("count", long(&|row| i64::try_from(row.count).ok())),
+        ("time", long(&|row| i64::try_from(row.time).ok())),
+        ("share", real(&|row| row.share)),
+        ("p50", real(&|row| row.p50)),
+        ("p99", real(&|row| row.p99)),
     ];
     RecordBatch::try_from_iter(columns)
 }

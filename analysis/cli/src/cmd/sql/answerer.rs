@@ -1,8 +1,8 @@
-//! The process that answers what is typed at the prompt.
+//! The process that answers statements typed at the prompt.
 //!
-//! Both sides speak JSON, a line each, over a pair of sockets. A request is the text that was typed. The
-//! reply is the list of statements that changed the session, such as `CREATE VIEW`. When the process had
-//! to be ended, another one takes its place, and gets these statements again.
+//! Both sides speak JSON, a line each, over a pair of sockets. A request is the typed text. The reply
+//! is the list of statements that changed the session, such as `CREATE VIEW`. If the process had to be
+//! ended, another one replaces it, and repeats these statements.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -29,35 +29,35 @@ pub(super) struct Answerer {
     changes: Vec<String>,
 }
 
-/// What came of a text.
+/// Result of a text.
 pub(super) enum Answered {
-    /// It was answered, or its question was ended: the session goes on.
+    /// It was answered, or its question was ended: the session continues.
     Done,
     /// The session is over.
     Ended(ChildEnd),
 }
 
-/// What the process said, or how it ended.
+/// The reply of the process, or how it ended.
 type Reply = Result<Vec<String>, ChildEnd>;
 
 impl Answerer {
-    /// Starts a process, which opens the captures. [`Answerer::opened`] waits until it has.
+    /// Starts a process, which opens the captures. [`Answerer::opened`] waits for it.
     pub(super) fn start(memory: Memory) -> Result<Answerer, Failure> {
         let (question, replies) = begin(memory)?;
         Ok(Answerer { memory, question, replies, changes: Vec::new() })
     }
 
-    /// Waits until the captures are open. A process that cannot open them says why, and ends.
+    /// Waits until the captures are open. If the process cannot open them, it reports why, and ends.
     pub(super) fn opened(&mut self, wakes: &Wakes) -> Answered {
         self.reply(wakes).map_or_else(Answered::Ended, |_| Answered::Done)
     }
 
-    /// Has a text answered.
+    /// Lets the process answer a text.
     pub(super) fn answer(&mut self, text: &str, wakes: &Wakes) -> Result<Answered, Failure> {
         match self.ask(text, wakes) {
             Ok(changes) => {
                 self.changes.extend(changes);
-                // Only Ctrl-C is for the question alone.
+                // Ctrl-C ends only the question.
                 match self.question.stopped().filter(|signal| *signal != SIGINT) {
                     Some(signal) => Ok(Answered::Ended(ChildEnd::Stopped(signal))),
                     None => Ok(Answered::Done),
@@ -73,7 +73,7 @@ impl Answerer {
         }
     }
 
-    /// Ends the process, which says what is missing in the captures.
+    /// Ends the process, which reports missing frames.
     pub(super) fn finish(&mut self, wakes: &Wakes) -> ChildEnd {
         let _ = self.replies.get_ref().shutdown(std::net::Shutdown::Write);
         self.question.wait(wakes)
@@ -98,7 +98,7 @@ impl Answerer {
 
     fn ask(&mut self, text: &str, wakes: &Wakes) -> Reply {
         let line = serde_json::Value::from(text).to_string() + "\n";
-        // If the process has ended, waiting for the reply says so.
+        // If the process has ended, waiting for the reply reports it.
         let _ = self.replies.get_mut().write_all(line.as_bytes());
         self.reply(wakes)
     }
@@ -123,7 +123,7 @@ fn begin(memory: Memory) -> Result<(ChildProcess, BufReader<UnixStream>), Failur
     Ok((question, BufReader::new(socket)))
 }
 
-/// The side of the process that answers: until the supervisor closes its socket.
+/// The process's side: answers until the supervisor closes its socket.
 pub(super) fn serve(session: &SqlSession) -> Result<(), Failure> {
     let fail = |error| Failure::System("talk to the prompt", error);
     signals::end_nothing();
@@ -146,7 +146,7 @@ pub(super) fn serve(session: &SqlSession) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Answers; what goes wrong is said, and the prompt comes again.
+/// Answers a text; prints errors, and continues.
 fn answer(session: &SqlSession, text: &str, changes: &mut Vec<String>) {
     let mut out = io::stdout();
     if tables::is_request(text) {
@@ -165,7 +165,7 @@ fn answer(session: &SqlSession, text: &str, changes: &mut Vec<String>) {
         match done {
             Ok(has_rows) => changes.extend((!has_rows).then_some(change)),
             Err(Failure::Query(QueryError::Cancelled)) => {
-                // A step that does not end makes the supervisor end this process.
+                // If a step does not end, the supervisor ends this process.
                 session.wait_for_rest();
                 return message::note("cancelled");
             }

@@ -14,14 +14,14 @@ use crate::memory::Memory;
 use crate::signals::{self, Wakes};
 use crate::supervisor::ChildEnd;
 
-/// Reads statements from the terminal, and lets them be answered.
+/// Reads statements from the terminal, and lets the process answer them.
 pub(crate) fn run(memory: Memory, wakes: &Wakes) -> Result<ExitCode, Failure> {
     let mut answerer = Answerer::start(memory)?;
     let end = match answerer.opened(wakes) {
         Answered::Done => read(&mut answerer, wakes)?,
         Answered::Ended(end) => end,
     };
-    // What it leaves is removed first: a signal may be what the command ends with.
+    // Removes temporary files first, because the command may end by a signal.
     drop(answerer);
     Ok(end.report(memory))
 }
@@ -83,7 +83,7 @@ fn ended(answered: Answered) -> Option<ChildEnd> {
     }
 }
 
-/// Where lines are kept that were typed: in the user's state folder.
+/// The file of typed lines, in the user's state folder.
 fn history() -> Option<std::path::PathBuf> {
     let state = std::env::var_os("XDG_STATE_HOME").map(std::path::PathBuf::from);
     let home = || Some(std::path::PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));

@@ -1,4 +1,4 @@
-//! Statements that see each other's views.
+//! Statements that share views.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use super::tables;
 use crate::failure::Failure;
 use crate::{open, run};
 
-/// Bytes that are written at once.
+/// Bytes of a write.
 const BUFFER: usize = 1 << 16;
 
-/// Statements that see each other's views.
+/// Statements that share views.
 pub(crate) struct SqlSession {
     pub(crate) engine: Engine,
     pub(crate) runtime: Runtime,
     pub(crate) format: ResultFormat,
     /// Whether CSV is for spreadsheets.
     pub(crate) for_spreadsheet: bool,
-    /// Where the statements come from, if that is a file.
+    /// The file of statements, if there is one.
     pub(crate) file: Option<PathBuf>,
     pub(crate) force: bool,
 }
@@ -65,7 +65,7 @@ impl SqlSession {
         Ok(output.publish()?)
     }
 
-    /// Answers a statement; says whether it has rows.
+    /// Answers a statement, and returns whether it has rows.
     pub(crate) fn one(
         &self,
         statement: ppt_query::Statement,
@@ -98,7 +98,7 @@ impl SqlSession {
         self.runtime.block_on(run::question(self.engine.set().watch(), work))
     }
 
-    /// Waits until nothing of a cancelled question runs any more.
+    /// Waits until no part of a cancelled question runs any more.
     pub(crate) fn wait_for_rest(&self) {
         const POLL_INTERVAL: Duration = Duration::from_millis(5);
         while self.runtime.metrics().num_alive_tasks() > 0 {
@@ -115,11 +115,11 @@ impl SqlSession {
     }
 
     fn beside(&self, to: &Path) -> Result<Output, Failure> {
-        open::output_beside(to, self.force, &self.engine, self.file.as_deref())
+        open::output_distinct_from(to, self.force, &self.engine, self.file.as_deref())
     }
 }
 
-/// What a text asks for, one after the other.
+/// A step of a text.
 enum SqlStep {
     Statement(Box<ppt_query::Statement>),
     /// A line such as `\d`.
@@ -127,7 +127,7 @@ enum SqlStep {
     End,
 }
 
-/// The steps of a text: lines that begin with a backslash may stand before, between and behind
+/// The steps of a text: lines that begin with a backslash may stand before, between and after
 /// statements.
 fn steps(text: &str) -> Result<Vec<SqlStep>, Failure> {
     fn take(sql: &mut String, steps: &mut Vec<SqlStep>) -> Result<(), Failure> {
@@ -153,7 +153,7 @@ fn steps(text: &str) -> Result<Vec<SqlStep>, Failure> {
     Ok(steps)
 }
 
-/// Writes rows as they come.
+/// Writes rows as they arrive.
 async fn write(
     rows: DataFrame,
     format: ResultFormat,

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use ppt_query::{Engine, plain};
 
-/// What begins with a backslash.
+/// Lines that begin with a backslash.
 pub(super) const HELP: &str =
     "\\d lists tables, \\d TABLE its columns, \\q ends; anything else is SQL and ends with ;";
 
-/// Whether a line is no SQL, but asks for tables.
+/// Whether a line asks for tables instead of being SQL.
 pub(super) fn is_request(line: &str) -> bool {
     line.trim_start().starts_with('\\')
 }

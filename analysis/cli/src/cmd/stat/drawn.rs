@@ -1,4 +1,4 @@
-//! How the values of a field are spread, drawn with letters.
+//! A histogram of a field, drawn with characters.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,10 @@ use ppt_query::summary::{FrameSummary, SummaryValues};
 
 use ppt_query::text::{grouped, measured};
 
-/// Rows of a picture, and letters of its longest bar.
+/// Rows of a drawing, and characters of its longest bar.
 const ROWS: usize = 24;
 const WIDE: u64 = 50;
-/// Eighths of a letter.
+/// Eighths of a character.
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 pub(super) fn write(frames: &[FrameSummary], out: &mut impl Write) -> io::Result<()> {
@@ -35,7 +35,7 @@ pub(super) fn write(frames: &[FrameSummary], out: &mut impl Write) -> io::Result
     Ok(())
 }
 
-/// What the first line says of infinite values.
+/// The number of infinite values, for the first line.
 fn not_drawn(infinite: u64) -> String {
     match infinite {
         0 => String::new(),
@@ -58,7 +58,7 @@ fn draw(name: &str, histogram: &Histogram, unit: &str, out: &mut impl Write) -> 
     let (wide, long) = (width(&from), width(&counts));
     let most = histogram.bins.iter().map(|bin| bin.count).max().unwrap_or(1).max(1);
     for ((bin, from), count) in histogram.bins.iter().zip(&from).zip(&counts) {
-        // What is there is seen, however little it is.
+        // Small counts stay visible.
         let eighths = (u128::from(bin.count) * u128::from(WIDE) * 8).div_ceil(u128::from(most));
         let bar = "█".repeat((eighths / 8) as usize) + PARTS[(eighths % 8) as usize];
         writeln!(out, "  {from:>wide$}  {count:>long$}  {bar}")?;

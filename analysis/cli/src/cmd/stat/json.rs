@@ -1,4 +1,4 @@
-//! Statistics for programs: an array of objects, one for each frame and field, counter and histogram.
+//! Statistics as JSON: an array of objects, one for each frame and field, counter and histogram.
 
 use std::io::{self, Write};
 
@@ -53,8 +53,8 @@ fn of_frame(group: &Group, ask: &Ask) -> JsonRow {
     let said = json!({
         "count": group.count,
         "rate": group.rate(ask.every),
-        "first": group.time.map(|it| it.0),
-        "last": group.time.map(|it| it.1),
+        "first": group.time.map(|time| time.0),
+        "last": group.time.map(|time| time.1),
         "threads": group.threads,
     });
     (Value::Null, object(said))
@@ -95,8 +95,8 @@ fn of_field(field: &FieldSummary) -> JsonRow {
     (json!(field.name), said)
 }
 
-/// A value of a histogram is in a bucket: at least `lo`, and less than `hi`. A bucket without one of
-/// them has no such end.
+/// A counter or a histogram. A bucket contains values from `lo` on and below `hi`; an open bucket lacks
+/// one of them.
 fn of_total(total: &Total) -> Value {
     let (buffer, name, unit) = (&total.buffer, &total.name, &total.unit);
     match &total.value {
@@ -127,17 +127,17 @@ fn of_total(total: &Total) -> Value {
     }
 }
 
-/// The sum of the values of a histogram: lengths of time may be below 0.
+/// The sum of the values of a histogram: durations may be negative.
 pub(super) fn sum_of(sum: u64, is_time: bool) -> i128 {
     if is_time { (sum as i64).into() } else { sum.into() }
 }
 
-/// Their mean, which does not depend on buckets; None without values.
+/// The mean, which does not depend on buckets; None without values.
 pub(super) fn mean_of(sum: i128, count: u64) -> Option<f64> {
     (count > 0).then(|| sum as f64 / count as f64)
 }
 
-/// Whole numbers of 64 bits as they are.
+/// 64-bit integers keep all digits.
 fn number(number: SummaryNumber) -> Value {
     match number {
         SummaryNumber::Whole(whole) => match (i64::try_from(whole), u64::try_from(whole)) {
@@ -149,7 +149,7 @@ fn number(number: SummaryNumber) -> Value {
     }
 }
 
-/// A float that is no number of JSON is text, as in `ppt dump`.
+/// A float; NaN and infinities are text, as in `ppt dump`.
 fn real(number: f64) -> Value {
     if number.is_finite() {
         return json!(number);

@@ -1,4 +1,4 @@
-//! Statistics as a table: a row for each frame and field, for each word of an enum, for each counter
+//! Statistics as a table: a row for each frame and field, for each value of an enum, for each counter
 //! and histogram.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use ppt_query::{Total, TotalValue, spelled_numbers};
 
 use super::json::{mean_of, sum_of};
 
-/// A row; what is not said is NULL.
+/// A row; None is NULL.
 #[derive(Default)]
 struct StatRow<'a> {
     buffer: &'a str,
@@ -38,18 +38,18 @@ struct StatRow<'a> {
     distinct: Option<u64>,
     counter: Option<&'a str>,
     histogram: Option<&'a str>,
-    /// Of a counter or a histogram.
+    /// Sum of a counter or a histogram.
     sum: Option<i128>,
 }
 
 const NUMBERS: [&str; 10] =
     ["rate", "min", "mean", "sd", "p50", "p90", "p99", "p999", "max", "busy"];
 
-/// The digits that a sum may have in binary formats.
+/// Maximum digits of a sum in binary formats.
 const SUM_DIGITS: u8 = 38;
 
-/// The rows of statistics. Binary formats have numbers as floats, and sums as decimals; text has each
-/// digit of what has no room in them.
+/// The rows of statistics. Binary formats have numbers as floats, and sums as decimals; text formats
+/// keep all digits of larger ones.
 pub(super) fn batch(
     (frames, totals): (&[FrameSummary], &[Total]),
     ask: &Ask,
@@ -120,10 +120,10 @@ pub(super) fn batch(
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
-/// The name of the column of [`StatRow::sum`].
+/// Name of the column of [`StatRow::sum`].
 const SUM: &str = "sum";
 
-/// Of each row, the whole number that has no room in its column; None: each has.
+/// For each row, the integer that its column cannot hold; None: the column holds all.
 fn without_room(column: &str, rows: &[StatRow<'_>]) -> Option<Vec<Option<i128>>> {
     let spelled: Vec<_> = match NUMBERS.iter().position(|name| *name == column) {
         Some(at) => rows.iter().map(|row| row.numbers[at]?.beyond_floats()).collect(),
@@ -140,7 +140,7 @@ fn decimals(rows: &[StatRow<'_>]) -> Result<ArrayRef, ArrowError> {
     Ok(Arc::new(sums.with_precision_and_scale(SUM_DIGITS, 0)?))
 }
 
-/// The numbers as text, with each digit of those that have no room.
+/// The numbers as text, with all digits of those that the column cannot hold.
 fn with_digits(numbers: &ArrayRef, whole: &[Option<i128>]) -> Result<ArrayRef, ArrowError> {
     let options = FormatOptions::new();
     let text = ArrayFormatter::try_new(numbers, &options)?;
@@ -200,8 +200,8 @@ fn of_group<'a>(frame: &'a FrameSummary, group: &'a Group, ask: &Ask, rows: &mut
     }
 }
 
-/// A percentile of a histogram is the end of the bucket that it is in: the values in it are below. NULL:
-/// that bucket has no end.
+/// A row of a counter or a histogram. A percentile is the upper end of its bucket; NULL: the bucket is
+/// open.
 fn of_total(total: &Total) -> StatRow<'_> {
     let unit = Some(total.unit.as_str()).filter(|unit| !unit.is_empty());
     let row = StatRow { buffer: &total.buffer, unit, ..StatRow::default() };

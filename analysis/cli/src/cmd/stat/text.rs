@@ -1,4 +1,4 @@
-//! Statistics for people.
+//! Statistics as text.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use ppt_query::{CaptureLoss, RowUnit, plain};
 
 use ppt_query::text::{duration, grouped, measured, three, time};
 
-/// Values of an enum that are shown; the others are counted.
+/// Maximum number of values of an enum that are shown; the others are counted.
 const MAX_VALUES: usize = 12;
 
 pub(super) fn write(
@@ -87,7 +87,7 @@ fn fields(group: &Group, out: &mut impl Write) -> io::Result<()> {
     let most = rows.iter().map(|row| row.1.len()).max().unwrap_or_default();
     let widths: Vec<usize> = (0..most)
         .map(|at| {
-            // What fills a whole line has no columns.
+            // Lines without columns.
             let of = |entry: &&(String, Vec<String>)| entry.1.len() > 1;
             width(&mut rows.iter().filter(of).filter_map(|row| row.1.get(at)))
         })

@@ -1,4 +1,4 @@
-//! Counters and histograms for people.
+//! Counters and histograms as text.
 
 use std::io::{self, Write};
 

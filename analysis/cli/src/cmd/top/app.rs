@@ -1,4 +1,4 @@
-//! What is shown, and what keys do to it.
+//! The state of the screen, and the effects of keys.
 
 use ppt_live::{Phase, Picture};
 use ppt_query::plain;
@@ -12,26 +12,26 @@ use ratatui_widgets::paragraph::Paragraph;
 use super::choice::{Choice, Page, Sort};
 use super::lines::{self, TextTable};
 
-/// What is shown.
+/// The state of the screen.
 pub(super) struct App {
-    /// What is known.
+    /// The newest picture.
     newest: (Picture, Phase),
-    /// What was known when the picture was stopped.
+    /// The picture at the time when the display was frozen.
     stopped: Option<(Picture, Phase)>,
     choice: Choice,
     typing: bool,
     help: bool,
     said: Option<String>,
-    /// The first line of the table that is shown.
+    /// First line of the table that is visible.
     top: usize,
 }
 
-/// What a key asks for that is not of the screen.
+/// An effect of a key outside of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wish {
     Quit,
     Save,
-    /// Draw all of it again: others may have written there.
+    /// Redraw everything: other programs may have written there.
     Redraw,
 }
 
@@ -48,7 +48,7 @@ impl App {
         }
     }
 
-    /// Takes in what is known now. From here on its text is nothing that a terminal obeys.
+    /// Takes the newest picture, and makes its text harmless for terminals.
     pub fn show(&mut self, mut picture: Picture, phase: Phase) {
         clean(&mut picture);
         let phase = match phase {
@@ -59,22 +59,22 @@ impl App {
         self.newest = (picture, phase);
     }
 
-    /// What is known now.
+    /// The newest picture.
     pub fn newest(&self) -> &Picture {
         &self.newest.0
     }
 
-    /// What is drawn.
+    /// The picture that is drawn.
     pub fn picture(&self) -> &Picture {
         &self.stopped.as_ref().unwrap_or(&self.newest).0
     }
 
-    /// Says something for as long as no key is pressed.
+    /// Shows a message until a key is pressed.
     pub fn say(&mut self, text: String) {
         self.said = Some(plain(&text));
     }
 
-    /// Does what a key is for.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> Option<Wish> {
         self.said = None;
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -202,7 +202,7 @@ impl App {
             return frame.render_widget(Paragraph::new(lines::help()), middle);
         }
         let table = self.table(area.width);
-        // What is chosen is in sight.
+        // The chosen row stays visible.
         self.choice.row = self.choice.row.min(table.starts.len().saturating_sub(1));
         let table = self.table(area.width);
         let height = usize::from(middle.height).saturating_sub(1);

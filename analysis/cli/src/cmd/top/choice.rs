@@ -1,28 +1,28 @@
-//! What was chosen to be shown, and how.
+//! What the user chose to see.
 
 use ratatui_core::style::{Color, Style};
 
-/// What is shown of a picture.
+/// Selection and order of a picture.
 pub(super) struct Choice {
     pub page: Page,
     pub sort: Sort,
-    /// What names have in them.
+    /// Text that names must contain.
     pub filter: String,
-    /// The row that is chosen, among those that are shown.
+    /// Index of the chosen row among those that are shown.
     pub row: usize,
-    /// Whether the chosen row shows more.
+    /// Whether the chosen row shows details.
     pub open: bool,
     pub colours: bool,
 }
 
-/// What the rows are.
+/// The kind of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Page {
     Frames,
     Threads,
 }
 
-/// What comes first.
+/// The sort order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
     Rate,
@@ -33,14 +33,14 @@ pub(super) enum Sort {
 }
 
 impl Choice {
-    /// Colours, unless they are not wanted.
+    /// Colours, unless they are disabled.
     pub fn style(&self, colour: Color) -> Style {
         if self.colours { Style::new().fg(colour) } else { Style::new() }
     }
 }
 
 impl Page {
-    /// In the order of the key.
+    /// In the order in which the key cycles through them.
     pub fn sorts(self) -> &'static [Sort] {
         match self {
             Page::Frames => &[Sort::Rate, Sort::Count, Sort::P99, Sort::Name],

@@ -10,20 +10,20 @@ use ratatui_core::text::{Line, Span};
 
 use super::choice::{Choice, Page, Sort};
 
-/// Rows of a table below its names.
+/// Lines of a table below its heading.
 pub(super) struct TextTable {
     pub lines: Vec<Line<'static>>,
-    /// Which line behind the names each row begins with.
+    /// The first line of each row, counted from the heading.
     pub starts: Vec<usize>,
 }
 
 /// Width of a column of numbers.
 const NUMBER: usize = 11;
-/// The head of the names of threads. Numbers of young machines are short, and it must not be cut.
+/// Heading of the names of threads. Process ids can be short, but the heading must not be cut.
 const THREAD: &str = "PROCESS, THREAD";
-/// Most and fewest columns of a name.
+/// Minimum and maximum width of a name.
 const NAME: (usize, usize) = (12, 28);
-/// Most columns of a process and a thread, each with its name.
+/// Maximum width of a process and a thread, each with its name.
 const LONGEST_THREAD: usize = 52;
 
 pub(super) fn head(
@@ -173,7 +173,7 @@ pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> TextTabl
     TextTable { lines, starts }
 }
 
-/// Spans of a kind of frames, which are frames of begins and ends.
+/// A line for spans, which are frames of begins and ends.
 fn of_spans(spans: &SpanPicture, name: usize, width: u16) -> Line<'static> {
     let mut text = format!("  {} ", fit("spans", name - 2));
     let ns = |value: Option<f64>| value.map_or_else(String::new, duration);
@@ -255,7 +255,7 @@ fn measured_cells(picture: &MetricPicture) -> [String; 6] {
             [short(rate(picture.rate)), short(counted_up(*total)), none(), none(), none(), none()]
         }
         MeasuredValues::Histogram { count, latest, is_time } => {
-            // The upper end of the bucket below which this many values lie.
+            // The upper end of the bucket at this quantile.
             let at = |part: f64| {
                 let bound =
                     |number: i128| bucket(Some((Some(number), Some(number + 1))), "", *is_time);
@@ -417,14 +417,14 @@ fn names_of(first: &str, name: usize, heads: &[&str], spark: usize) -> Line<'sta
     Line::from(Span::styled(text, Style::new().underlined()))
 }
 
-/// Counts as bars, the latest ones, as many as fit.
+/// The latest counts as bars, as many as fit.
 fn bars(counts: &[u64], most: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let shown = &counts[counts.len().saturating_sub(most)..];
     let greatest = shown.iter().copied().max().unwrap_or(0).max(1);
     let bar = |&count: &u64| match count {
         0 => ' ',
-        // What is there is seen.
+        // Small counts stay visible.
         count => BARS[(u128::from(count) * 7 / u128::from(greatest)) as usize],
     };
     shown.iter().map(bar).collect()

@@ -1,4 +1,4 @@
-//! The terminal, while we have it.
+//! The terminal while `ppt top` uses it.
 
 use std::io::{self, Stdout};
 
@@ -12,7 +12,7 @@ use ratatui_crossterm::crossterm::terminal::{
 
 use super::app::App;
 
-/// A screen of our own; whatever happens, the terminal is as it was afterwards.
+/// An alternate screen; dropping it restores the terminal.
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
 }
@@ -26,10 +26,11 @@ impl Screen {
         Ok(screen)
     }
 
-    /// What is on it is not known any more, or it has another size.
+    /// Forgets the content, after a change of size or writes of other programs.
     pub fn clear(&mut self) -> io::Result<()> {
         execute!(io::stdout(), Clear(ClearType::All))?;
-        // Its own `clear` asks the terminal where the cursor is, and not every one answers.
+        // The terminal's own `clear` asks for the position of the cursor, and not every terminal
+        // answers.
         self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
         Ok(())
     }

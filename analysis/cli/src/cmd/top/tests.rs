@@ -114,7 +114,7 @@ fn a_screen_tells_rates_percentiles_values_and_losses() {
     assert_eq!(screen, expected);
 }
 
-/// The same with spans, counters and histograms.
+/// A picture with spans, counters and histograms.
 fn measured() -> Picture {
     let metric = |name: &str, unit: &str, rate, value| MetricPicture {
         buffer: "dve".into(),
@@ -175,9 +175,9 @@ fn counters_histograms_and_spans_are_told() {
         "queue                  1           3        ≥ 64        ≥ 64        ≥ 64             ▂▄█",
     ];
     assert_eq!(screen[8..18], expected);
-    // What is chosen is in sight.
+    // The chosen row is visible.
     press(&mut app, "jjjjj");
-    assert!(drawn(&mut app, 100, 9).iter().any(|it| it.starts_with("queue")));
+    assert!(drawn(&mut app, 100, 9).iter().any(|line| line.starts_with("queue")));
     press(&mut app, "/inflight\n");
     let screen = drawn(&mut app, 100, 12).join("\n");
     assert!(screen.contains("inflight") && !screen.contains("bytes_in"), "{screen}");
@@ -206,7 +206,7 @@ fn keys_sort_filter_and_choose() {
     press(&mut app, "/\x1b");
     assert_eq!(names(&mut app).len(), 2);
     press(&mut app, "\n");
-    assert!(drawn(&mut app, 100, 14).iter().any(|it| it.contains("UPDATE   90 % ██████")));
+    assert!(drawn(&mut app, 100, 14).iter().any(|line| line.contains("UPDATE   90 % ██████")));
     assert_eq!(press(&mut app, "w"), Some(Wish::Save));
     assert_eq!(press(&mut app, "\x1b"), None, "closes the values");
     assert_eq!(press(&mut app, "q"), Some(Wish::Quit));
@@ -225,7 +225,7 @@ fn threads_tell_what_they_lost() {
         ["server", "4711", "4712", "(worker)", "20", "500", "7"]
     );
     assert!(screen[6].contains("4711 4711  "), "no name is known");
-    // A long name is there in full.
+    // A long name is shown completely.
     let mut long = picture();
     long.threads[1].name = Some("compactor-thr-1".into());
     app.show(long, Phase::Running);
@@ -235,7 +235,7 @@ fn threads_tell_what_they_lost() {
     let screen = drawn(&mut app, 100, 9);
     assert!(screen[5].contains("(worker)") && screen[6].is_empty(), "{screen:?}");
     press(&mut app, "/\x1b");
-    // Numbers of processes are short on a young machine.
+    // Process ids are short on a young machine.
     let mut young = picture();
     young.threads.iter_mut().for_each(|thread| (thread.pid, thread.tid) = (7, 7));
     app.show(young, Phase::Running);
@@ -273,10 +273,10 @@ fn any_size_will_do() {
             drawn(&mut app, width, height);
         }
     }
-    // What is chosen stays in sight.
+    // The chosen row stays visible.
     let mut app = app();
     press(&mut app, "j");
-    assert!(drawn(&mut app, 100, 7).iter().any(|it| it.starts_with("pass")));
+    assert!(drawn(&mut app, 100, 7).iter().any(|line| line.starts_with("pass")));
     app.show(Picture::default(), Phase::Running);
     assert_eq!(drawn(&mut app, 100, 7)[5], "no frames yet");
 }

@@ -1,4 +1,4 @@
-//! Predictions for programs: an array of objects.
+//! Predictions as JSON: an array of objects.
 
 use std::io::{self, Write};
 
@@ -15,16 +15,16 @@ pub(super) fn write(answers: &[SpeedWorth], out: &mut impl Write) -> io::Result<
             .map(|speed| (speed.activity.clone(), json!(speed.times)))
             .collect();
         let mut predicted = figures(&answer.predicted);
-        predicted["mean_lo"] = json!(answer.mean.map(|it| it.0));
-        predicted["mean_hi"] = json!(answer.mean.map(|it| it.1));
+        predicted["mean_lo"] = json!(answer.mean.map(|range| range.0));
+        predicted["mean_hi"] = json!(answer.mean.map(|range| range.1));
         let object = json!({
             "metric": answer.metric.to_string(),
             "speed": speeds,
             "was": figures(&answer.was),
             "predicted": predicted,
             "gain": answer.gain(),
-            "gain_lo": answer.gains.map(|it| it.0),
-            "gain_hi": answer.gains.map(|it| it.1),
+            "gain_lo": answer.gains.map(|range| range.0),
+            "gain_hi": answer.gains.map(|range| range.1),
             "critical_share": answer.critical_share,
             "missing_share": answer.missing_share,
         });

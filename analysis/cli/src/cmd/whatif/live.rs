@@ -1,4 +1,4 @@
-//! `ppt whatif` of a capture of `ppt whatif --live`: what an experiment shows.
+//! `ppt whatif` of a capture of `ppt whatif --live`: the result of an experiment.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use crate::args;
 use crate::failure::Failure;
 
-/// Speeds that differ less are the same.
+/// Speeds that differ less are considered equal.
 const SAME: f64 = 1e-4;
-/// Gains below are none.
+/// Smaller gains count as none.
 const NO_GAIN: f64 = 1e-3;
 
-/// What the experiment in the captures shows.
+/// The result of the experiment in the captures.
 pub(super) async fn ask(
     args: &args::WhatIf,
     engine: &Engine,
@@ -42,7 +42,7 @@ pub(super) async fn ask(
         }
         match experiment.answers(metric, &values) {
             Ok(new) => answers.extend(new),
-            // Of all there is, what ends too seldom says nothing.
+            // Metrics with too few events are left out if others remain.
             Err(_) if args.metric.is_empty() && metrics.len() > 1 => {}
             Err(refusal) => return Err(Failure::no_experiment(&refusal)),
         }
@@ -67,7 +67,7 @@ fn speed(answer: &ExperimentAnswer) -> String {
     format!("{}={times}x", answer.slowed)
 }
 
-/// For people.
+/// Results as text.
 pub(super) fn write(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::Result<()> {
     for of_metric in answers.chunk_by(|one, other| one.metric == other.metric) {
         let Some(first) = of_metric.first() else { continue };
@@ -88,7 +88,7 @@ pub(super) fn write(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::R
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         let row = |name: String, figures: &Figures, more: [String; 5]| {
             let [low, high, gain, gains, how] = more;
-            let [p95, p99] = [figures.p95, figures.p99].map(|it| real(it, &value));
+            let [p95, p99] = [figures.p95, figures.p99].map(|figure| real(figure, &value));
             [name, real(figures.mean, &value), low, high, p95, p99, gain, gains, how]
         };
         let head = ["", "mean", "from", "to", "p95", "p99", "gain", "between", "how"];
@@ -121,7 +121,7 @@ pub(super) fn write(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::R
     Ok(())
 }
 
-/// For programs: an array of objects.
+/// Results as JSON: an array of objects.
 pub(super) fn json(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::Result<()> {
     let mut before = "[\n";
     for answer in answers {
@@ -152,7 +152,7 @@ fn figures(of: &Figures) -> Value {
     json!({ "n": of.n, "mean": of.mean, "p50": of.p50, "p95": of.p95, "p99": of.p99 })
 }
 
-/// A row for each.
+/// Results as a table.
 pub(super) fn batch(answers: &[ExperimentAnswer]) -> Result<RecordBatch, ArrowError> {
     let text = |of: &dyn Fn(&ExperimentAnswer) -> String| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(answers.iter().map(of)))
@@ -162,7 +162,9 @@ pub(super) fn batch(answers: &[ExperimentAnswer]) -> Result<RecordBatch, ArrowEr
         Arc::new(answers.iter().map(finite).collect::<Float64Array>())
     };
     let whole = |of: &dyn Fn(&ExperimentAnswer) -> usize| -> ArrayRef {
-        Arc::new(answers.iter().map(|it| i64::try_from(of(it)).ok()).collect::<Int64Array>())
+        Arc::new(
+            answers.iter().map(|answer| i64::try_from(of(answer)).ok()).collect::<Int64Array>(),
+        )
     };
     RecordBatch::try_from_iter_with_nullable([
         ("metric", text(&|answer| answer.metric.to_string()), true),

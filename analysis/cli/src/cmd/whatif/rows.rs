@@ -1,4 +1,4 @@
-//! Predictions as a table: a row for each.
+//! Predictions as a table.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Predictions for people: a table for each metric.
+//! Predictions as text: a table for each metric.
 
 use std::io::{self, Write};
 
@@ -72,7 +72,7 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// The speeds of an answer, as they are written.
+/// The speeds of an answer, as typed.
 pub(super) fn speeds(answer: &SpeedWorth) -> String {
     answer.speeds.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ppt_query::why::Slow;
 
-/// For each, the rank of the first whose sentence says the same; ranks count from 1.
+/// For each interval, the rank of the first one with the same sentence; ranks count from 1.
 pub(super) fn alike(slow: &[Slow]) -> Vec<usize> {
     let mut first: HashMap<String, usize> = HashMap::new();
     let ranks = (1..).zip(slow);

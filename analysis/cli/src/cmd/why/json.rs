@@ -1,4 +1,4 @@
-//! Slow intervals for programs: an array of objects, each with its parts.
+//! Slow intervals as JSON: an array of objects, each with its parts.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -43,7 +43,7 @@ fn interval(slow: &Slow) -> Value {
     })
 }
 
-/// The call of another service, and the request there.
+/// A call of another service, and the request there.
 fn answered_by(call: &ServiceCall) -> Value {
     json!({
         "service": call.service,
@@ -75,9 +75,9 @@ fn part(part: &SlowPart) -> Value {
         "waker_name": said.waker_name,
         "inside": part.inside.as_ref().map(|entry| &entry.name),
         "inside_about": about(part.inside.as_ref()),
-        "doing": part.doing.as_ref().map(|it| &it.name),
+        "doing": part.doing.as_ref().map(|doing| &doing.name),
         "doing_about": about(part.doing.as_ref()),
-        "doing_ns": part.doing.as_ref().map(|it| it.ns),
+        "doing_ns": part.doing.as_ref().map(|doing| doing.ns),
         "doing_frame": part.doing.as_ref().map(frame),
         "running_in": part.running_in.iter().map(running_in).collect::<Vec<_>>(),
         "stacks": stacks(&part.functions),
@@ -98,7 +98,7 @@ fn running_in(share: &RunningIn) -> Value {
     })
 }
 
-/// How many stacks there are, and how many of them had which function as the innermost one.
+/// Number of stacks, and counts of their innermost functions.
 pub(super) fn stacks(counts: &FunctionCounts) -> Value {
     let of_function =
         |(function, count): &(String, u64)| json!({"function": function, "stacks": count});
@@ -108,7 +108,7 @@ pub(super) fn stacks(counts: &FunctionCounts) -> Value {
     })
 }
 
-/// The frame that says what a thread was doing.
+/// The frame that shows the activity of a thread.
 fn frame(doing: &Doing) -> Value {
     let of = &doing.frame;
     json!({

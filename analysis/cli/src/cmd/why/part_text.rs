@@ -1,6 +1,6 @@
-//! What is said of a part of an interval.
+//! Description of a part of an interval.
 
-/// What a part says of itself, beside how long it was.
+/// Description of a part, without its length.
 pub(super) struct PartText<'a> {
     pub(super) part: &'static str,
     pub(super) call: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! Where all time above the 99th percentile went.
+//! Causes of all time above the 99th percentile.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use ppt_query::why::{Tail, TailCause};
 use ppt_query::{plain, plain_json};
 use serde_json::{Value, json};
 
-/// Kinds that are shown to people: those whose tails have the most time.
+/// Maximum number of kinds in a text: those whose tails have the most time.
 const KINDS: usize = 3;
-/// Causes that are shown; the others are added up.
+/// Maximum number of causes in a text; the others are added up.
 const CAUSES: usize = 6;
 
 pub(super) fn write(tails: &[Tail], out: &mut impl Write) -> io::Result<()> {

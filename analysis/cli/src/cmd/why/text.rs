@@ -1,4 +1,4 @@
-//! Slow intervals for people.
+//! Slow intervals as text.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use ppt_query::why::{Slow, WhyAnswer};
 use super::alike::alike;
 use super::summary;
 
-/// Parts that are shown; the others are added up.
+/// Maximum number of parts that are shown; the others are added up.
 const MAX_PARTS: usize = 8;
 
 pub(super) fn write(
@@ -53,7 +53,7 @@ fn thread(slow: &Slow) -> String {
     }
 }
 
-/// In one line.
+/// The interval on one line.
 fn brief(rank: usize, slow: &Slow) -> String {
     let seqno = slow.seqno.map_or("?".to_owned(), |entry| entry.to_string());
     let tid = thread(slow);

@@ -5,7 +5,7 @@ use ppt_delivery::{CaptureState, Delivery, DeliveryError, OpenWholes, PlannedRan
 use ppt_query::arrow::array::RecordBatch;
 use ppt_query::{Engine, QueryError, SettledWholes, Settling, SpansOrChains};
 
-use super::super::tables::{parquet_of_rows, safe};
+use super::super::tables::{parquet_file_of_rows, path_component};
 use super::waiting::{WaitingTable, WaitingTables, WholeTable, decode, encode};
 use crate::args::Time;
 use crate::failure::Failure;
@@ -63,10 +63,10 @@ impl WholesExport<'_> {
         (buffer, table): &WholeTable,
         rows: &[RecordBatch],
     ) -> Result<(), Failure> {
-        let Some((bytes, count)) = parquet_of_rows(rows, (buffer, table), self.time)? else {
+        let Some((bytes, count)) = parquet_file_of_rows(rows, (buffer, table), self.time)? else {
             return Ok(());
         };
-        let name = file_name(&safe(&format!("{buffer}.{table}")), range, "parquet");
+        let name = file_name(&path_component(&format!("{buffer}.{table}")), range, "parquet");
         Ok(delivery.put(name, count, bytes).await?)
     }
 }
