@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::sync::Arc;
 
-use ppt_agent::Target;
+use ppt_agent::{FileId, Target};
 use ppt_kernel::{Probe, ProbeArgument, ProbeSite, SiteValue, ValueOrigin};
 use ppt_symbols::{CodeFile, FunctionEntry, Operand, ReturnDanger, UsdtSite};
 use ppt_text::escaped;
@@ -22,7 +22,7 @@ const LISTED: usize = 12;
 /// A file that a process has mapped as code, and its possible probes.
 struct ProbedFile {
     path: String,
-    identity: (i32, i32, u64),
+    identity: FileId,
     file: Arc<File>,
     code: CodeFile,
     functions: Vec<FunctionEntry>,
@@ -66,7 +66,7 @@ pub(crate) struct FoundProbes {
     pub(crate) answered: BTreeSet<String>,
     pub(crate) remarks: Vec<(Code, String)>,
     /// The files that are probed.
-    identities: BTreeSet<(i32, i32, u64)>,
+    identities: BTreeSet<FileId>,
 }
 
 /// A row of `--probe list`.

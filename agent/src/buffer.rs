@@ -7,7 +7,7 @@ use ppt_segment::abi::Descriptor;
 
 /// How a descriptor was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Path {
+pub enum FoundBy {
     /// A symbol of `.symtab`.
     Symtab,
     /// A symbol of `.dynsym`.
@@ -18,13 +18,13 @@ pub enum Path {
     Copy,
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for FoundBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Path::Symtab => "symtab",
-            Path::Dynsym => "dynsym",
-            Path::Scan => "scan",
-            Path::Copy => "fork",
+            FoundBy::Symtab => "symtab",
+            FoundBy::Dynsym => "dynsym",
+            FoundBy::Scan => "scan",
+            FoundBy::Copy => "fork",
         })
     }
 }
@@ -36,7 +36,7 @@ pub struct Buffer {
     pub name: String,
     /// The schema of its frames.
     pub schema: Schema,
-    /// The schema's text as the target holds it.
+    /// The schema's text as the target holds buffer.
     pub schema_json: Vec<u8>,
     /// Hash of the schema's layout part.
     pub schema_hash: u64,
@@ -45,7 +45,7 @@ pub struct Buffer {
     /// Build id of that object in hex. Empty if it could not be read.
     pub build_id: String,
     /// How it was found.
-    pub path: Path,
+    pub found_by: FoundBy,
     /// The address of its descriptor.
     pub(crate) address: u64,
     /// The address of its control page.
@@ -58,25 +58,27 @@ pub(crate) const DESCRIPTOR_BYTES: usize = size_of::<Descriptor>();
 
 /// Gives every buffer its shortest unambiguous name. Copies of one object, such as a plugin that
 /// was replaced on disk and loaded again, differ only in their addresses.
-pub(crate) fn name(buffers: &mut [Buffer]) {
+pub(crate) fn assign_names(buffers: &mut [Buffer]) {
     let mut names = Vec::with_capacity(buffers.len());
-    for it in buffers.iter() {
-        let namesakes = || buffers.iter().filter(|other| other.schema.buffer == it.schema.buffer);
-        let twins = || namesakes().filter(|other| other.schema_hash == it.schema_hash);
-        let mut name = it.schema.buffer.clone();
+    for buffer in buffers.iter() {
+        let namesakes =
+            || buffers.iter().filter(|other| other.schema.buffer == buffer.schema.buffer);
+        let twins = || namesakes().filter(|other| other.schema_hash == buffer.schema_hash);
+        let mut name = buffer.schema.buffer.clone();
         if namesakes().count() > twins().count() {
-            name += &format!("#{}", it.hash8());
+            name += &format!("#{}", buffer.hash8());
         }
         if twins().count() > 1 {
-            let mut alike = twins().filter(|other| other.file_name() == it.file_name());
-            let is_elsewhere = alike.any(|other| other.object != it.object);
-            name += &format!("@{}", if is_elsewhere { &it.object } else { it.file_name() });
+            let mut alike = twins().filter(|other| other.file_name() == buffer.file_name());
+            let is_elsewhere = alike.any(|other| other.object != buffer.object);
+            name += &format!("@{}", if is_elsewhere { &buffer.object } else { buffer.file_name() });
         }
         names.push(name);
     }
     for (buffer, name) in buffers.iter_mut().zip(&names) {
         let is_alone = names.iter().filter(|text| *text == name).count() == 1;
-        buffer.name = if is_alone { name.clone() } else { format!("{name}{}", buffer.place()) };
+        buffer.name =
+            if is_alone { name.clone() } else { format!("{name}{}", buffer.address_suffix()) };
     }
     buffers.sort_by(|a, b| (&a.name, a.address).cmp(&(&b.name, b.address)));
 }
@@ -87,7 +89,7 @@ impl Buffer {
     pub fn answers_to(&self, wanted: &str) -> bool {
         let Some(rest) = wanted.strip_prefix(&self.schema.buffer) else { return false };
         let rest = rest.strip_prefix(&format!("#{}", self.hash8())).unwrap_or(rest);
-        let rest = rest.strip_suffix(&self.place()).unwrap_or(rest);
+        let rest = rest.strip_suffix(&self.address_suffix()).unwrap_or(rest);
         let Some(object) = rest.strip_prefix('@') else { return rest.is_empty() };
         object == self.object || object == self.file_name()
     }
@@ -106,8 +108,8 @@ impl Buffer {
         format!("{:08x}", self.schema_hash >> 32)
     }
 
-    /// Its address, as names show it.
-    fn place(&self) -> String {
+    /// Its address, as names show buffer.
+    fn address_suffix(&self) -> String {
         format!(":{:x}", self.address)
     }
 }
@@ -134,7 +136,7 @@ mod tests {
             schema_hash: hash,
             object: object.to_owned(),
             build_id: String::new(),
-            path: Path::Scan,
+            found_by: FoundBy::Scan,
             address,
             control: 0,
             descriptor: [0; DESCRIPTOR_BYTES],
@@ -159,7 +161,7 @@ mod tests {
             buffer("sum", a, "/lib/x", 0xc0),
             buffer("sum", a + 1, "/lib/x", 0xd0),
         ];
-        name(&mut buffers);
+        assign_names(&mut buffers);
         let names: Vec<_> =
             buffers.iter().map(|buffer| (buffer.address, buffer.name.as_str())).collect();
         let expected = [
@@ -178,9 +180,9 @@ mod tests {
             (0x30, "two#22222222"),
         ];
         assert_eq!(names, expected);
-        for it in &buffers {
-            let called = buffers.iter().filter(|other| other.answers_to(&it.name));
-            assert_eq!(called.count(), 1, "{}", it.name);
+        for buffer in &buffers {
+            let called = buffers.iter().filter(|other| other.answers_to(&buffer.name));
+            assert_eq!(called.count(), 1, "{}", buffer.name);
         }
         let count = |name: &str| buffers.iter().filter(|buffer| buffer.answers_to(name)).count();
         assert_eq!([count("hot"), count("hot@x"), count("ten@x"), count("ten@/b/x")], [3, 3, 3, 2]);

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::ops::Range;
 
-use crate::mapping::Mapping;
+use crate::mapping::{FileId, Mapping};
 use crate::target::Target;
 
 /// Most bytes of `/proc/PID/maps` that are read, and most files that are opened.
@@ -16,7 +16,7 @@ pub struct MappedFile {
     /// Its path, as the process sees it.
     pub path: String,
     /// Device and inode.
-    pub identity: (i32, i32, u64),
+    pub identity: FileId,
     /// The file.
     pub file: File,
     /// Where it is mapped as code.
@@ -45,7 +45,7 @@ impl Target {
         }
         let root = self.root();
         let mut files: Vec<MappedFile> = Vec::new();
-        let is_code = |mapping: &&Mapping| mapping.executable && mapping.file.2 != 0;
+        let is_code = |mapping: &&Mapping| mapping.is_executable && mapping.file.inode != 0;
         for mapping in mappings.iter().filter(is_code) {
             let Mapping { start, end, offset, .. } = *mapping;
             let place = CodeMapping { start, end, offset };
@@ -69,16 +69,16 @@ impl Target {
     /// All addresses at which the process has mapped code, also code that it makes itself.
     pub fn code_ranges(&self) -> Vec<Range<u64>> {
         let Ok((mappings, _)) = self.mappings(MAPS_LIMIT) else { return Vec::new() };
-        let code = mappings.iter().filter(|mapping| mapping.executable);
+        let code = mappings.iter().filter(|mapping| mapping.is_executable);
         code.map(|mapping| mapping.start..mapping.end).collect()
     }
 
     /// Whether process `pid` has mapped one of these files as code. `None` if that is unknown.
-    pub fn is_mapped_by(pid: i32, identities: &[(i32, i32, u64)]) -> Option<bool> {
+    pub fn is_mapped_by(pid: i32, identities: &[FileId]) -> Option<bool> {
         let bytes = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
-        let mappings = crate::mapping::parsed(&bytes).ok()?;
+        let mappings = crate::mapping::parse_maps(&bytes).ok()?;
         let is_mapped =
-            |mapping: &Mapping| mapping.executable && identities.contains(&mapping.file);
+            |mapping: &Mapping| mapping.is_executable && identities.contains(&mapping.file);
         Some(mappings.iter().any(is_mapped))
     }
 }

@@ -28,15 +28,15 @@ pub(crate) struct TargetCounters {
 
 /// A segment of the target's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct ListedSegment {
     pub(crate) nonce: u64,
     pub(crate) size: u64,
-    pub(crate) place: SegmentLocator,
+    pub(crate) locator: SegmentLocator,
 }
 
-impl Listed {
+impl ListedSegment {
     pub(crate) fn kind(&self) -> SegmentKind {
-        match self.place {
+        match self.locator {
             SegmentLocator::SysV(_) => SegmentKind::SysV,
             SegmentLocator::Memfd(_) => SegmentKind::Memfd,
         }
@@ -67,54 +67,54 @@ impl ControlCopy {
         &self.0
     }
 
-    fn word(&self, at: usize) -> u64 {
+    fn u64_at(&self, at: usize) -> u64 {
         u64::from_le_bytes(self.0[at..at + 8].try_into().expect("8 bytes"))
     }
 
-    fn half(&self, at: usize) -> u32 {
+    fn u32_at(&self, at: usize) -> u32 {
         u32::from_le_bytes(self.0[at..at + 4].try_into().expect("4 bytes"))
     }
 
     pub(crate) fn gate(&self) -> u64 {
-        self.word(offset_of!(Control, gate))
+        self.u64_at(offset_of!(Control, gate))
     }
 
     pub(crate) fn nonce(&self) -> u64 {
-        self.word(offset_of!(Control, nonce))
+        self.u64_at(offset_of!(Control, nonce))
     }
 
     pub(crate) fn target_pid(&self) -> u32 {
-        self.half(offset_of!(Control, target_pid))
+        self.u32_at(offset_of!(Control, target_pid))
     }
 
     pub(crate) fn generation(&self) -> u32 {
-        self.word(offset_of!(Control, generation)) as u32
+        self.u64_at(offset_of!(Control, generation)) as u32
     }
 
     pub(crate) fn claim(&self) -> Claim {
         let at = offset_of!(Control, claim);
         Claim {
-            agent_pid: self.word(at + offset_of!(Claim, agent_pid)),
-            start_time: self.word(at + offset_of!(Claim, start_time)),
-            pid_namespace: self.word(at + offset_of!(Claim, pid_namespace)),
-            nonce: self.word(at + offset_of!(Claim, nonce)),
+            agent_pid: self.u64_at(at + offset_of!(Claim, agent_pid)),
+            start_time: self.u64_at(at + offset_of!(Claim, start_time)),
+            pid_namespace: self.u64_at(at + offset_of!(Claim, pid_namespace)),
+            nonce: self.u64_at(at + offset_of!(Claim, nonce)),
         }
     }
 
     /// Whether another process asked the session that holds the claim to end.
     pub(crate) fn is_to_detach(&self) -> bool {
         let claim = self.claim().nonce;
-        claim != 0 && self.word(DETACH_AT) == claim
+        claim != 0 && self.u64_at(DETACH_AT) == claim
     }
 
     /// The masks of the session that holds the claim: what it has disabled.
     pub(crate) fn masks(&self) -> Masks {
         let mut masks = Masks::NONE;
-        if self.word(DISABLED_AT) != self.claim().nonce {
+        if self.u64_at(DISABLED_AT) != self.claim().nonce {
             return masks;
         }
         for bit in 0..Masks::BITS {
-            let word = self.word(DISABLED_AT + 8 * (1 + bit as usize / 64));
+            let word = self.u64_at(DISABLED_AT + 8 * (1 + bit as usize / 64));
             masks.set(bit, word >> (bit % 64) & 1 == 0);
         }
         masks
@@ -122,35 +122,35 @@ impl ControlCopy {
 
     /// The errno of a segment that could not be mapped under `gate`.
     pub(crate) fn failure(&self, gate: u64) -> Option<i32> {
-        let failed = self.word(offset_of!(Control, failed_gate));
-        let error = self.word(offset_of!(Control, error));
+        let failed = self.u64_at(offset_of!(Control, failed_gate));
+        let error = self.u64_at(offset_of!(Control, error));
         (gate != 0 && failed == gate && error >> 32 == gate >> 32).then_some(error as u32 as i32)
     }
 
     pub(crate) fn counters(&self) -> TargetCounters {
         TargetCounters {
-            no_ring: self.word(offset_of!(Control, no_ring)),
-            nested: self.word(offset_of!(Control, nested)),
-            not_mapped: self.word(offset_of!(Control, not_mapped)),
-            adds_not_mapped: self.word(offset_of!(Control, adds_not_mapped)),
+            no_ring: self.u64_at(offset_of!(Control, no_ring)),
+            nested: self.u64_at(offset_of!(Control, nested)),
+            not_mapped: self.u64_at(offset_of!(Control, not_mapped)),
+            adds_not_mapped: self.u64_at(offset_of!(Control, adds_not_mapped)),
         }
     }
 
     /// The segments that the target reports as mapped.
-    pub(crate) fn segments(&self) -> Vec<Listed> {
+    pub(crate) fn segments(&self) -> Vec<ListedSegment> {
         let listed = |index: usize| {
             let at = offset_of!(Control, segments) + index * size_of::<MappedSegment>();
-            let nonce = self.word(at + offset_of!(MappedSegment, nonce));
+            let nonce = self.u64_at(at + offset_of!(MappedSegment, nonce));
             // A segment may have been mapped when only half of the handle was written. The half
             // that names the segment is complete.
-            let handle = self.word(at + offset_of!(MappedSegment, handle));
-            let place = match self.word(offset_of!(Control, memfd) + index * 8) {
+            let handle = self.u64_at(at + offset_of!(MappedSegment, handle));
+            let locator = match self.u64_at(offset_of!(Control, memfd) + index * 8) {
                 0 if handle >> 31 & 1 == 0 => SegmentLocator::SysV(handle as i32 & i32::MAX),
                 0 => return None, // being entered
                 number => SegmentLocator::Memfd(i32::try_from(number - 1).ok()?),
             };
-            let size = self.word(at + offset_of!(MappedSegment, size));
-            (nonce != 0).then_some(Listed { nonce, size, place })
+            let size = self.u64_at(at + offset_of!(MappedSegment, size));
+            (nonce != 0).then_some(ListedSegment { nonce, size, locator })
         };
         (0..MAX_SEGMENTS).filter_map(listed).collect()
     }
@@ -161,10 +161,10 @@ impl ControlCopy {
     }
 
     /// Whether every entry of the table of segments is taken.
-    pub(crate) fn table_full(&self) -> bool {
+    pub(crate) fn is_table_full(&self) -> bool {
         (0..MAX_SEGMENTS).all(|index| {
             let at = offset_of!(Control, segments) + index * size_of::<MappedSegment>();
-            self.word(at + offset_of!(MappedSegment, base)) != 0
+            self.u64_at(at + offset_of!(MappedSegment, base)) != 0
         })
     }
 }

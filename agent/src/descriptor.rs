@@ -4,7 +4,7 @@ use ppt_frame_dsl::Schema;
 use ppt_segment::abi::{self, Descriptor, PAGE};
 
 use crate::budget::Budget;
-use crate::buffer::{Buffer, DESCRIPTOR_BYTES, Path};
+use crate::buffer::{Buffer, DESCRIPTOR_BYTES, FoundBy};
 use crate::escape::escaped;
 use crate::mapping::Mapping;
 use crate::memory::ProcessMemory;
@@ -22,7 +22,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) object: &'a str,
     pub(crate) build_id: &'a str,
     /// How the address was found.
-    pub(crate) path: Path,
+    pub(crate) found_by: FoundBy,
 }
 
 /// The result of the check of an address.
@@ -51,7 +51,7 @@ pub(crate) fn check(
 fn believed(
     memory: &ProcessMemory,
     mappings: &[Mapping],
-    Candidate { address, object, build_id, path }: Candidate,
+    Candidate { address, object, build_id, found_by }: Candidate,
     budget: &mut Budget,
 ) -> std::result::Result<Option<Buffer>, String> {
     let mut bytes = [0; DESCRIPTOR_BYTES];
@@ -65,7 +65,7 @@ fn believed(
         return Ok(None);
     }
     if !inside(mappings, address, DESCRIPTOR_BYTES as u64, |mapping| {
-        mapping.private && !mapping.stack
+        mapping.is_private && !mapping.is_stack
     }) {
         return Err("its descriptor is not in a private mapping".into());
     }
@@ -119,7 +119,7 @@ fn believed(
         schema_hash: hash,
         object: escaped(object),
         build_id: build_id.into(),
-        path,
+        found_by,
         address,
         control,
         descriptor: bytes,
@@ -131,9 +131,9 @@ fn unfit(mappings: &[Mapping], page: u64) -> Option<&'static str> {
     let mut unfit = Some("not mapped");
     let fits = |mapping: &Mapping| {
         unfit = match mapping {
-            _ if !mapping.private => Some("in shared memory"),
-            _ if mapping.stack => Some("on a stack"),
-            _ if !mapping.readable || !mapping.writable => Some("not writable"),
+            _ if !mapping.is_private => Some("in shared memory"),
+            _ if mapping.is_stack => Some("on a stack"),
+            _ if !mapping.is_readable || !mapping.is_writable => Some("not writable"),
             _ => None,
         };
         unfit.is_none()

@@ -8,7 +8,7 @@ use std::io::Read;
 use nix::unistd::Pid;
 
 use crate::budget::Budget;
-use crate::buffer::{Buffer, Path};
+use crate::buffer::{Buffer, FoundBy};
 use crate::descriptor::{Candidate, Checked, check};
 use crate::error::Result;
 use crate::kin::process;
@@ -56,8 +56,8 @@ impl Target {
         let (mappings, _) = self.mappings(MAPS_LIMIT)?;
         let mut budget = Budget::of_one();
         let copy = |buffer: &Buffer| {
-            let (address, path) = (buffer.address, Path::Copy);
-            let candidate = Candidate { address, object: "", build_id: "", path };
+            let (address, found_by) = (buffer.address, FoundBy::Copy);
+            let candidate = Candidate { address, object: "", build_id: "", found_by };
             match check(self.memory(), &mappings, candidate, &mut budget) {
                 Checked::Believed(found) if found.descriptor == buffer.descriptor => Some(Buffer {
                     name: buffer.name.clone(),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Target::open ─→ buffers ─→ Session::attach ─→ advance … ─→ gate_off ─→ (last drain) ─→ close
-//!   /proc, pidfd    ELF, scan    segment, hold      mailbox     gate := 0                give back
+//!   /proc, pidfd    ELF, scan    segment, hold   control_page   gate := 0                give back
 //! ```
 //!
 //! The agent trusts nothing that it reads from the target: it copies data first and checks the
@@ -48,7 +48,7 @@ mod threads;
 mod timed_cache;
 
 pub use budget::Spent;
-pub use buffer::{Buffer, Path as SearchPath};
+pub use buffer::{Buffer, FoundBy};
 pub use claim::Holder;
 pub use clock::{ClockChoice, StampClock};
 pub use code_files::{CodeMapping, MappedFile};
@@ -58,8 +58,9 @@ pub use error::{AgentError, MemoryRefusal};
 pub use escape::escaped;
 pub use fork::{Newcomers, Origin, may_be_of, parent, was_started_with};
 pub use kin::{descendants, named};
+pub use mapping::FileId;
 pub use memory::Transport;
-pub use modules::{FoundModules, MODULES_A_LOOK, MappedModule, ModuleWatch};
+pub use modules::{FoundModules, MAX_MODULES_PER_LOOK, MappedModule, ModuleWatch};
 pub use plan::{GeometryPlan, UserLimits};
 pub use ppt_frame_dsl::Schema;
 pub use ppt_frame_dsl::schema::Attribute;

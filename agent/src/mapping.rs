@@ -11,19 +11,30 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 /// How procfs marks the path of a file that has been deleted.
 const DELETED: &str = " (deleted)";
 
+/// Identity of a mapped file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId {
+    /// Major number of the device.
+    pub major: i32,
+    /// Minor number of the device.
+    pub minor: i32,
+    /// 0: no file.
+    pub inode: u64,
+}
+
 /// One line of `/proc/PID/maps`.
 #[derive(Debug, Clone)]
 pub(crate) struct Mapping {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) offset: u64,
-    pub(crate) readable: bool,
-    pub(crate) writable: bool,
-    pub(crate) executable: bool,
-    pub(crate) private: bool,
-    pub(crate) stack: bool,
+    pub(crate) is_readable: bool,
+    pub(crate) is_writable: bool,
+    pub(crate) is_executable: bool,
+    pub(crate) is_private: bool,
+    pub(crate) is_stack: bool,
     /// Code that the kernel maps into every process.
-    vdso: bool,
+    is_vdso: bool,
     /// The file had been deleted, or replaced by another.
     pub(crate) is_deleted: bool,
     /// The mapped file, without a mark of deletion. Bytes that are not UTF-8 are replaced.
@@ -31,7 +42,7 @@ pub(crate) struct Mapping {
     /// The path as in procfs, if it differs from `object`.
     raw: Option<Box<[u8]>>,
     /// Device and inode of the file.
-    pub(crate) file: (i32, i32, u64),
+    pub(crate) file: FileId,
 }
 
 impl From<MemoryMap> for Mapping {
@@ -49,23 +60,25 @@ impl From<MemoryMap> for Mapping {
             start: map.address.0,
             end: map.address.1,
             offset: map.offset,
-            readable: map.perms.contains(MMPermissions::READ),
-            writable: map.perms.contains(MMPermissions::WRITE),
-            executable: map.perms.contains(MMPermissions::EXECUTE),
-            private: map.perms.contains(MMPermissions::PRIVATE),
-            stack: matches!(map.pathname, MMapPath::Stack | MMapPath::TStack(_)),
-            vdso: matches!(map.pathname, MMapPath::Vdso),
+            is_readable: map.perms.contains(MMPermissions::READ),
+            is_writable: map.perms.contains(MMPermissions::WRITE),
+            is_executable: map.perms.contains(MMPermissions::EXECUTE),
+            is_private: map.perms.contains(MMPermissions::PRIVATE),
+            is_stack: matches!(map.pathname, MMapPath::Stack | MMapPath::TStack(_)),
+            is_vdso: matches!(map.pathname, MMapPath::Vdso),
             is_deleted,
             object,
             raw: None,
-            file: (map.dev.0, map.dev.1, map.inode),
+            file: FileId { major: map.dev.0, minor: map.dev.1, inode: map.inode },
         }
     }
 }
 
 /// The mappings in the bytes of `/proc/PID/maps`.
-pub(crate) fn parsed(bytes: &[u8]) -> ProcResult<Vec<Mapping>> {
-    let maps = MemoryMaps::from_read(tame(&String::from_utf8_lossy(bytes)).as_bytes())?;
+pub(crate) fn parse_maps(bytes: &[u8]) -> ProcResult<Vec<Mapping>> {
+    let maps = MemoryMaps::from_read(
+        escape_kernel_like_names(&String::from_utf8_lossy(bytes)).as_bytes(),
+    )?;
     let mut mappings: Vec<Mapping> = maps.into_iter().map(Mapping::from).collect();
     let lines = bytes.split_inclusive(|&byte| byte == b'\n');
     let lines: Vec<&[u8]> = lines.filter(|line| !line[0].is_ascii_uppercase()).collect();
@@ -91,16 +104,16 @@ fn with_line_ends(path: &[u8]) -> Option<Vec<u8>> {
 
 /// The file of a mapping, found through the target's root. No file was opened whose opening has
 /// side effects.
-pub(crate) struct Located {
+pub(crate) struct LocatedFile {
     file: File,
     pub(crate) metadata: Metadata,
 }
 
-impl Located {
+impl LocatedFile {
     /// The properties of `file`, if it is a regular file. It was opened only to inspect it.
-    pub(crate) fn looked_at(file: File) -> Option<Located> {
+    pub(crate) fn from_inspected(file: File) -> Option<LocatedFile> {
         let metadata = file.metadata().ok()?;
-        metadata.is_file().then_some(Located { file, metadata })
+        metadata.is_file().then_some(LocatedFile { file, metadata })
     }
 
     pub(crate) fn open(&self) -> Option<File> {
@@ -124,7 +137,7 @@ impl Mapping {
     /// own code. Empty if there is neither.
     pub(crate) fn path(&self) -> Vec<u8> {
         let path = self.raw.as_deref().or(self.object.as_deref().map(str::as_bytes));
-        path.unwrap_or(if self.vdso { b"[vdso]" } else { b"" }).to_vec()
+        path.unwrap_or(if self.is_vdso { b"[vdso]" } else { b"" }).to_vec()
     }
 
     /// Size in bytes.
@@ -137,7 +150,7 @@ impl Mapping {
     /// Its path was correct at the time of mapping; the target's user may have replaced the file
     /// since. So no link is followed, nothing outside of the target's root is found, and a file is
     /// inspected before it is opened: opening a device or a FIFO may have side effects.
-    pub(crate) fn locate(&self, root: &OwnedFd) -> Option<Located> {
+    pub(crate) fn locate(&self, root: &OwnedFd) -> Option<LocatedFile> {
         self.paths().find_map(|path| self.locate_at(root, &path))
     }
 
@@ -150,12 +163,11 @@ impl Mapping {
         written.into_iter().chain(with_line_ends)
     }
 
-    fn locate_at(&self, root: &OwnedFd, path: &[u8]) -> Option<Located> {
+    fn locate_at(&self, root: &OwnedFd, path: &[u8]) -> Option<LocatedFile> {
         let look = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
         let file = File::from(openat2(root, path, look, Mode::empty(), resolve).ok()?);
-        let (_, _, inode) = self.file;
-        Located::looked_at(file).filter(|looked_at| looked_at.metadata.ino() == inode)
+        LocatedFile::from_inspected(file).filter(|file| file.metadata.ino() == self.file.inode)
     }
 
     pub(crate) fn contains(&self, address: u64, length: u64) -> bool {
@@ -166,7 +178,7 @@ impl Mapping {
 /// Turns mappings with names that only start like the kernel's own into file names. A target may
 /// choose such names, and procfs does not expect them. Lines that start like a line of smaps are
 /// left out, because procfs would parse their numbers.
-fn tame(maps: &str) -> String {
+fn escape_kernel_like_names(maps: &str) -> String {
     let digits = |text: &str, radix| text.chars().all(|c| c.is_digit(radix));
     let is_odd = |name: &str| {
         let name = name.trim_end();
@@ -179,16 +191,16 @@ fn tame(maps: &str) -> String {
                     .is_none_or(|text| !(1..=9).contains(&text.len()) || !digits(text, 10))
             })
     };
-    let mut tame = String::with_capacity(maps.len());
+    let mut escaped = String::with_capacity(maps.len());
     let of_smaps = |line: &&str| line.starts_with(|c: char| c.is_ascii_uppercase());
     for line in maps.split_inclusive('\n').filter(|line| !of_smaps(line)) {
         let name = line.splitn(6, ' ').nth(5).unwrap_or_default().trim_start();
         let (before, name) = line.split_at(line.len() - name.len());
-        tame.push_str(before);
-        tame.push_str(if is_odd(name) { "/." } else { "" });
-        tame.push_str(name);
+        escaped.push_str(before);
+        escaped.push_str(if is_odd(name) { "/." } else { "" });
+        escaped.push_str(name);
     }
-    tame
+    escaped
 }
 
 #[cfg(test)]
@@ -217,7 +229,7 @@ mod tests {
                 });
             }
             line.push(b'\n');
-            let mappings = parsed(&line).unwrap();
+            let mappings = parse_maps(&line).unwrap();
             assert!(mappings[0].locate(&root).is_some(), "{}", path.display());
         }
     }
@@ -227,14 +239,14 @@ mod tests {
         let line = |name: &str| format!("1000-2000 rw-p 00000000 00:01 7      {name}\n");
         for kernels in ["", "[heap]", "[stack]", "[stack:77]", "/SYSV0000abcd (deleted)", "/bin/x"]
         {
-            assert_eq!(tame(&line(kernels)), line(kernels));
+            assert_eq!(escape_kernel_like_names(&line(kernels)), line(kernels));
         }
         for odd in
             ["/SYSV", "/SYSV1", "/SYSVzzzzzzzz", "/SYSVééééé", "[stack:", "[stack:é", "[stack:x]"]
         {
-            let tame = tame(&line(odd));
-            assert!(tame.ends_with(&format!(" /.{odd}\n")), "{tame}");
-            let maps = MemoryMaps::from_read(tame.as_bytes()).unwrap();
+            let escaped = escape_kernel_like_names(&line(odd));
+            assert!(escaped.ends_with(&format!(" /.{odd}\n")), "{escaped}");
+            let maps = MemoryMaps::from_read(escaped.as_bytes()).unwrap();
             assert!(matches!(maps.0[0].pathname, MMapPath::Path(_)), "{maps:?}");
         }
     }

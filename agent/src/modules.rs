@@ -4,16 +4,16 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::budget::Budget;
 use crate::elf::{Mapped, Object};
-use crate::mapping::Mapping;
+use crate::mapping::{FileId, Mapping};
 use crate::target::Target;
 
 /// Most bytes of `/proc/PID/maps` that one look reads. The kernel holds a lock of the process while
 /// it writes each page of them.
 const MAPS_LIMIT: u64 = 4 << 20;
 /// Most executable mappings that a look returns.
-pub const MODULES_A_LOOK: usize = 4096;
+pub const MAX_MODULES_PER_LOOK: usize = 4096;
 /// Most files whose build ids a look reads.
-const FILES_A_LOOK: usize = 1024;
+const MAX_FILES_PER_LOOK: usize = 1024;
 
 /// An executable mapping with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ struct ProcMapping {
     start: u64,
     end: u64,
     offset: u64,
-    file: (i32, i32, u64),
+    file: FileId,
     path: Vec<u8>,
 }
 
@@ -75,13 +75,10 @@ impl ModuleWatch {
         if !target.maps_same_memory() {
             return None;
         }
-        let is_ring =
-            |mapping: &Mapping| mapping.object.as_deref() == Some("anon_inode:[io_uring]");
-        self.has_io_uring |= mappings.iter().any(is_ring);
-        let is_code = |mapping: &&Mapping| mapping.executable && !mapping.path().is_empty();
+        let is_code = |mapping: &&Mapping| mapping.is_executable && !mapping.path().is_empty();
         let code: Vec<&Mapping> = mappings.iter().filter(is_code).collect();
-        let left_out = code.len().saturating_sub(MODULES_A_LOOK) as u32;
-        let code = &code[..code.len().min(MODULES_A_LOOK)];
+        let left_out = code.len().saturating_sub(MAX_MODULES_PER_LOOK) as u32;
+        let code = &code[..code.len().min(MAX_MODULES_PER_LOOK)];
         let seen: Vec<ProcMapping> =
             code.iter().map(|mapping| ProcMapping::of_mapping(mapping)).collect();
         if seen.is_empty() || seen == self.seen {
@@ -112,12 +109,20 @@ impl ProcMapping {
     }
 }
 
+/// Where the headers of a mapping are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ObjectKey {
+    File(FileId),
+    /// Address of a mapping without a file, such as the kernel's own.
+    Memory(u64),
+}
+
 /// The files of a process's mappings. Each file is read once.
 struct ModuleFiles<'a> {
     target: &'a Target,
     mappings: &'a [Mapping],
     budget: Budget,
-    read: Vec<((i32, i32, u64), Option<Object>)>,
+    read: Vec<(ObjectKey, Option<Object>)>,
 }
 
 impl ModuleFiles<'_> {
@@ -140,16 +145,18 @@ impl ModuleFiles<'_> {
 
     /// The headers of a mapping's file. The kernel's own code has no file and is read from memory.
     fn object(&mut self, mapping: &Mapping) -> Option<&Object> {
-        // The kernel's own mappings have no file.
-        let id = if mapping.file.2 == 0 { (-1, 0, mapping.start) } else { mapping.file };
-        if let Some(known) = self.read.iter().position(|entry| entry.0 == id) {
+        let key = match mapping.file.inode {
+            0 => ObjectKey::Memory(mapping.start),
+            _ => ObjectKey::File(mapping.file),
+        };
+        if let Some(known) = self.read.iter().position(|entry| entry.0 == key) {
             return self.read[known].1.as_ref();
         }
-        if self.read.len() >= FILES_A_LOOK {
+        if self.read.len() >= MAX_FILES_PER_LOOK {
             return None;
         }
         let object = self.of_file(mapping).or_else(|| self.of_memory(mapping));
-        self.read.push((id, object));
+        self.read.push((key, object));
         self.read.last()?.1.as_ref()
     }
 
@@ -161,10 +168,12 @@ impl ModuleFiles<'_> {
 
     /// The headers of an object lie at its beginning, in a mapping of its own or in this one.
     fn of_memory(&mut self, mapping: &Mapping) -> Option<Object> {
-        let is_begin = |it: &&Mapping| it.offset == 0 && it.file == mapping.file;
-        let first = match mapping.file.2 {
+        let is_begin = |other: &&Mapping| other.offset == 0 && other.file == mapping.file;
+        let first = match mapping.file.inode {
             0 => mapping,
-            _ => self.mappings.iter().filter(is_begin).rfind(|it| it.start <= mapping.start)?,
+            _ => {
+                self.mappings.iter().filter(is_begin).rfind(|begin| begin.start <= mapping.start)?
+            }
         };
         let source = Mapped { memory: self.target.memory(), start: first.start };
         Object::identity(&source, &mut self.budget)
@@ -200,7 +209,7 @@ mod tests {
             std::thread::yield_now();
         }
         let found = found.unwrap();
-        assert!(found.mapped.is_sorted_by_key(|it| it.start));
+        assert!(found.mapped.is_sorted_by_key(|module| module.start));
         for module in found.mapped.iter().filter(|module| module.path.starts_with(b"/")) {
             assert!(!module.build_id.is_empty() && !module.is_deleted, "{module:?}");
             assert!(module.address.is_some(), "{module:?}");
@@ -243,14 +252,18 @@ mod tests {
     #[test]
     fn many_mappings_are_bounded() {
         let mut maps = Vec::new();
-        for number in 1..=MODULES_A_LOOK as u64 + 10 {
+        for number in 1..=MAX_MODULES_PER_LOOK as u64 + 10 {
             let (start, end) = (number << 20, (number << 20) + 0x1000);
             maps.extend(
                 format!("{start:x}-{end:x} r-xp 00000000 00:01 {number} /x/{number}\n").bytes(),
             );
         }
-        let mappings = crate::mapping::parsed(&maps).unwrap();
-        assert_eq!(mappings.len(), MODULES_A_LOOK + 10);
-        assert!(mappings.iter().all(|it| it.executable && it.path().starts_with(b"/x/")));
+        let mappings = crate::mapping::parse_maps(&maps).unwrap();
+        assert_eq!(mappings.len(), MAX_MODULES_PER_LOOK + 10);
+        assert!(
+            mappings
+                .iter()
+                .all(|mapping| mapping.is_executable && mapping.path().starts_with(b"/x/"))
+        );
     }
 }

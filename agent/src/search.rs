@@ -19,12 +19,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::budget::{Budget, Spent};
-use crate::buffer::{Buffer, Path, name};
+use crate::buffer::{Buffer, FoundBy, assign_names};
 use crate::descriptor::{Candidate, Checked, check};
 use crate::elf::{self, Object};
 use crate::error::{AgentError, Result};
 use crate::escape::escaped;
-use crate::mapping::{Located, Mapping};
+use crate::mapping::{FileId, LocatedFile, Mapping};
 use crate::scan::Scanner;
 use crate::target::Target;
 
@@ -171,12 +171,12 @@ impl Searcher {
         search.scan(&objects);
         search.refuse_split_control_pages(&symbols);
         let mut found = search.found;
-        name(&mut found.buffers);
+        assign_names(&mut found.buffers);
         Ok(found)
     }
 
     /// Reads a file. Returns `None` if it is not an object.
-    fn read(&mut self, file: &Located) -> Option<Rc<Object>> {
+    fn read(&mut self, file: &LocatedFile) -> Option<Rc<Object>> {
         let metadata = &file.metadata;
         let times =
             ((metadata.mtime(), metadata.mtime_nsec()), (metadata.ctime(), metadata.ctime_nsec()));
@@ -344,7 +344,7 @@ impl<'a> Search<'a> {
                 Some(_) => how = "symbols and scan",
                 None => it.object = self.in_memory(&it.mappings),
             }
-            if it.object.is_some() || it.mappings.iter().any(|mapping| mapping.executable) {
+            if it.object.is_some() || it.mappings.iter().any(|mapping| mapping.is_executable) {
                 self.found.searched.push(Searched { object: escaped(it.path()), how });
             }
             let Some(object) = it.object.clone() else { continue };
@@ -352,8 +352,8 @@ impl<'a> Search<'a> {
             for (symbol, address) in resolve(&object, &it.mappings) {
                 symbols.push(Defined { object: index, name: symbol.name.clone(), address });
                 if symbol.name.ends_with("_descriptor") {
-                    let path = if symbol.dynamic { Path::Dynsym } else { Path::Symtab };
-                    self.candidate(address, it, path);
+                    let found_by = if symbol.dynamic { FoundBy::Dynsym } else { FoundBy::Symtab };
+                    self.candidate(address, it, found_by);
                 }
             }
         }
@@ -398,7 +398,7 @@ impl<'a> Search<'a> {
                 self.unsearched(left, path, turn != Turn::Data);
             }
             for address in scan.found {
-                self.candidate(address, object, Path::Scan);
+                self.candidate(address, object, FoundBy::Scan);
             }
         }
     }
@@ -415,7 +415,7 @@ impl<'a> Search<'a> {
     }
 
     /// Records the result at `address`: a buffer, a refusal, or nothing.
-    fn candidate(&mut self, address: u64, object: &Mapped, path: Path) {
+    fn candidate(&mut self, address: u64, object: &Mapped, found_by: FoundBy) {
         let buffers = &self.found.buffers;
         if buffers.len() >= BUFFER_LIMIT || buffers.iter().any(|buffer| buffer.address == address) {
             return;
@@ -423,7 +423,7 @@ impl<'a> Search<'a> {
         // A file may be mapped by several names.
         let inside = object.mappings.iter().find(|mapping| mapping.contains(address, 1));
         let name = inside.and_then(|inside| inside.object.as_deref()).unwrap_or(object.path());
-        let candidate = Candidate { address, object: name, build_id: &object.build_id, path };
+        let candidate = Candidate { address, object: name, build_id: &object.build_id, found_by };
         let budget = &mut self.searcher.budget;
         match check(self.target.memory(), self.mappings, candidate, budget) {
             Checked::Believed(buffer) => self.found.buffers.push(*buffer),
@@ -474,8 +474,8 @@ impl<'a> Search<'a> {
 /// one file.
 fn mapped(mappings: &[Mapping]) -> Vec<Mapped<'_>> {
     let mut objects: Vec<Mapped> = Vec::new();
-    let mut index: BTreeMap<(i32, i32, u64), usize> = BTreeMap::new();
-    for mapping in mappings.iter().filter(|mapping| mapping.private && mapping.readable) {
+    let mut index: BTreeMap<FileId, usize> = BTreeMap::new();
+    for mapping in mappings.iter().filter(|mapping| mapping.is_private && mapping.is_readable) {
         if !mapping.object.as_deref().is_some_and(|path| path.starts_with('/')) {
             continue;
         }
@@ -497,8 +497,8 @@ fn mapped(mappings: &[Mapping]) -> Vec<Mapped<'_>> {
 fn turn(mapped: &Mapped, mapping: &Mapping) -> Turn {
     let Some(object) = &mapped.object else {
         // Its headers are not available, if it ever had any.
-        return match mapped.mappings.iter().any(|mapping| mapping.executable) {
-            true if mapping.executable => Turn::Rest,
+        return match mapped.mappings.iter().any(|mapping| mapping.is_executable) {
+            true if mapping.is_executable => Turn::Rest,
             true => Turn::Constant,
             false => Turn::Data,
         };

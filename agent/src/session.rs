@@ -3,12 +3,12 @@
 mod advance;
 mod attached;
 mod choice;
+mod control_page;
 mod flip;
 mod follow;
 mod frame_counter;
 mod grow;
 mod leftover;
-mod mailbox;
 mod masks;
 mod options;
 mod outside;
@@ -31,8 +31,8 @@ use crate::plan::UserLimits;
 use crate::random::random_nonzero;
 use crate::target::Target;
 use attached::Access;
+use control_page::{look, open, release, shut};
 use leftover::leftovers;
-use mailbox::{look, open, release, shut};
 use prepare::{glance, prepare};
 
 pub use advance::News;

@@ -19,7 +19,7 @@ use crate::danger::Danger;
 use crate::denied::{self, DeniedTarget};
 use crate::error::{AgentError, Result};
 use crate::escape::escaped;
-use crate::mapping::{self, Located, Mapping};
+use crate::mapping::{self, LocatedFile, Mapping};
 use crate::memory::ProcessMemory;
 use crate::system::System;
 use crate::threads::Threads;
@@ -346,7 +346,7 @@ impl Target {
         let path = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
         let look = OFlags::PATH | OFlags::CLOEXEC;
         let found = OwnedFd::from(self.process.open_relative_flags(&path, look).ok()?);
-        Located::looked_at(File::from(found))?.open()
+        LocatedFile::from_inspected(File::from(found))?.open()
     }
 
     /// The current mappings within the first `limit` bytes of the list, and whether the list is
@@ -360,7 +360,7 @@ impl Target {
                 let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
                 bytes.truncate(end);
             }
-            Ok((mapping::parsed(&bytes)?, all))
+            Ok((mapping::parse_maps(&bytes)?, all))
         };
         let (maps, all) = read().map_err(|error| match error {
             ProcError::PermissionDenied(_) => self.denied(0).into(),

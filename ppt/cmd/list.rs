@@ -213,7 +213,7 @@ fn table(rows: &[BufferRow], first_column: usize) -> String {
             disabled,
             threads(of_process),
             state(status),
-            buffer.path.to_string(),
+            buffer.found_by.to_string(),
             buffer.object.clone(),
         ]);
     }
@@ -266,7 +266,7 @@ impl<'a> From<&'a BufferRow> for Listed<'a> {
             on: status.on,
             agent_pid: status.holder.as_ref().map(|holder| holder.pid),
             agent_alive: status.holder.as_ref().and_then(|holder| holder.alive),
-            found: buffer.path.to_string(),
+            found: buffer.found_by.to_string(),
             object: &buffer.object,
             build_id: &buffer.build_id,
         }

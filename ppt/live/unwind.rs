@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ppt_agent::{CodeMapping, Target};
+use ppt_agent::{CodeMapping, FileId, Target};
 use ppt_kernel::{MappedCode, UnwindMapping, UnwindTables};
 use ppt_symbols::CodeFile;
 
@@ -13,7 +13,7 @@ const MOST_BYTES: usize = 512 << 20;
 #[derive(Default)]
 pub(super) struct UnwindFiles {
     /// By device and inode. `None`: the file has no tables, or they are damaged.
-    read: HashMap<(i32, i32, u64), Option<UnwindFile>>,
+    read: HashMap<FileId, Option<UnwindFile>>,
     bytes: usize,
 }
 

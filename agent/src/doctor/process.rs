@@ -123,7 +123,7 @@ fn buffers(target: &Target, checks: &mut Vec<Check>) {
 
 fn buffer_of(target: &Target, buffer: &Buffer) -> Check {
     let name = format!("buffer {}", buffer.name);
-    let place = format!("found by {} in {}", buffer.path, buffer.object);
+    let place = format!("found by {} in {}", buffer.found_by, buffer.object);
     let pid = target.pid();
     match status(target, buffer) {
         Err(error) => Check::failure(&name, error),

@@ -14,8 +14,8 @@ use ppt_segment::handle::SegmentKind;
 
 use super::attached::{Access, AttachedBuffer, BufferEnd, Stage};
 use super::choice::{fetch, may_fall_over};
+use super::control_page::{give_up_ticks, leave, look, read_control, reopen, shut, switched_off};
 use super::grow::{go_back, let_go};
-use super::mailbox::{control_of, give_up_ticks, leave, look, reopen, shut, switched_off};
 use super::masks;
 use super::prepare::{glance_lately, refuse_filters};
 use crate::clock::{self, StampClock};
@@ -71,9 +71,9 @@ impl AttachedBuffer {
         // Growing rings and closing gates may find that the session is over, too.
         if let Some(end) = self.end().filter(|_| !std::mem::replace(&mut self.told, true)) {
             if end == BufferEnd::TakenOver
-                && let Ok((_, theirs)) = control_of(by.target, &self.buffer)
+                && let Ok(theirs) = read_control(by.target, &self.buffer)
             {
-                masks::taken_over(self, theirs.masks());
+                masks::taken_over(self, theirs.raw.masks());
             }
             news.push(News::Ended(end));
         }

@@ -9,7 +9,7 @@ use ppt_segment::{AdoptError, Segment, SegmentIdentity};
 use super::attached::{AttachedBuffer, Stage};
 use super::masks;
 use super::options::SegmentChoice;
-use crate::control::{ControlCopy, Listed, SegmentLocator};
+use crate::control::{ControlCopy, ListedSegment, SegmentLocator};
 use crate::error::{AgentError, Result};
 use crate::system::System;
 use crate::target::Target;
@@ -58,10 +58,10 @@ pub(super) fn may_fall_over(target: &Target, buffer: &AttachedBuffer, errno: i32
 /// A segment of the target's table, if it is the one expected.
 pub(super) fn adopt(
     target: &Target,
-    listed: &Listed,
+    listed: &ListedSegment,
     expected: SegmentIdentity,
 ) -> Option<Segment> {
-    match listed.place {
+    match listed.locator {
         SegmentLocator::SysV(id) => Segment::adopt(id, expected).ok(),
         SegmentLocator::Memfd(number) => {
             let file = target.descriptor(number).ok()?;
@@ -71,9 +71,13 @@ pub(super) fn adopt(
 }
 
 /// A segment of the target's table, whatever its geometry.
-pub(super) fn adopt_any(target: &Target, listed: &Listed, schema_hash: u64) -> Option<Segment> {
+pub(super) fn adopt_any(
+    target: &Target,
+    listed: &ListedSegment,
+    schema_hash: u64,
+) -> Option<Segment> {
     let nonce = listed.nonce;
-    match listed.place {
+    match listed.locator {
         SegmentLocator::SysV(id) => Segment::adopt_any(id, nonce, schema_hash).ok(),
         SegmentLocator::Memfd(number) => {
             let file = target.descriptor(number).ok()?;
@@ -91,7 +95,9 @@ pub(super) fn fetch(
 ) -> Result<()> {
     let made =
         copy.segments().into_iter().find(|listed| listed.nonce == attached_buffer.segment.nonce());
-    let Some(Listed { place: SegmentLocator::Memfd(number), .. }) = made else { return Ok(()) };
+    let Some(ListedSegment { locator: SegmentLocator::Memfd(number), .. }) = made else {
+        return Ok(());
+    };
     let failed = |cause: io::Error, what| {
         let (pid, buffer) = (target.pid(), attached_buffer.buffer.name.clone());
         AgentError::NotFetched { pid, buffer, what, cause }

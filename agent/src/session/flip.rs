@@ -4,7 +4,7 @@ use ppt_segment::Masks;
 
 use super::attached::{Access, AttachedBuffer, BufferEnd};
 use super::choice::fetch;
-use super::mailbox::{look, write_looked_at};
+use super::control_page::{look, write_checked};
 use super::masks::{after, barrier, before};
 use crate::control::DISABLED_AT;
 
@@ -35,7 +35,7 @@ pub(super) fn flip(
     let words = std::mem::replace(&mut buffer.masks, masks).words();
     for (index, (now, before)) in (0..).zip(masks.words().into_iter().zip(words)) {
         let at = buffer.buffer.control + DISABLED_AT as u64 + 8 * (index + 1);
-        if now != before && !write_looked_at(by.target, at, &now.to_le_bytes()) {
+        if now != before && !write_checked(by.target, at, &now.to_le_bytes()) {
             return Err(look(by, buffer).err().unwrap_or(BufferEnd::Exited));
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::attached::Access;
-use super::mailbox::{look, write};
+use super::control_page::{look, write};
 use crate::control::FOLLOW_CLAIM_AT;
 use crate::seccomp;
 

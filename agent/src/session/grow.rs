@@ -7,7 +7,7 @@ use ppt_segment::abi::ring_state;
 use ppt_segment::handle::SegmentKind;
 
 use super::attached::{Access, AttachedBuffer, Former, Stage};
-use super::mailbox::{look, move_on, start_cursors};
+use super::control_page::{look, move_on, start_cursors};
 use super::masks;
 use super::options::SegmentChoice;
 use super::prepare::{Had, obtain, refuse_filters};

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use super::attached::{AttachedBuffer, Leftover, Unattended};
 use super::choice::adopt_any;
-use super::mailbox::control_of;
+use super::control_page::read_control;
 use crate::target::Target;
 
 /// The segments with such frames of earlier sessions, except the one that `buffer` uses. A thread that
 /// is writing a frame in one of them may complete it; the session after this one states that frame.
 pub(super) fn leftovers(target: &Target, buffer: &AttachedBuffer) -> Vec<Leftover> {
-    let Ok((copy, _)) = control_of(target, &buffer.buffer) else { return Vec::new() };
+    let Ok(control) = read_control(target, &buffer.buffer) else { return Vec::new() };
     let mut seen = BTreeSet::from([buffer.segment.nonce()]);
-    let leftovers = copy.segments().into_iter().filter_map(|listed| {
+    let leftovers = control.effective.segments().into_iter().filter_map(|listed| {
         // The table is the target's, which may repeat an entry.
         let segment = adopt_any(target, &listed, buffer.buffer.schema_hash)
             .filter(|segment| seen.insert(segment.nonce()))?;

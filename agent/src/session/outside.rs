@@ -4,7 +4,7 @@ use ppt_segment::Masks;
 use ppt_segment::abi::Claim;
 
 use super::choice::adopt_any;
-use super::mailbox::{control_of, recheck, write};
+use super::control_page::{ReadControl, read_control, recheck, write};
 use super::options::Allow;
 use crate::buffer::Buffer;
 use crate::claim::{self, Holder};
@@ -42,7 +42,7 @@ pub enum Detached {
 /// # Errors
 /// The process cannot be read.
 pub fn status(target: &Target, buffer: &Buffer) -> Result<Status> {
-    let (copy, raw) = control_of(target, buffer)?;
+    let ReadControl { effective: copy, raw } = read_control(target, buffer)?;
     let holder = claim::holder(target.system(), copy.claim());
     Ok(Status { on: raw.gate() != 0, copied: copy.gate() != raw.gate(), holder })
 }
@@ -59,7 +59,7 @@ pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached
     }
     let work = || {
         recheck(target, buffer)?;
-        let (copy, raw) = control_of(target, buffer)?;
+        let ReadControl { effective: copy, raw } = read_control(target, buffer)?;
         let holder = claim::holder(target.system(), copy.claim());
         if raw.gate() == 0 && holder.is_none() {
             return Ok(Detached::WasOff);

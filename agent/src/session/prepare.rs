@@ -9,7 +9,7 @@ use ppt_segment::{Created, Masks, Segment, SegmentIdentity, User};
 
 use super::attached::{AttachedBuffer, Dropped, Noted, Stage};
 use super::choice::{adopt, choose};
-use super::mailbox::{check_claim, control_of};
+use super::control_page::{check_claim, read_control};
 use super::options::{Allow, AttachOptions, SegmentChoice};
 use crate::buffer::Buffer;
 use crate::clock;
@@ -77,7 +77,7 @@ pub(super) fn prepare(
     buffer: Buffer,
     options: &AttachOptions,
 ) -> Result<AttachedBuffer> {
-    let (copy, _) = control_of(target, &buffer)?;
+    let copy = read_control(target, &buffer)?.effective;
     let took_over = check_claim(target, &buffer, &copy, options.allow)?;
     let clock = clock::decide(target.system(), &buffer.schema, options.clock)
         .map_err(|why| AgentError::TicksRefused { pid: target.pid(), why })?;
@@ -210,7 +210,7 @@ fn new(
     plan: GeometryPlan,
     wanted: SegmentChoice,
 ) -> Result<Had> {
-    if copy.table_full() {
+    if copy.is_table_full() {
         let (pid, buffer) = (target.pid(), buffer.name.clone());
         return Err(AgentError::TableFull { pid, buffer });
     }

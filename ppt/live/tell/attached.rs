@@ -72,7 +72,7 @@ fn buffer(args: &args::CaptureArgs, attached_buffer: &AttachedBuffer) {
     if args.verbose {
         report::note(format_args!(
             "{name}: found by {} in {}; {} segment {:016x}",
-            attached_buffer.buffer.path,
+            attached_buffer.buffer.found_by,
             attached_buffer.buffer.object,
             match (attached_buffer.adopted, attached_buffer.kind) {
                 (true, SegmentKind::SysV) => "adopted",

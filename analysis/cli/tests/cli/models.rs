@@ -266,7 +266,7 @@ fn what_is_asked_wrongly_is_shown() {
     assert!(said.contains("only a SELECT is answered here") && code == 2, "{said}");
     let late = ["compare", "before*.bin", "--", "same*.bin", "--fail-if", "cost p99 > 1x"];
     let (said, code) = bench.fails(&late);
-    assert!(said.contains("put --fail-if in front") && code == 2, "{said}");
+    assert!(said.contains("put --fail-if before it") && code == 2, "{said}");
     let (said, code) = bench.fails(&["compare", "before0.bin"]);
     assert!(said.contains("name two sets of captures") && code == 2, "{said}");
     let (said, code) =

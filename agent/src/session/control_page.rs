@@ -24,12 +24,20 @@ use crate::random::random;
 use crate::target::Target;
 
 /// How long a change in the target may take to become visible everywhere the agent looks.
-const MOMENTS: Duration = Duration::from_millis(100);
+const VISIBILITY_DELAY: Duration = Duration::from_millis(100);
 /// How long a process that has released its memory takes to end on a busy machine.
-const LAST_MOMENTS: Duration = Duration::from_secs(5);
+const EXIT_DELAY: Duration = Duration::from_secs(5);
 
-/// The control page as it is, and the page with copied content of a fork cleared.
-pub(super) fn control_of(target: &Target, buffer: &Buffer) -> Result<(ControlCopy, ControlCopy)> {
+/// A control page as read from a target.
+pub(super) struct ReadControl {
+    /// The content that belongs to the target: empty if a fork copied the page.
+    pub(super) effective: ControlCopy,
+    /// The bytes in the page.
+    pub(super) raw: ControlCopy,
+}
+
+/// Reads the control page of a buffer.
+pub(super) fn read_control(target: &Target, buffer: &Buffer) -> Result<ReadControl> {
     let pid = target.pid();
     let mut bytes = vec![0; control::BYTES];
     match target.memory().read_exact(buffer.control, &mut bytes) {
@@ -39,7 +47,8 @@ pub(super) fn control_of(target: &Target, buffer: &Buffer) -> Result<(ControlCop
     }
     let raw = ControlCopy::new(bytes);
     let copied = raw.target_pid() != 0 && raw.target_pid() != target.ns_pid() as u32;
-    Ok((if copied { ControlCopy::blank() } else { raw.clone() }, raw))
+    let effective = if copied { ControlCopy::blank() } else { raw.clone() };
+    Ok(ReadControl { effective, raw })
 }
 
 /// Fails if a live agent holds the buffer. Returns the dead agent that held it.
@@ -76,7 +85,7 @@ pub(super) fn open(by: &Access, buffer: &mut AttachedBuffer) -> Result<Transport
     let Access { target, claim, allow } = *by;
     let pid = target.pid();
     recheck(target, &buffer.buffer)?;
-    let (copy, raw) = control_of(target, &buffer.buffer)?;
+    let ReadControl { effective: copy, raw } = read_control(target, &buffer.buffer)?;
     buffer.took_over =
         check_claim(target, &buffer.buffer, &copy, allow)?.or(buffer.took_over.take());
     let page = buffer.buffer.control;
@@ -90,7 +99,7 @@ pub(super) fn open(by: &Access, buffer: &mut AttachedBuffer) -> Result<Transport
         write(target, page, ControlCopy::blank().bytes())?;
     }
     // Counters of refused frames never decrease; a session reports their increase.
-    let counters = control_of(target, &buffer.buffer)?.1.counters();
+    let counters = read_control(target, &buffer.buffer)?.raw.counters();
     buffer.base = (counters, buffer.segment.refused());
     (buffer.since, buffer.counted) = (Instant::now(), counters);
 
@@ -122,8 +131,8 @@ pub(super) fn open(by: &Access, buffer: &mut AttachedBuffer) -> Result<Transport
     buffer.gate = handle(buffer, generation).word();
     let transport = write(target, page, &buffer.gate.to_le_bytes())?;
 
-    let back = match control_of(target, &buffer.buffer) {
-        Ok((_, back)) => back,
+    let back = match read_control(target, &buffer.buffer) {
+        Ok(back) => back.raw,
         // The first frame may have killed the target. The owner of the session investigates that.
         Err(_) if target.ended() || !target.has_memory() => return Ok(transport),
         Err(error) => return Err(error),
@@ -168,11 +177,11 @@ pub(super) fn move_on(
     let words = opening(target, buffer, claim, generation);
     buffer.gate = handle(buffer, generation).word();
     let (page, gate) = (buffer.buffer.control, buffer.gate.to_le_bytes());
-    let written = write_looked_at(target, page, &between(buffer, generation).to_le_bytes())
-        && write_looked_at(target, page + OPENING_AT as u64, &words)
+    let written = write_checked(target, page, &between(buffer, generation).to_le_bytes())
+        && write_checked(target, page + OPENING_AT as u64, &words)
         && cell_words(buffer)
-            .is_none_or(|words| write_looked_at(target, page + CELLS_AT as u64, &words))
-        && write_looked_at(target, page, &gate);
+            .is_none_or(|words| write_checked(target, page + CELLS_AT as u64, &words))
+        && write_checked(target, page, &gate);
     match look(by, buffer)? {
         // Another process detached since the check, and this overwrote the value it wrote into the
         // gate.
@@ -241,7 +250,7 @@ fn found(segment: &Segment) -> FoundCells {
 /// check.
 pub(super) fn give_up_ticks(target: &Target, buffer: &AttachedBuffer) -> bool {
     let at = buffer.buffer.control + CLOCK_KIND_AT as u64;
-    write_looked_at(target, at, &clock_kind::MONOTONIC.to_le_bytes())
+    write_checked(target, at, &clock_kind::MONOTONIC.to_le_bytes())
 }
 
 /// Offers the same segment under a new handle: for a target that could not map it at first, or that
@@ -308,7 +317,7 @@ pub(super) fn look(
 /// closes its own gate; the cause becomes visible within moments.
 pub(super) fn switched_off(by: &Access, buffer: &AttachedBuffer) -> BufferEnd {
     let start = Instant::now();
-    while start.elapsed() < MOMENTS {
+    while start.elapsed() < VISIBILITY_DELAY {
         if by.target.ended() {
             return BufferEnd::Exited;
         }
@@ -324,7 +333,7 @@ pub(super) fn switched_off(by: &Access, buffer: &AttachedBuffer) -> BufferEnd {
 /// until it has ended. So a process that has memory after that runs another program.
 fn gone(target: &Target) -> BufferEnd {
     let start = Instant::now();
-    while start.elapsed() < LAST_MOMENTS {
+    while start.elapsed() < EXIT_DELAY {
         if target.ended() || target.has_only_zombies() {
             return BufferEnd::Exited;
         }
@@ -354,7 +363,7 @@ fn lost(target: &Target, buffer: &str) -> AgentError {
 pub(super) fn shut(by: &Access, buffer: &AttachedBuffer) -> std::result::Result<(), BufferEnd> {
     let target = by.target;
     look(by, buffer)?;
-    if write_looked_at(target, buffer.buffer.control, &0u64.to_le_bytes()) {
+    if write_checked(target, buffer.buffer.control, &0u64.to_le_bytes()) {
         Ok(())
     } else {
         Err(gone(target))
@@ -362,7 +371,7 @@ pub(super) fn shut(by: &Access, buffer: &AttachedBuffer) -> std::result::Result<
 }
 
 /// Writes to a page that [`look`] has just checked.
-pub(super) fn write_looked_at(target: &Target, address: u64, bytes: &[u8]) -> bool {
+pub(super) fn write_checked(target: &Target, address: u64, bytes: &[u8]) -> bool {
     target.memory().write(address, bytes).is_ok_and(|(written, _)| written == bytes.len())
 }
 
@@ -372,7 +381,7 @@ pub(super) fn release(by: &Access, buffer: &AttachedBuffer) -> std::result::Resu
     look(by, buffer)?;
     let nobody = Claim { agent_pid: 0, start_time: 0, pid_namespace: 0, nonce: 0 };
     let at = buffer.buffer.control + CLAIM_AT as u64;
-    if write_looked_at(target, at, &control::claim_bytes(nobody)) {
+    if write_checked(target, at, &control::claim_bytes(nobody)) {
         Ok(())
     } else {
         Err(gone(target))
