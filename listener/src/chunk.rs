@@ -16,6 +16,15 @@ pub(crate) struct Sizes {
     pub full: usize,
 }
 
+/// A ring of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RingPlace {
+    /// The number of the segment.
+    pub segment: usize,
+    /// The ring in that segment.
+    pub ring: u32,
+}
+
 /// Consecutive frames of one ring and one owner.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {

@@ -13,6 +13,7 @@ use std::time::Duration;
 use ppt_segment::Segment;
 
 use crate::buffer::{LARGE_CHUNK, SMALL_CHUNK};
+use crate::chunk::RingPlace;
 use crate::feed::FeedChange;
 use crate::lanes::Lanes;
 use crate::options::ListenerOptions;
@@ -57,13 +58,14 @@ pub(crate) struct DrainedSegment {
     busy: Vec<usize>,
     /// The rings in which a look found frames. The vector is kept to reuse its memory.
     moved: Vec<usize>,
-    /// The longest time between two looks at a ring, ns: from its number of slots, and for any
-    /// ring.
-    every: u64,
-    at_most: u64,
-    /// The times of the last look at all rings within reach, and at all rings.
-    looked: Option<u64>,
-    swept: u64,
+    /// The longest time between two looks at a ring, by its number of slots.
+    look_interval_ns: u64,
+    /// The same for a segment with any number of rings.
+    max_look_interval_ns: u64,
+    /// The last look at all rings within reach.
+    last_look_ns: Option<u64>,
+    /// The last look at all rings.
+    last_sweep_ns: u64,
     /// Rings with an open chunk.
     open: Vec<usize>,
     /// The earliest time at which the first frame of an open chunk may have been written.
@@ -104,10 +106,10 @@ impl DrainedSegment {
             reach: 0,
             busy: Vec::new(),
             moved: Vec::new(),
-            every: 0,
-            at_most: 0,
-            looked: None,
-            swept: 0,
+            look_interval_ns: 0,
+            max_look_interval_ns: 0,
+            last_look_ns: None,
+            last_sweep_ns: 0,
             open: Vec::new(),
             earliest: u64::MAX,
             is_unsure: false,
@@ -115,13 +117,13 @@ impl DrainedSegment {
     }
 
     /// How long a ring may go without a look, ns. Polling many rings takes time, too.
-    fn every(&self) -> u64 {
-        self.every.max((self.reach as u64 * LOOK_NS).min(self.at_most))
+    fn effective_look_interval_ns(&self) -> u64 {
+        self.look_interval_ns.max((self.reach as u64 * LOOK_NS).min(self.max_look_interval_ns))
     }
 
     /// When all rings must be polled again.
     fn due(&self) -> u64 {
-        self.looked.map_or(0, |looked| looked + self.every())
+        self.last_look_ns.map_or(0, |looked| looked + self.effective_look_interval_ns())
     }
 
     /// Drains the rings that are due. Returns the fill rate of the busiest one in rings a second,
@@ -129,21 +131,21 @@ impl DrainedSegment {
     fn pass(&mut self, pass: Pass, out: &mut Outlet<'_>) -> Option<f64> {
         let Pass { now, .. } = pass;
         let all = pass.is_last || now + pass.shortest >= self.due();
-        let is_first = self.looked.is_none();
-        out.since = if all { self.looked.unwrap_or(now) } else { pass.last };
+        let is_first = self.last_look_ns.is_none();
+        out.since = if all { self.last_look_ns.unwrap_or(now) } else { pass.last };
         let (since, since_busy) = (out.since, pass.last);
         let mut found = PassFindings { most: 0, rate: 0.0, since, since_busy, now };
         let overrun = out.overrun;
         if all {
-            let is_sweep = pass.is_last || now >= self.swept + SWEEP_NS;
+            let is_sweep = pass.is_last || now >= self.last_sweep_ns + SWEEP_NS;
             if is_sweep {
-                self.swept = now;
+                self.last_sweep_ns = now;
             }
             self.widen_reach();
-            self.looked = Some(now);
+            self.last_look_ns = Some(now);
             let end = if is_sweep { self.cursors.len() } else { self.reach };
             self.look(0..end, &mut found, out);
-            self.forget_idle(now.saturating_sub(2 * self.every()));
+            self.forget_idle(now.saturating_sub(2 * self.effective_look_interval_ns()));
         } else {
             let busy = std::mem::take(&mut self.busy);
             self.look(busy.iter().copied(), &mut found, out);
@@ -205,7 +207,8 @@ impl DrainedSegment {
 
     fn take(&mut self, number: usize, found: &mut PassFindings, out: &mut Outlet<'_>) {
         let ring = self.segment.ring(number as u32);
-        let (place, cursor) = ((self.number, number as u32), self.cursors[number]);
+        let place = RingPlace { segment: self.number, ring: number as u32 };
+        let cursor = self.cursors[number];
         let marks = self.segment.is_own();
         let new = || Box::new(RingDrain::new(place, self.stamps.clone(), cursor, marks));
         let drain = self.rings[number].get_or_insert_with(new);
@@ -244,7 +247,7 @@ impl DrainedSegment {
 
     /// All frames that were written before this time have been handed on.
     fn upto(&self) -> u64 {
-        match self.looked {
+        match self.last_look_ns {
             Some(looked) if !self.is_unsure => looked.min(self.earliest),
             _ => 0,
         }
@@ -295,6 +298,24 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
+    /// Adds new segments to `feeds`. Returns the numbers of those that are retired.
+    fn take_changes(&self, feeds: &mut Vec<DrainedSegment>) -> Vec<usize> {
+        let mut retired = Vec::new();
+        for change in self.changes.try_iter() {
+            match change {
+                FeedChange::Add(mut feed) => {
+                    let slots = feed.segment.geometry().slots();
+                    let ns = |interval: Duration| interval.as_nanos() as u64;
+                    feed.look_interval_ns = ns(longest(slots, &self.options));
+                    feed.max_look_interval_ns = ns(longest_of_many(slots, &self.options));
+                    feeds.push(feed);
+                }
+                FeedChange::Retire(number) => retired.push(number),
+            }
+        }
+        retired
+    }
+
     /// Drains until it is stopped. After that, it copies each ring only up to the cursor that it
     /// finds, so that it ends.
     pub fn run(mut self) {
@@ -311,18 +332,7 @@ impl Drain {
         let mut hurried = false;
         loop {
             let is_last = self.stop.load(Acquire);
-            let mut retired = Vec::new();
-            for change in self.changes.try_iter() {
-                match change {
-                    FeedChange::Add(mut feed) => {
-                        let slots = feed.segment.geometry().slots();
-                        feed.every = longest(slots, options).as_nanos() as u64;
-                        feed.at_most = longest_of_many(slots, options).as_nanos() as u64;
-                        feeds.push(feed);
-                    }
-                    FeedChange::Retire(number) => retired.push(number),
-                }
-            }
+            let retired = self.take_changes(&mut feeds);
             let now = ppt_now::monotonic();
             let since = now - std::mem::replace(&mut last, now);
             let open: usize = feeds.iter().map(|feed| feed.open.len()).sum();

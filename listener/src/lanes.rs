@@ -7,7 +7,7 @@ use ppt_capture::{Cause, Lost};
 
 use crate::account::Closing;
 use crate::buffer::Pool;
-use crate::chunk::{Chunk, Frames};
+use crate::chunk::{Chunk, Frames, RingPlace};
 use crate::progress::SinkCounters;
 use crate::queue::SinkQueue;
 
@@ -18,7 +18,7 @@ pub(crate) struct Lane {
     counters: Arc<SinkCounters>,
     /// The frames for which the queue had no room, by segment and ring. The next frames of the
     /// ring, or its end, state them.
-    missed: BTreeMap<(usize, u32), Lost>,
+    missed: BTreeMap<RingPlace, Lost>,
     keeps_time: bool,
 }
 
@@ -28,13 +28,13 @@ impl Lane {
     }
 
     /// Frames lost before the next item of a ring: `lost` plus those missed here.
-    fn lost(&mut self, place: (usize, u32), mut lost: Lost) -> Lost {
+    fn lost(&mut self, place: RingPlace, mut lost: Lost) -> Lost {
         lost += self.missed.remove(&place).unwrap_or_default();
         lost
     }
 
     fn hand(&mut self, chunk: &Arc<Chunk>) {
-        let place = (chunk.segment_number, chunk.ring);
+        let place = RingPlace { segment: chunk.segment_number, ring: chunk.ring };
         let mut lost = self.lost(place, chunk.lost_before);
         if !self.queue.push(Frames { chunk: chunk.clone(), lost_before: lost }) {
             let count = u64::from(chunk.count);
@@ -46,7 +46,8 @@ impl Lane {
 
     fn gone(&mut self, segment_number: usize, closings: &[Closing]) {
         let closings = closings.iter().map(|closing| Closing {
-            lost: self.lost((segment_number, closing.ring), closing.lost),
+            lost: self
+                .lost(RingPlace { segment: segment_number, ring: closing.ring }, closing.lost),
             ..*closing
         });
         let closings = closings.collect();

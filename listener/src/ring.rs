@@ -8,7 +8,7 @@ use ppt_segment::{BrokenCursor, PollResult, Ring, RingReader, lost_mark};
 
 use crate::account::Closing;
 use crate::buffer::WordBytes;
-use crate::chunk::{Chunk, Sizes};
+use crate::chunk::{Chunk, RingPlace, Sizes};
 use crate::lanes::Lanes;
 use crate::owners::Owners;
 use crate::progress::Counters;
@@ -51,13 +51,18 @@ fn marked(slots: &[WordBytes], stride: usize, first_seq: u64) -> u64 {
     numbers.filter(|(slot, seq)| slot[0] == lost_mark(*seq).to_le_bytes()).count() as u64
 }
 
+/// Frames with consecutive sequence numbers.
+struct FrameRun<'a> {
+    first_seq: u64,
+    words: &'a [WordBytes],
+}
+
 /// The drain state of one ring. Each call gets the ring itself, the same one each time: the owner
 /// of the segment may release it when the ring is closed.
 pub(crate) struct RingDrain {
     /// Frames before this index are accounted for.
     next: u64,
-    /// The number of the segment, and the ring in it.
-    place: (usize, u32),
+    place: RingPlace,
     /// The offsets of times and kinds in its frames.
     stamps: Arc<Stamps>,
     /// Whether ppt itself writes the frames. It marks those that were lost before they were
@@ -80,7 +85,7 @@ pub(crate) struct RingDrain {
 
 impl RingDrain {
     /// Starts at `cursor`, in a ring of a segment.
-    pub fn new(place: (usize, u32), stamps: Arc<Stamps>, cursor: u64, marks: bool) -> Self {
+    pub fn new(place: RingPlace, stamps: Arc<Stamps>, cursor: u64, marks: bool) -> Self {
         Self {
             next: cursor,
             place,
@@ -160,7 +165,7 @@ impl RingDrain {
         if self.open.as_ref().is_some_and(|open| open.room(sizes) == 0) {
             self.flush(out);
         }
-        let (segment_number, ring) = self.place;
+        let RingPlace { segment: segment_number, ring } = self.place;
         let new = || Box::new(Chunk { segment_number, ring, ..Chunk::default() });
         self.open.take().unwrap_or_else(new)
     }
@@ -212,20 +217,16 @@ impl RingDrain {
         for run in runs.iter() {
             let count = ends.next().unwrap_or(next_seq) - run.first_seq;
             let (part, rest) = words.split_at(count as usize * stride);
-            self.take_of(stride, run.tid, (run.first_seq, part), out);
+            let part = FrameRun { first_seq: run.first_seq, words: part };
+            self.take_of(stride, run.tid, part, out);
             words = rest;
         }
         out.aside = aside;
     }
 
     /// Takes the frames of one thread. Those that do not carry their sequence number are invalid.
-    fn take_of(
-        &mut self,
-        stride: usize,
-        tid: u32,
-        (mut seq, mut words): (u64, &[WordBytes]),
-        out: &mut Outlet<'_>,
-    ) {
+    fn take_of(&mut self, stride: usize, tid: u32, run: FrameRun<'_>, out: &mut Outlet<'_>) {
+        let FrameRun { first_seq: mut seq, mut words } = run;
         let run = |words: &[WordBytes], seq: u64, good: bool| {
             let frames = words.chunks_exact(stride).zip(seq..);
             frames.take_while(|(frame, seq)| (frame[0] == seq.to_le_bytes()) == good).count()
@@ -233,7 +234,7 @@ impl RingDrain {
         while !words.is_empty() {
             let good = run(words, seq, true);
             let (part, rest) = words.split_at(good * stride);
-            self.append(stride, tid, (seq, part), out);
+            self.append(stride, tid, FrameRun { first_seq: seq, words: part }, out);
             seq += good as u64;
 
             let bad = run(rest, seq, false);
@@ -245,13 +246,8 @@ impl RingDrain {
         }
     }
 
-    fn append(
-        &mut self,
-        stride: usize,
-        tid: u32,
-        (mut seq, mut words): (u64, &[WordBytes]),
-        out: &mut Outlet<'_>,
-    ) {
+    fn append(&mut self, stride: usize, tid: u32, run: FrameRun<'_>, out: &mut Outlet<'_>) {
+        let FrameRun { first_seq: mut seq, mut words } = run;
         let sizes = Sizes { stride, full: out.full };
         while !words.is_empty() {
             let follows = |open: &Chunk| open.tid == tid && open.next_seq() == seq;
@@ -302,7 +298,7 @@ impl RingDrain {
     /// The final state; the open chunk has been flushed.
     pub fn closing(&self) -> Closing {
         let next_seq = self.next.saturating_add(1);
-        Closing { ring: self.place.1, next_seq, lost: self.lost, broken: self.broken }
+        Closing { ring: self.place.ring, next_seq, lost: self.lost, broken: self.broken }
     }
 }
 
@@ -438,7 +434,7 @@ mod tests {
             block: BLOCK,
             aside: Vec::new(),
         };
-        let mut drain = RingDrain::new((0, 0), Arc::default(), 0, false);
+        let mut drain = RingDrain::new(RingPlace::default(), Arc::default(), 0, false);
         header[ring_word::TAIL].store(5, Relaxed);
         let until = drain.moved(ring, 100).unwrap();
         header[ring_word::TAIL].store(0, Relaxed);
@@ -472,7 +468,7 @@ mod tests {
             (0..3).for_each(|_| _ = writer.lose());
             writer.write([2]);
             slots[4 * STRIDE].store(7, Relaxed);
-            let mut drain = RingDrain::new((0, 0), Arc::default(), 0, marks);
+            let mut drain = RingDrain::new(RingPlace::default(), Arc::default(), 0, marks);
             let until = drain.moved(ring, 100).unwrap();
             drain.drain(ring, until, &mut out);
             drain.flush(&mut out);
@@ -512,7 +508,7 @@ mod tests {
                 block: batch * STRIDE * 8,
                 aside: Vec::new(),
             };
-            let mut drain = RingDrain::new((0, 0), Arc::default(), 0, false);
+            let mut drain = RingDrain::new(RingPlace::default(), Arc::default(), 0, false);
             let mut tid = 0;
             for step in steps {
                 match step {
@@ -555,7 +551,7 @@ mod tests {
         let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
         let (header, slots) = (zeros(ring_word::COUNT), zeros(SLOTS as usize * STRIDE));
         let ring = Ring::new(&header, &slots, STRIDE);
-        let mut drain = RingDrain::new((0, 0), Arc::default(), 0, false);
+        let mut drain = RingDrain::new(RingPlace::default(), Arc::default(), 0, false);
         header[ring_word::TAIL].store(1001, Relaxed);
         assert_eq!(drain.moved(ring, 1000), None);
         header[ring_word::TAIL].store(5, Relaxed);
@@ -565,7 +561,7 @@ mod tests {
         assert_eq!((closing.next_seq, closing.lost), (1, Lost::default()));
 
         // Wraps from the end of the range to 0: the old value was no valid cursor either.
-        let mut drain = RingDrain::new((0, 0), Arc::default(), u64::MAX, false);
+        let mut drain = RingDrain::new(RingPlace::default(), Arc::default(), u64::MAX, false);
         assert_eq!(drain.moved(ring, 1000), None);
         assert_eq!(drain.closing().broken, Some(BrokenCursor { next: u64::MAX, tail: 5 }));
     }
