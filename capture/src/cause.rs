@@ -50,7 +50,7 @@ impl Cause {
     ];
 
     /// The numbers in the file: the cause and the second number.
-    pub fn code(self) -> (u16, u16) {
+    pub fn file_code(self) -> (u16, u16) {
         match self {
             Cause::LeftOut => (Cause::Unattended as u16, BY_CHOICE),
             other => (other as u16, 0),
@@ -59,7 +59,7 @@ impl Cause {
 
     /// The cause with these numbers. An unknown second number of a later version is ignored.
     pub fn from_code(code: (u16, u16)) -> Option<Cause> {
-        let find = |code| Self::ALL.into_iter().find(|cause| cause.code() == code);
+        let find = |code| Self::ALL.into_iter().find(|cause| cause.file_code() == code);
         find(code).or_else(|| find((code.0, 0)))
     }
 
@@ -84,7 +84,7 @@ impl Cause {
     }
 
     /// The names of all causes in `docs/troubleshooting.md`.
-    pub fn codes() -> impl Iterator<Item = String> {
+    pub fn doc_codes() -> impl Iterator<Item = String> {
         Self::ALL.into_iter().map(|cause| cause.name().replace('_', "-"))
     }
 
@@ -229,11 +229,11 @@ mod tests {
     #[test]
     fn codes_come_back() {
         for cause in Cause::ALL {
-            assert_eq!(Cause::from_code(cause.code()), Some(cause));
+            assert_eq!(Cause::from_code(cause.file_code()), Some(cause));
         }
         assert_eq!(Cause::from_code((0, 0)), None);
         assert_eq!(Cause::from_code((8, 0)), None);
         assert_eq!(Cause::from_code((2, 9)), Some(Cause::Disk), "of a later version");
-        assert_eq!(Cause::LeftOut.code().0, Cause::Unattended.code().0);
+        assert_eq!(Cause::LeftOut.file_code().0, Cause::Unattended.file_code().0);
     }
 }

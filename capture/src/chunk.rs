@@ -369,9 +369,9 @@ impl Gap {
         put_u64(bytes, gap::FIRST_SEQ, self.first_seq);
         put_u64(bytes, gap::COUNT, self.count);
         put_u32(bytes, gap::RING, self.ring);
-        let (cause, beside) = self.cause.code();
+        let (cause, detail) = self.cause.file_code();
         put_u16(bytes, gap::CAUSE, cause);
-        put_u16(bytes, gap::CAUSE + 2, beside);
+        put_u16(bytes, gap::CAUSE + 2, detail);
     }
 
     pub(crate) fn decode(source: u16, bytes: &[u8]) -> Result<Gap, DamageKind> {

@@ -24,7 +24,7 @@ pub(crate) const ALIGN: usize = 64;
 pub const BLOCK: usize = 4096;
 /// Payloads of frames of at least this size in bytes begin at a multiple of [`BLOCK`], if the
 /// header can be long enough.
-pub const LARGE: usize = 256 << 10;
+pub const ALIGNED_PAYLOAD_FROM: usize = 256 << 10;
 /// Most frames in a frames chunk.
 pub const MAX_FRAMES: u32 = 1 << 16;
 /// Most bytes from one frame to the next.
@@ -407,15 +407,15 @@ pub(crate) mod trigger {
     pub const NONCE: usize = 104;
     /// u64, sequence number of the frame, or of the first lost one; 0 = none.
     pub const SEQNO: usize = 112;
-    /// u32, [`NO_RING`] = none.
+    /// u32, [`RING_NONE`] = none.
     pub const RING: usize = 120;
-    /// u16, see [`crate::Why`].
+    /// u16, see [`crate::TriggerCause`].
     pub const WHY: usize = 124;
     /// u16, zero.
     pub const RESERVED: usize = 126;
     pub const LEN: usize = 128;
     /// No ring.
-    pub const NO_RING: u32 = u32::MAX;
+    pub const RING_NONE: u32 = u32::MAX;
     /// Most bytes of each of the two texts.
     pub const MAX_TEXT: usize = 64 << 10;
 

@@ -59,7 +59,7 @@ pub use codec::{Codec, Packed, Packer, checksum};
 pub use end::{End, EndReason, RingEnd};
 pub use error::{CaptureError, Damage, DamageKind};
 pub use format::file::MAGIC_VALUE as MAGIC;
-pub use format::{BLOCK, LARGE, MAX_FRAMES, MAX_PAYLOAD, MAX_STRIDE, VERSION};
+pub use format::{ALIGNED_PAYLOAD_FROM, BLOCK, MAX_FRAMES, MAX_PAYLOAD, MAX_STRIDE, VERSION};
 pub use header::FileHeader;
 pub use index::IndexEntry;
 pub use masks::{Chosen, Flip, FlipRing};

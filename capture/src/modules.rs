@@ -201,7 +201,7 @@ pub struct ProgramKey {
 impl ProgramKey {
     /// The program that writes the frames of a source with this process.
     pub fn of_process(process: &Process) -> ProgramKey {
-        ProgramKey { process: (process.pid, process.start_time), exe: process.exe.clone() }
+        ProgramKey { process: process.key(), exe: process.exe.clone() }
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::{put_u32, u32_at};
 use crate::error::DamageKind;
 use crate::format::source;
+use crate::thread_names::ProcessKey;
 
 /// One buffer of one process.
 ///
@@ -75,6 +76,11 @@ pub struct Process {
 }
 
 impl Process {
+    /// The identity of the process.
+    pub fn key(&self) -> ProcessKey {
+        ProcessKey { pid: self.pid, start_ticks: self.start_time }
+    }
+
     /// The offsets of its clocks from the host's clocks.
     pub fn time_namespace(&self) -> TimeNamespace {
         let offset = |clock: &str| {

@@ -79,8 +79,14 @@ impl ThreadNames {
     }
 }
 
-/// A process: its pid in the listener's namespace, and its start in clock ticks since boot.
-pub type ProcessKey = (u32, u64);
+/// The identity of a process, whose pid may be reused.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcessKey {
+    /// In the listener's namespace.
+    pub pid: u32,
+    /// Start time in clock ticks since boot.
+    pub start_ticks: u64,
+}
 
 /// The names of all threads of a capture over time.
 #[derive(Debug, Clone, Default)]
@@ -154,18 +160,19 @@ mod tests {
             let names = names.iter().map(|&(mono_ns, text)| ThreadName { mono_ns, ..named(text) });
             ThreadNames { names: names.collect(), ..ThreadNames::default() }
         };
+        let life = |start_ticks| ProcessKey { pid: 1, start_ticks };
         let mut table = ThreadTable::default();
-        table.add((1, 1), &of(&[(10, b"a"), (20, b"b")]));
+        table.add(life(1), &of(&[(10, b"a"), (20, b"b")]));
         // Another buffer of the process states the same names, at other times.
-        table.add((1, 1), &of(&[(9, b"a"), (12, b"a"), (21, b"b")]));
-        table.add((1, 2), &of(&[(15, b"other")]));
-        let at = |time| table.at((1, 1), 7, time).map(|name| name.text().into_owned());
+        table.add(life(1), &of(&[(9, b"a"), (12, b"a"), (21, b"b")]));
+        table.add(life(2), &of(&[(15, b"other")]));
+        let at = |time| table.at(life(1), 7, time).map(|name| name.text().into_owned());
         for (time, expected) in [(0, "a"), (9, "a"), (19, "a"), (20, "b"), (u64::MAX, "b")] {
             assert_eq!(at(time).as_deref(), Some(expected), "{time}");
         }
-        assert_eq!(table.at((1, 1), 8, 10), None);
+        assert_eq!(table.at(life(1), 8, 10), None);
         let all: Vec<_> = table.iter().map(|(process, names)| (process, names.len())).collect();
-        assert_eq!(all, [((1, 1), 2), ((1, 2), 1)]);
+        assert_eq!(all, [(life(1), 2), (life(2), 1)]);
         assert_eq!(table.iter().next().unwrap().1[0].mono_ns, 9, "since when it is known");
     }
 }

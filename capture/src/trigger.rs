@@ -108,7 +108,7 @@ impl Trigger {
     }
 
     pub(crate) fn encode(&self, bytes: &mut [u8]) {
-        let (nonce, ring) = self.ring.unwrap_or((0, trigger::NO_RING));
+        let (nonce, ring) = self.ring.unwrap_or((0, trigger::RING_NONE));
         put_u64(bytes, trigger::MONOTONIC, self.mono_ns);
         put_u64(bytes, trigger::FROM, self.wanted.from_ns);
         put_u64(bytes, trigger::TO, self.wanted.to_ns);
@@ -140,7 +140,8 @@ impl Trigger {
         }
         let (expression, note) = both.split_at(expression_len);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let ring = Some(u32_at(header, trigger::RING)).filter(|&number| number != trigger::NO_RING);
+        let ring =
+            Some(u32_at(header, trigger::RING)).filter(|&number| number != trigger::RING_NONE);
         Ok(Self {
             source: Some(source).filter(|&number| number != NO_SOURCE),
             mono_ns: u64_at(header, trigger::MONOTONIC),

@@ -22,7 +22,7 @@ use crate::trigger::Trigger;
 
 /// Writes a capture to `W`, which should not buffer. Each chunk takes one `write_vectored`, and
 /// more only if that is a short write. So if the process is killed, at most the last chunk is
-/// incomplete. Almost all payloads of at least [`LARGE`](crate::LARGE) bytes begin at multiples of
+/// incomplete. Almost all payloads of at least [`ALIGNED_PAYLOAD_FROM`](crate::ALIGNED_PAYLOAD_FROM) bytes begin at multiples of
 /// [`BLOCK`](crate::BLOCK).
 ///
 /// It writes each source twice, not adjacently, before anything that refers to it: if one of the
@@ -311,7 +311,7 @@ impl<W: Write> CaptureWriter<W> {
         fill: impl FnOnce(&mut [u8]),
     ) -> io::Result<()> {
         let mut header = ChunkHeader::new(kind, self.capture, source, self.ordinal, payload);
-        if kind == ChunkKind::Frames && payload.stored.len() >= format::LARGE {
+        if kind == ChunkKind::Frames && payload.stored.len() >= format::ALIGNED_PAYLOAD_FROM {
             // Up to the next block. If that is too near, the payload begins at its usual place.
             let block = format::BLOCK - (self.bytes % format::BLOCK as u64) as usize;
             header.header_len = header.header_len.max(block);

@@ -198,7 +198,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
             }
             CaptureItem::Chunk(Chunk::Threads(names)) if self.options.names => {
                 if let Some(process) = processes.get(&names.source) {
-                    self.threads.add((process.pid, process.start_time), names);
+                    self.threads.add(process.key(), names);
                 }
             }
             CaptureItem::Chunk(Chunk::Modules(modules)) => {

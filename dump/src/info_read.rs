@@ -159,10 +159,10 @@ fn threads(names: &[ThreadNames], sources: &[&SourceInfo]) -> Vec<ThreadInfo> {
             table.add(process(info), some);
         }
     }
-    let last = table.iter().filter_map(|((pid, _), names)| {
+    let last = table.iter().filter_map(|(process, names)| {
         let (last, before) = names.split_last()?;
         Some(ThreadInfo {
-            pid,
+            pid: process.pid,
             tid: last.tid,
             name: last.text().into_owned(),
             mono_ns: last.mono_ns,
@@ -184,7 +184,7 @@ fn module_table(mapped: &[Modules], sources: &[&SourceInfo]) -> ModuleTable {
 
 fn modules_of(table: &ModuleTable) -> Vec<ModuleInfo> {
     let of_program = |(program, history): (&ProgramKey, &ModuleHistory)| {
-        let pid = program.process.0;
+        let pid = program.process.pid;
         let seen = history.seen();
         let infos = seen.map(|(mono_ns, module)| ModuleInfo {
             pid,

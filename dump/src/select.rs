@@ -13,7 +13,7 @@ use crate::error::DumpError;
 
 /// The identity of a process: its pid may be reused.
 pub(crate) fn process(info: &SourceInfo) -> ProcessKey {
-    (info.source.process.pid, info.source.process.start_time)
+    info.source.process.key()
 }
 
 /// Whether there are sources of more than one process.

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::{SFlag, fstat};
-use ppt_capture::{BLOCK, LARGE};
+use ppt_capture::{ALIGNED_PAYLOAD_FROM, BLOCK};
 
 /// Most bytes of one write.
 const MAX_WRITE_BYTES: usize = 2 << 20;
@@ -120,9 +120,9 @@ impl Write for DirectFile {
 
     fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
-        let begun = (len >= LARGE).then(Instant::now);
+        let begun = (len >= ALIGNED_PAYLOAD_FROM).then(Instant::now);
         let wanted = !self.behind.load(Relaxed) || self.direct >= self.cached;
-        if let Some(flags) = self.flags.filter(|_| wanted && len >= LARGE) {
+        if let Some(flags) = self.flags.filter(|_| wanted && len >= ALIGNED_PAYLOAD_FROM) {
             let edge = self.edge(parts);
             let result = match edge {
                 0 => self.write_direct(parts, flags),
@@ -164,7 +164,7 @@ fn written_directly(file: &mut File, blocks: &[IoSlice<'_>], flags: OFlag) -> io
 
 /// Whether much of a part can be written directly without a copy.
 fn is_movable(part: &[u8]) -> bool {
-    part.len() >= LARGE && part.as_ptr().addr().is_multiple_of(BLOCK)
+    part.len() >= ALIGNED_PAYLOAD_FROM && part.as_ptr().addr().is_multiple_of(BLOCK)
 }
 
 /// At most the first `len` bytes of the first part that is not empty.
@@ -206,13 +206,13 @@ mod tests {
         let sizes = [
             256,
             100,
-            LARGE,
+            ALIGNED_PAYLOAD_FROM,
             4096,
             MAX_WRITE_BYTES * 2 + 700,
             64,
-            LARGE - 1,
-            LARGE + 64,
-            2 * LARGE,
+            ALIGNED_PAYLOAD_FROM - 1,
+            ALIGNED_PAYLOAD_FROM + 64,
+            2 * ALIGNED_PAYLOAD_FROM,
         ];
         for (round, size) in sizes.iter().cycle().take(3 * sizes.len()).enumerate() {
             behind.store(round / sizes.len() == 1, Relaxed);
@@ -240,7 +240,11 @@ mod tests {
         let (padding, mut expected) = ([0; 63], Vec::new());
         // As in captures: whole blocks, then not whole ones, then starting in the middle of a
         // block.
-        for (head, len) in [(BLOCK, 2 * LARGE), (BLOCK, LARGE + 640), (BLOCK - 640, LARGE_CHUNK)] {
+        for (head, len) in [
+            (BLOCK, 2 * ALIGNED_PAYLOAD_FROM),
+            (BLOCK, ALIGNED_PAYLOAD_FROM + 640),
+            (BLOCK - 640, LARGE_CHUNK),
+        ] {
             let parts = [&[7; BLOCK][..head], &frames[..len], &padding[..len % 64]];
             let mut slices = &mut parts.map(IoSlice::new)[..];
             while !slices.is_empty() {
@@ -259,7 +263,7 @@ mod tests {
         let (mut from, to) = io::pipe().unwrap();
         let to = std::os::fd::OwnedFd::from(to);
         let mut out = DirectFile::new(to.into(), Arc::default());
-        let bytes = vec![7; 3 * LARGE];
+        let bytes = vec![7; 3 * ALIGNED_PAYLOAD_FROM];
         let reader = std::thread::spawn(move || {
             let mut all = Vec::new();
             io::Read::read_to_end(&mut from, &mut all).unwrap();

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ppt_capture::{BLOCK, CaptureWriter, CellRows, FileHeader, LARGE, Source};
+use ppt_capture::{ALIGNED_PAYLOAD_FROM, BLOCK, CaptureWriter, CellRows, FileHeader, Source};
 
 use crate::cells::cells_of;
 
@@ -72,7 +72,7 @@ impl WrittenSize {
 
     /// Whether a further chunk fits if its frames take `stored` bytes.
     pub fn fits(&self, max: Option<u64>, stored: usize) -> bool {
-        let around = if stored >= LARGE { LARGE_CHUNK } else { CHUNK };
+        let around = if stored >= ALIGNED_PAYLOAD_FROM { LARGE_CHUNK } else { CHUNK };
         max.is_none_or(|max| self.room(max) >= around + stored as u64)
     }
 
@@ -80,7 +80,7 @@ impl WrittenSize {
     pub fn fitting(&self, max: Option<u64>, stride: u32, count: u32) -> u32 {
         let Some(max) = max else { return count };
         let room = self.room(max).saturating_sub(CHUNK);
-        let large = room >= LARGE as u64;
+        let large = room >= ALIGNED_PAYLOAD_FROM as u64;
         let frames = room.saturating_sub(if large { BLOCK as u64 } else { 0 }) / u64::from(stride);
         frames.min(u64::from(count)) as u32
     }

@@ -94,7 +94,7 @@ mod tests {
         let ours = Code::VARIANTS.iter().copied().chain(OutputError::codes());
         let theirs = AgentError::codes().chain(ListenerError::codes()).chain(DumpError::codes());
         let theirs = theirs.chain(KernelError::codes()).chain(crate::metrics::ADDRESS_CODES);
-        ours.chain(theirs).map(String::from).chain(Cause::codes()).collect()
+        ours.chain(theirs).map(String::from).chain(Cause::doc_codes()).collect()
     }
 
     #[test]

@@ -59,6 +59,10 @@ impl LastNames {
 mod tests {
     use super::*;
 
+    fn life(start_ticks: u64) -> ProcessKey {
+        ProcessKey { pid: 7, start_ticks }
+    }
+
     fn named(tid: u32, mono_ns: u64, text: &[u8]) -> ThreadName {
         let mut name = [0; 16];
         name[..text.len()].copy_from_slice(text);
@@ -71,13 +75,13 @@ mod tests {
         let mut add = |process, names| {
             all.add(process, &ThreadNames { source: 0, is_base: false, names });
         };
-        add((7, 1), vec![named(8, 5, b"worker"), named(9, 5, b"")]);
-        add((7, 1), vec![named(8, 9, b"compactor")]);
-        add((7, 1), vec![named(8, 6, b"late")]);
-        add((7, 2), vec![named(8, 7, b"other")]);
-        assert_eq!(all.name((7, 1), 8).as_deref(), Some("compactor"));
-        assert_eq!(all.name((7, 2), 8).as_deref(), Some("other"), "another life of the pid");
-        assert_eq!((all.name((7, 1), 9), all.name((7, 1), 10)), (None, None));
+        add(life(1), vec![named(8, 5, b"worker"), named(9, 5, b"")]);
+        add(life(1), vec![named(8, 9, b"compactor")]);
+        add(life(1), vec![named(8, 6, b"late")]);
+        add(life(2), vec![named(8, 7, b"other")]);
+        assert_eq!(all.name(life(1), 8).as_deref(), Some("compactor"));
+        assert_eq!(all.name(life(2), 8).as_deref(), Some("other"), "another life of the pid");
+        assert_eq!((all.name(life(1), 9), all.name(life(1), 10)), (None, None));
     }
 
     #[test]
@@ -86,8 +90,8 @@ mod tests {
         for (tid, mono_ns) in (1..100_000).zip(1..) {
             // Many are read at one time.
             let names = vec![named(tid, mono_ns / 50_000, b"worker")];
-            all.add((7, 1), &ThreadNames { source: 0, is_base: false, names });
-            assert!(all.threads.len() <= MAX_NAMES && all.name((7, 1), tid).is_some(), "{tid}");
+            all.add(life(1), &ThreadNames { source: 0, is_base: false, names });
+            assert!(all.threads.len() <= MAX_NAMES && all.name(life(1), tid).is_some(), "{tid}");
         }
     }
 }

@@ -292,7 +292,7 @@ impl Tally {
                 pid: source.process.pid,
                 comm: source.process.comm.clone(),
                 tid: thread.tid,
-                name: self.names.name((source.process.pid, source.process.start_time), thread.tid),
+                name: self.names.name(source.process.key(), thread.tid),
                 buffer: source.buffer.clone(),
                 ring,
                 count: thread.rate.total(),

@@ -165,7 +165,7 @@ impl Tally {
             }
             Chunk::Threads(names) => {
                 if let Some(source) = self.sources.get(&names.source) {
-                    self.names.add((source.process.pid, source.process.start_time), names);
+                    self.names.add(source.process.key(), names);
                 }
             }
             Chunk::Cells(cells) => {

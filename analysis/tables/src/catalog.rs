@@ -261,10 +261,8 @@ impl CatalogReader {
         }
         let holes: Vec<Gap> = capture.account().holes().collect();
         holes.into_iter().for_each(|hole| self.gap(hole, 0));
-        let processes: HashMap<u16, ProcessKey> = capture
-            .sources()
-            .map(|info| (info.id, (info.source.process.pid, info.source.process.start_time)))
-            .collect();
+        let processes: HashMap<u16, ProcessKey> =
+            capture.sources().map(|info| (info.id, info.source.process.key())).collect();
         for names in &self.names {
             // The reader refuses names of a source that it does not know.
             let process = processes.get(&names.source).copied().unwrap_or_default();

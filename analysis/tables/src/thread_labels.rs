@@ -29,9 +29,10 @@ impl ThreadLabels {
         let mut labels = ThreadLabels::default();
         for capture in set.captures() {
             let catalog = capture.catalog();
-            for ((pid, _), names) in catalog.threads.iter() {
+            for (process, names) in catalog.threads.iter() {
                 let Some(last) = names.last() else { continue };
-                let key = ThreadKey { host: catalog.host().to_owned(), pid, tid: last.tid };
+                let (host, pid) = (catalog.host().to_owned(), process.pid);
+                let key = ThreadKey { host, pid, tid: last.tid };
                 let time = catalog.epoch(last.mono_ns);
                 // Captures come in any order.
                 if labels.0.get(&key).is_none_or(|known| time >= known.time) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{self, IoSlice, Write};
 use std::rc::Rc;
 
-use ppt_capture::{BLOCK, CaptureWriter, End, EndReason, FramesHead, LARGE};
+use ppt_capture::{ALIGNED_PAYLOAD_FROM, BLOCK, CaptureWriter, End, EndReason, FramesHead};
 
 use crate::support::{NONCE, STRIDE, frame, header, read, source};
 
@@ -60,14 +60,16 @@ fn large_payloads_begin_at_blocks() {
     let mut writer = CaptureWriter::create(Vec::new(), &header()).unwrap();
     writer.source(0, &source()).unwrap();
     let (mut seq, mut at_blocks, mut starts) = (1, 0, BTreeSet::new());
-    for count in (0..80).flat_map(|small| [1 + 7 * small % 160, LARGE / STRIDE as usize + 1]) {
+    for count in
+        (0..80).flat_map(|small| [1 + 7 * small % 160, ALIGNED_PAYLOAD_FROM / STRIDE as usize + 1])
+    {
         let frames: Vec<u8> = (seq..seq + count as u64).flat_map(|seq| frame(0, seq)).collect();
         let head =
             FramesHead { nonce: NONCE, first_seq: seq, stride: STRIDE, ..Default::default() };
         let before = writer.bytes() as usize;
         writer.frames(&FramesHead { count: count as u32, ..head }, &frames).unwrap();
         seq += count as u64;
-        if frames.len() >= LARGE {
+        if frames.len() >= ALIGNED_PAYLOAD_FROM {
             let start = writer.bytes() as usize - frames.len().next_multiple_of(64);
             let is_near = BLOCK - before % BLOCK < 192;
             assert!(start.is_multiple_of(BLOCK) || is_near, "{before}: {start}");

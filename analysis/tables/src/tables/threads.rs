@@ -24,13 +24,13 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
     let mut rows = Vec::new();
     for capture in set.captures() {
         let catalog = capture.catalog();
-        for ((pid, _), names) in catalog.threads.iter() {
+        for (process, names) in catalog.threads.iter() {
             let ends = names.iter().skip(1).map(|next| catalog.epoch(next.mono_ns)).chain([None]);
             rows.extend(names.iter().zip(ends).map(|(name, end)| {
                 vec![
                     Cell::word(&capture.id),
                     Cell::word(catalog.host()),
-                    Cell::int(pid),
+                    Cell::int(process.pid),
                     Cell::int(name.tid),
                     Cell::Time(catalog.epoch(name.mono_ns)),
                     Cell::Time(end),
