@@ -44,7 +44,7 @@ fn record() -> impl Strategy<Value = Record> {
     });
     let said = (0..HOSTS, name(), any::<u64>(), any::<i64>(), any::<u64>());
     let said = said.prop_map(|(host, source, tick, offset_ns, error_ns)| {
-        Record::Said(TimeSourceReport { host, source, tick, offset_ns, error_ns })
+        Record::Reported(TimeSourceReport { host, source, tick, offset_ns, error_ns })
     });
     let count = (name(), any::<u64>()).prop_map(|(what, n)| Record::Count(what, n));
     prop_oneof![clock, probe, one_way, pulse, said, count]
@@ -142,7 +142,7 @@ fn lines_are_as_documented() {
     assert_eq!(parsed, Ok(Some(Record::Clock(0, reading))));
     let said =
         TimeSourceReport { host: 2, source: "chrony".into(), tick: 9, offset_ns: -7, error_ns: 3 };
-    assert_eq!(Record::Said(said).to_string(), "said\t2\tchrony\t9\t-7\t3");
+    assert_eq!(Record::Reported(said).to_string(), "said\t2\tchrony\t9\t-7\t3");
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl ClockReadings {
                 self.one_ways.push(OneWay { from, to, ..way });
             }
             Record::Pulse(pulse) => self.pulses.push(Pulse { host: place(pulse.host)?, ..pulse }),
-            Record::Said(report) => {
+            Record::Reported(report) => {
                 self.said.push(TimeSourceReport { host: place(report.host)?, ..report });
             }
             Record::Count(what, n) => {

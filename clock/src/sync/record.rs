@@ -29,7 +29,7 @@ pub enum Record {
     /// `pulse HOST SECOND TICK_BEFORE TICK_AFTER`.
     Pulse(Pulse),
     /// `said HOST SOURCE TICK OFFSET_NS ERROR_NS`.
-    Said(TimeSourceReport),
+    Reported(TimeSourceReport),
     /// `count WHAT N`: the number of packets that did not count as readings, with the cause.
     Count(String, u64),
 }
@@ -134,7 +134,7 @@ impl Record {
             }
             b"said" => {
                 let words = RecordFields::split_line(line, "said", 5)?;
-                Self::Said(TimeSourceReport {
+                Self::Reported(TimeSourceReport {
                     host: words.index(1)?,
                     source: words.name(2)?.to_owned(),
                     tick: words.number(3)?,
@@ -191,7 +191,7 @@ impl fmt::Display for Record {
             Self::Pulse(Pulse { host, second, tick_before, tick_after }) => {
                 write!(f, "pulse\t{host}\t{second}\t{tick_before}\t{tick_after}")
             }
-            Self::Said(TimeSourceReport { host, source, tick, offset_ns, error_ns }) => {
+            Self::Reported(TimeSourceReport { host, source, tick, offset_ns, error_ns }) => {
                 write!(f, "said\t{host}\t{source}\t{tick}\t{offset_ns}\t{error_ns}")
             }
             Self::Count(what, n) => write!(f, "count\t{what}\t{n}"),

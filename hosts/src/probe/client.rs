@@ -17,7 +17,7 @@ use super::key::SharedKey;
 use super::link::{Learnt, LinkCounts, ProbeLink};
 use super::packet::{OTHER_CLOCKS, PeerIdentity, VERSION};
 use super::random::random;
-use super::true_time::{TimeSource, TimeSourceError, TimeSources};
+use super::true_time::{SourceReading, TimeSource, TimeSourceError, TimeSources};
 
 /// How many bursts a second there may be. With fewer, readings of the other host's clocks are too far from each
 /// other to place stamps.
@@ -218,9 +218,9 @@ impl Measurement<'_> {
         });
         let (hosts, known) = (hosts.collect(), vec![self.me.host.clone()]);
         let sources = &self.options.sources;
-        let (over, hz) = (AtomicBool::new(false), self.me.host.tick_hz());
+        let (stop_sources, hz) = (AtomicBool::new(false), self.me.host.tick_hz());
         thread::scope(|scope| {
-            let watch = TimeSources::start(sources, self.clock, hz, &over, scope)?;
+            let watch = TimeSources::start(sources, self.clock, hz, &stop_sources, scope)?;
             let left_out = vec![None; sources.len()];
             let mut run = ProbeRun {
                 of: self,
@@ -355,7 +355,7 @@ impl ProbeRun<'_> {
                 due.chain([clocks_ns, second_ns]).chain(end_ns).min().unwrap_or(clocks_ns);
             self.wait(next_ns)?;
             self.receive_and_put()?;
-            self.put_said()?;
+            self.put_readings()?;
         }
         self.finish()
     }
@@ -409,10 +409,10 @@ impl ProbeRun<'_> {
     }
 
     /// Readings of the sources of true time.
-    fn put_said(&mut self) -> Result<(), MeasureError> {
-        let said: Vec<_> = self.watch.take().collect();
-        for (place, said) in said {
-            match said {
+    fn put_readings(&mut self) -> Result<(), MeasureError> {
+        let readings: Vec<_> = self.watch.take().collect();
+        for SourceReading { source: place, record } in readings {
+            match record {
                 Ok(record) => {
                     self.left_out[place] = None;
                     self.put(&record)?;

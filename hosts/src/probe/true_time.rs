@@ -1,6 +1,6 @@
 //! Sources of true time: chrony, ptp4l, and the edges of a pulse per second.
 //!
-//! A thread per source runs while hosts are measured, and passes on [`Record::Said`] and
+//! A thread per source runs while hosts are measured, and passes on [`Record::Reported`] and
 //! [`Record::Pulse`] of this host. Unusable readings are dropped; they never end a measurement.
 
 mod chrony;
@@ -48,18 +48,23 @@ pub enum TimeSource {
     },
 }
 
-/// A reading with the index of its source, or why it is dropped.
-pub(super) type SourceReading = (usize, Result<Record, TimeSourceError>);
+/// A reading of a source.
+pub(super) struct SourceReading {
+    /// Index of the source.
+    pub(super) source: usize,
+    /// The reading, or why it is dropped.
+    pub(super) record: Result<Record, TimeSourceError>,
+}
 
 /// The threads of all sources; they end when this is dropped.
 pub(super) struct TimeSources<'a> {
-    over: &'a AtomicBool,
+    stop: &'a AtomicBool,
     threads: Vec<Thread>,
-    told: Receiver<SourceReading>,
+    readings: Receiver<SourceReading>,
 }
 
 impl<'scope> TimeSources<'scope> {
-    /// Starts the threads. `over` must be false; the threads stop when this sets it.
+    /// Starts the threads. The threads stop when `stop`, which must be false, is set.
     ///
     /// # Errors
     /// A source is missing.
@@ -67,10 +72,10 @@ impl<'scope> TimeSources<'scope> {
         sources: &[TimeSource],
         clock: &'scope HostClock,
         hz: u64,
-        over: &'scope AtomicBool,
+        stop: &'scope AtomicBool,
         scope: &'scope Scope<'scope, 'env>,
     ) -> Result<Self, TimeSourceError> {
-        let (tell, told) = channel();
+        let (sender, readings) = channel();
         let mut all: Vec<Box<dyn Watched + 'scope>> = Vec::new();
         for source in sources {
             all.push(match source {
@@ -79,13 +84,15 @@ impl<'scope> TimeSources<'scope> {
                 TimeSource::Pps { edges } => Box::new(Edges::open(edges, clock, hz)?),
             });
         }
-        let mut watch = Self { over, threads: Vec::new(), told };
-        for (place, mut source) in all.into_iter().enumerate() {
-            let tell: Sender<SourceReading> = tell.clone();
+        let mut watch = Self { stop, threads: Vec::new(), readings };
+        for (index, mut source) in all.into_iter().enumerate() {
+            let sender: Sender<SourceReading> = sender.clone();
             let thread = scope.spawn(move || {
-                while !over.load(Relaxed) {
+                while !stop.load(Relaxed) {
                     // The receiver may be gone; then the thread ends.
-                    source.look(&mut |result| drop(tell.send((place, result))));
+                    source.look(&mut |record| {
+                        drop(sender.send(SourceReading { source: index, record }));
+                    });
                     thread::park_timeout(source.pause());
                 }
             });
@@ -96,13 +103,13 @@ impl<'scope> TimeSources<'scope> {
 
     /// The readings since the last call.
     pub fn take(&self) -> impl Iterator<Item = SourceReading> {
-        self.told.try_iter()
+        self.readings.try_iter()
     }
 }
 
 impl Drop for TimeSources<'_> {
     fn drop(&mut self) {
-        self.over.store(true, Relaxed);
+        self.stop.store(true, Relaxed);
         self.threads.iter().for_each(Thread::unpark);
     }
 }

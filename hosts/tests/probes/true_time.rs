@@ -149,8 +149,8 @@ impl Sink for Counting<'_> {
     fn put(&mut self, record: &Record) -> io::Result<()> {
         let count = match record {
             Record::Pulse(_) => Some(&self.said.pulses),
-            Record::Said(report) if report.source == "ptp4l" => Some(&self.said.ptp4l),
-            Record::Said(_) => Some(&self.said.chrony),
+            Record::Reported(report) if report.source == "ptp4l" => Some(&self.said.ptp4l),
+            Record::Reported(_) => Some(&self.said.chrony),
             _ => None,
         };
         count.into_iter().for_each(|cell| cell.set(cell.get() + 1));

@@ -46,7 +46,7 @@ impl ParameterValue {
         match self {
             ParameterValue::Truth(_) => "true or false",
             ParameterValue::Whole(_) | ParameterValue::Real(_) => "a number",
-            ParameterValue::Text(_) => "a text",
+            ParameterValue::Text(_) => "text",
         }
     }
 

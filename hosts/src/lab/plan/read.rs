@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::action::{ClockCondition, Stop};
 use super::error::{Mistake, PlanError};
 use super::matrix::{self, Axis, ParameterValue};
-use super::table::{PlanEntry, PlanTable, name, wrong};
+use super::table::{PlanEntry, PlanTable, UnreadKey, name, wrong};
 use super::template::Template;
 use super::types::{LabPlan, Phase, PlanStep, PlannedHost, ProgramEntry, Report, Via};
 use super::when::When;
@@ -40,11 +40,12 @@ fn plan(text: &str, folder: &Path) -> Result<LabPlan, PlanError> {
         span: error.span().unwrap_or(0..0),
     })?;
     let mut file = PlanTable::new(root.get_ref(), "an experiment".to_owned(), 0..0);
-    let title = file.need("name")?.name()?;
-    let repeat = file.take("repeat").map_or(Ok(1), |file| file.between(1, 10_000))? as u32;
-    let retry = file.take("retry").map_or(Ok(0), |file| file.between(0, 100))? as u32;
-    let seed = file.take("seed").map_or(Ok(0), |file| file.between(0, i64::MAX))? as u64;
-    let timeout = file.take("timeout").map_or(Ok(Duration::from_secs(60)), |file| file.time())?;
+    let title = file.require("name")?.name()?;
+    let repeat = file.take("repeat").map_or(Ok(1), |file| file.integer_in(1, 10_000))? as u32;
+    let retry = file.take("retry").map_or(Ok(0), |file| file.integer_in(0, 100))? as u32;
+    let seed = file.take("seed").map_or(Ok(0), |file| file.integer_in(0, i64::MAX))? as u64;
+    let timeout =
+        file.take("timeout").map_or(Ok(Duration::from_secs(60)), |file| file.duration())?;
     let hosts = file.take("host").map_or(Ok(Vec::new()), |file| hosts(&file, folder))?;
     if hosts.is_empty() {
         return wrong(Mistake::NoHost, file.span());
@@ -86,7 +87,7 @@ fn plan(text: &str, folder: &Path) -> Result<LabPlan, PlanError> {
             return wrong(mistake, place);
         }
     }
-    let phases = file.need("phase")?.list()?;
+    let phases = file.require("phase")?.list()?;
     for entry in &phases {
         let (phase, places) = Reader { plan: &plan }.phase(entry)?;
         if plan.phases.iter().any(|it| it.name == phase.name) {
@@ -104,14 +105,14 @@ fn plan(text: &str, folder: &Path) -> Result<LabPlan, PlanError> {
         }
         plan.phases.push(phase);
     }
-    file.end()?;
+    file.deny_unread()?;
     Ok(plan)
 }
 
 fn hosts(entry: &PlanEntry<'_, '_>, folder: &Path) -> Result<Vec<PlannedHost>, PlanError> {
     let table = entry.table("host".to_owned())?;
     let mut hosts = Vec::new();
-    for (key, span, entry) in table.left() {
+    for UnreadKey { name: key, span, entry } in table.unread() {
         if key == "all" {
             return wrong(Mistake::All, span);
         }
@@ -136,7 +137,7 @@ fn host(
     folder: &Path,
 ) -> Result<PlannedHost, PlanError> {
     let mut table = entry.table(format!("host `{name}`"))?;
-    let way = table.need("via")?;
+    let way = table.require("via")?;
     let via = via(&way)?;
     let checked = |entry: Option<PlanEntry<'_, '_>>, what, allowed| {
         entry.map(|entry| safe(&entry, what, entry.text()?, allowed)).transpose()
@@ -166,9 +167,9 @@ fn host(
             return plan_entry
                 .wrong(Mistake::NotHere { key: "isolate", of: "local, netns:NAME and ssh" });
         }
-        pair => pair.map_or(Ok(true), |entry| entry.truth())?,
+        pair => pair.map_or(Ok(true), |entry| entry.boolean())?,
     };
-    table.end()?;
+    table.deny_unread()?;
     Ok(PlannedHost { name, via, addr, dir, ppt, helper, isolate })
 }
 
@@ -201,7 +202,7 @@ fn safe(
 fn axes(entry: &PlanEntry<'_, '_>) -> Result<Vec<Axis>, PlanError> {
     let table = entry.table("matrix".to_owned())?;
     let mut axes = Vec::new();
-    for (key, span, entry) in table.left() {
+    for UnreadKey { name: key, span, entry } in table.unread() {
         let name = name(key, span.clone())?;
         if ["host", "repeat", "seed"].contains(&&*name) {
             return wrong(Mistake::Taken { name }, span);
@@ -232,25 +233,25 @@ fn axes(entry: &PlanEntry<'_, '_>) -> Result<Vec<Axis>, PlanError> {
 fn value(entry: &PlanEntry<'_, '_>) -> Result<ParameterValue, PlanError> {
     match entry.value() {
         DeValue::Boolean(boolean) => Ok(ParameterValue::Truth(*boolean)),
-        DeValue::Integer(_) => entry.whole().map(ParameterValue::Whole),
+        DeValue::Integer(_) => entry.integer().map(ParameterValue::Whole),
         DeValue::String(cow) => Ok(ParameterValue::Text(cow.clone().into_owned())),
         DeValue::Float(float) => match float.as_str().replace('_', "").parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(ParameterValue::Real(number)),
             _ => entry.mistyped("a number that is finite"),
         },
-        _ => entry.mistyped("a text, a number, true or false"),
+        _ => entry.mistyped("text, a number, true or false"),
     }
 }
 
 fn checks(entry: &PlanEntry<'_, '_>) -> Result<Vec<(Template, Range<usize>)>, PlanError> {
     let mut table = entry.table("check".to_owned())?;
-    let queries = table.need("sql")?.some()?;
+    let queries = table.require("sql")?.one_or_many()?;
     let query = |entry: &PlanEntry<'_, '_>| match Template::parse(entry.text()?) {
         Ok(query) => Ok((query, entry.span())),
         Err(mistake) => entry.wrong(mistake),
     };
     let queries = queries.iter().map(query).collect();
-    table.end()?;
+    table.deny_unread()?;
     queries
 }
 
@@ -260,7 +261,7 @@ fn report(entry: &PlanEntry<'_, '_>, folder: &Path) -> Result<Report, PlanError>
         table.take("sql").map(|table| table.text().map(|text| folder.join(text))).transpose()?;
     let html = table.take("html").map(|table| safe(&table, "the page", table.text()?, "._-"));
     let html = html.transpose()?;
-    table.end()?;
+    table.deny_unread()?;
     if sql.is_none() && html.is_none() {
         return entry.wrong(Mistake::NoReport);
     }
@@ -278,15 +279,15 @@ type StepPlaces = Vec<(usize, Range<usize>)>;
 impl Reader<'_> {
     fn phase(&self, entry: &PlanEntry<'_, '_>) -> Result<(Phase, StepPlaces), PlanError> {
         let mut table = entry.table("phase".to_owned())?;
-        let name = table.need("name")?.name()?;
+        let name = table.require("name")?.name()?;
         let mut table = entry.table(format!("phase `{name}`"))?;
         table.take("name");
-        let timeout = table.take("timeout").map(|table| table.time()).transpose()?;
+        let timeout = table.take("timeout").map(|table| table.duration()).transpose()?;
         let when = table.take("when").map(|table| self.when(&table)).transpose()?;
         let all = table.take("all").map(|table| self.step(&table).map(|step| (step, table.span())));
         let all = all.transpose()?;
         let (mut steps, mut places) = (Vec::new(), Vec::new());
-        for (key, span, entry) in table.left() {
+        for UnreadKey { name: key, span, entry } in table.unread() {
             let there = || self.plan.hosts.iter().map(|host| &*host.name);
             let Some(host) = there().position(|text| text == key) else {
                 let name = key.to_owned();
@@ -353,7 +354,7 @@ impl Reader<'_> {
         let stop = table.take("stop").map(|table| self.stop(&table)).transpose()?;
         let collect = table.take("collect").map_or(Ok(Vec::new()), |table| patterns(&table))?;
         let clock = table.take("clock").map(|table| clock(&table)).transpose()?;
-        table.end()?;
+        table.deny_unread()?;
         let program = match (start, run) {
             (Some(_), Some(run)) => return run.wrong(Mistake::StartAndRun),
             (None, None) => {
@@ -382,10 +383,10 @@ impl Reader<'_> {
 
     fn stop(&self, entry: &PlanEntry<'_, '_>) -> Result<Option<Stop>, PlanError> {
         if let DeValue::Boolean(_) = entry.value() {
-            return Ok(entry.truth()?.then_some(Stop::All));
+            return Ok(entry.boolean()?.then_some(Stop::All));
         }
         let mut names = Vec::new();
-        for plan_entry in entry.some()? {
+        for plan_entry in entry.one_or_many()? {
             let name = plan_entry.text()?;
             let there = || self.plan.phases.iter().map(|phase| &*phase.name);
             if !there().any(|text| text == name) {
@@ -424,7 +425,7 @@ fn template(entry: &PlanEntry<'_, '_>) -> Result<Template, PlanError> {
 fn port(entry: &PlanEntry<'_, '_>) -> Result<Template, PlanError> {
     match entry.value() {
         DeValue::Integer(_) => {
-            let port = entry.between(1, 65_535)?.to_string();
+            let port = entry.integer_in(1, 65_535)?.to_string();
             Template::parse(&port).or_else(|error| entry.wrong(error))
         }
         _ => template(entry),
@@ -451,7 +452,7 @@ fn program(
         tcp: None,
         udp: None,
         file: None,
-        capture: capture.map_or(Ok(false), |capture| capture.truth())?,
+        capture: capture.map_or(Ok(false), |capture| capture.boolean())?,
     };
     match ready {
         Some(plan_entry) if plan_entry.value().as_str().is_some() => {
@@ -463,12 +464,14 @@ fn program(
             program.tcp = table.take("tcp").map(|table| port(&table)).transpose()?;
             program.udp = table.take("udp").map(|table| port(&table)).transpose()?;
             program.file = table.take("file").map(|table| template(&table)).transpose()?;
-            table.end()?;
+            table.deny_unread()?;
         }
         None => {}
     }
     if let Some(env) = env {
-        for (key, span, plan_entry) in env.table("env".to_owned())?.left() {
+        for UnreadKey { name: key, span, entry: plan_entry } in
+            env.table("env".to_owned())?.unread()
+        {
             let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
             if key.is_empty() || !key.chars().all(good) || key.starts_with("PPT_") {
                 return wrong(Mistake::Variable { name: key.to_owned() }, span);
@@ -481,7 +484,7 @@ fn program(
 
 fn patterns(entry: &PlanEntry<'_, '_>) -> Result<Vec<Template>, PlanError> {
     let mut patterns = Vec::new();
-    for plan_entry in entry.some()? {
+    for plan_entry in entry.one_or_many()? {
         let pattern = plan_entry.text()?;
         let inside = |component: Component<'_>| matches!(component, Component::Normal(_));
         if pattern.is_empty() || !Path::new(pattern).components().all(inside) {
@@ -498,9 +501,9 @@ fn patterns(entry: &PlanEntry<'_, '_>) -> Result<Vec<Template>, PlanError> {
 
 fn clock(entry: &PlanEntry<'_, '_>) -> Result<ClockCondition, PlanError> {
     let mut table = entry.table("clock".to_owned())?;
-    let until = table.need("until")?.time()?;
+    let until = table.require("until")?.duration()?;
     let give_up =
-        table.take("give-up").map_or(Ok(Duration::from_secs(30)), |table| table.time())?;
-    table.end()?;
+        table.take("give-up").map_or(Ok(Duration::from_secs(30)), |table| table.duration())?;
+    table.deny_unread()?;
     Ok(ClockCondition { until, give_up })
 }

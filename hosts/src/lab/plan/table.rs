@@ -24,6 +24,13 @@ pub(super) struct PlanEntry<'t, 'i> {
     value: &'t Spanned<DeValue<'i>>,
 }
 
+/// A key that was not read.
+pub(super) struct UnreadKey<'t, 'i> {
+    pub(super) name: &'t str,
+    pub(super) span: Range<usize>,
+    pub(super) entry: PlanEntry<'t, 'i>,
+}
+
 pub(super) fn wrong<T>(mistake: Mistake, span: Range<usize>) -> Result<T, PlanError> {
     Err(PlanError { mistake, span })
 }
@@ -39,16 +46,16 @@ impl<'t, 'i> PlanTable<'t, 'i> {
         self.table.get(key).map(|value| PlanEntry { key, value })
     }
 
-    pub(super) fn need(&mut self, key: &'static str) -> Result<PlanEntry<'t, 'i>, PlanError> {
+    pub(super) fn require(&mut self, key: &'static str) -> Result<PlanEntry<'t, 'i>, PlanError> {
         let missing = Mistake::Missing { key, place: self.place.clone() };
         self.take(key).ok_or(PlanError { mistake: missing, span: self.span.clone() })
     }
 
-    /// Every reader of a table calls this last: no key may be left over.
-    pub(super) fn end(self) -> Result<(), PlanError> {
-        match self.left().next() {
+    /// Refuses keys that were not read. Every reader of a table calls this last.
+    pub(super) fn deny_unread(self) -> Result<(), PlanError> {
+        match self.unread().next() {
             None => Ok(()),
-            Some((key, span, _)) => {
+            Some(UnreadKey { name: key, span, .. }) => {
                 let mistake = Mistake::Unknown {
                     key: key.to_owned(),
                     place: self.place.clone(),
@@ -61,18 +68,19 @@ impl<'t, 'i> PlanTable<'t, 'i> {
     }
 
     /// The keys that were not read, in the order of the text: names that the user chose.
-    pub(super) fn left(&self) -> impl Iterator<Item = (&'t str, Range<usize>, PlanEntry<'t, 'i>)> {
-        let mut left: Vec<_> = self
+    pub(super) fn unread(&self) -> impl Iterator<Item = UnreadKey<'t, 'i>> {
+        let mut unread: Vec<_> = self
             .table
             .iter()
             .filter(|entry| !self.known.contains(&entry.0.get_ref().as_ref()))
             .map(|(key, value)| {
                 let name = key.get_ref().as_ref();
-                (name, key.span(), PlanEntry { key: name, value })
+                let entry = PlanEntry { key: name, value };
+                UnreadKey { name, span: key.span(), entry }
             })
             .collect();
-        left.sort_by_key(|entry| entry.1.start);
-        left.into_iter()
+        unread.sort_by_key(|key| key.span.start);
+        unread.into_iter()
     }
 
     pub(super) fn span(&self) -> Range<usize> {
@@ -95,7 +103,7 @@ impl<'t, 'i> PlanEntry<'t, 'i> {
 
     pub(super) fn mistyped<T>(&self, wanted: &'static str) -> Result<T, PlanError> {
         let found = match self.value() {
-            DeValue::String(_) => "a text",
+            DeValue::String(_) => "text",
             DeValue::Integer(_) | DeValue::Float(_) => "a number",
             DeValue::Boolean(_) => "true or false",
             DeValue::Datetime(_) => "a date",
@@ -106,10 +114,10 @@ impl<'t, 'i> PlanEntry<'t, 'i> {
     }
 
     pub(super) fn text(&self) -> Result<&'t str, PlanError> {
-        self.value().as_str().map_or_else(|| self.mistyped("a text"), Ok)
+        self.value().as_str().map_or_else(|| self.mistyped("text"), Ok)
     }
 
-    pub(super) fn truth(&self) -> Result<bool, PlanError> {
+    pub(super) fn boolean(&self) -> Result<bool, PlanError> {
         self.value().as_bool().map_or_else(|| self.mistyped("true or false"), Ok)
     }
 
@@ -128,7 +136,7 @@ impl<'t, 'i> PlanEntry<'t, 'i> {
     }
 
     /// A list, or a single value instead of one.
-    pub(super) fn some(&self) -> Result<Vec<PlanEntry<'t, 'i>>, PlanError> {
+    pub(super) fn one_or_many(&self) -> Result<Vec<PlanEntry<'t, 'i>>, PlanError> {
         match self.value().as_array() {
             Some(_) => self.list(),
             None => Ok(vec![PlanEntry { key: self.key, value: self.value }]),
@@ -136,25 +144,25 @@ impl<'t, 'i> PlanEntry<'t, 'i> {
     }
 
     /// A 64-bit integer.
-    pub(super) fn whole(&self) -> Result<i64, PlanError> {
+    pub(super) fn integer(&self) -> Result<i64, PlanError> {
         let number = match self.value() {
             DeValue::Integer(integer) => {
                 i64::from_str_radix(integer.as_str(), integer.radix()).ok()
             }
             _ => None,
         };
-        number.map_or_else(|| self.mistyped("a whole number of 64 bits"), Ok)
+        number.map_or_else(|| self.mistyped("a 64-bit integer"), Ok)
     }
 
-    pub(super) fn between(&self, least: i64, most: i64) -> Result<i64, PlanError> {
-        let value = self.whole()?;
+    pub(super) fn integer_in(&self, least: i64, most: i64) -> Result<i64, PlanError> {
+        let value = self.integer()?;
         if (least..=most).contains(&value) {
             return Ok(value);
         }
         self.wrong(Mistake::Range { key: self.key.to_owned(), value, least, most })
     }
 
-    pub(super) fn time(&self) -> Result<Duration, PlanError> {
+    pub(super) fn duration(&self) -> Result<Duration, PlanError> {
         let text = self.text()?;
         match humantime::parse_duration(text) {
             Err(why) => self.wrong(Mistake::Time { text: text.to_owned(), why: why.to_string() }),

@@ -59,7 +59,7 @@ impl<'a> Chrony<'a> {
         // The reading was true at some moment while chronyc ran.
         let error_ns = error_ns.saturating_add(slewed(took_ns));
         let (tick, source) = (before.midpoint(after), "chrony".to_owned());
-        Ok(Record::Said(TimeSourceReport { host: 0, source, tick, offset_ns, error_ns }))
+        Ok(Record::Reported(TimeSourceReport { host: 0, source, tick, offset_ns, error_ns }))
     }
 
     /// The relevant part of its output.

@@ -9,11 +9,12 @@ use rustix::fs::OFlags;
 
 use super::error::TimeSourceError;
 
-/// Most bytes read at once, and longest line. A longer line is cut and cannot be parsed.
-const MAX_LINE_BYTES: usize = 64 << 10;
-const LONGEST: usize = 1 << 10;
+/// Maximum bytes of a read.
+const READ_BYTES: usize = 64 << 10;
+/// Maximum bytes of a line. A longer line is cut and cannot be parsed.
+const MAX_LINE_BYTES: usize = 1 << 10;
 /// Most bytes at the end of a file that are read again each time.
-const TAIL: u64 = 4 << 10;
+const TAIL_BYTES: u64 = 4 << 10;
 
 /// A file that grows, or a FIFO. Earlier content is skipped.
 #[derive(Debug)]
@@ -39,8 +40,8 @@ impl GrowingFile {
     }
 
     /// The lines since the last call, without line ends.
-    pub fn more(&mut self) -> Result<Vec<Vec<u8>>, TimeSourceError> {
-        let mut bytes = vec![0; MAX_LINE_BYTES];
+    pub fn new_lines(&mut self) -> Result<Vec<Vec<u8>>, TimeSourceError> {
+        let mut bytes = vec![0; READ_BYTES];
         let length = match self.file.read(&mut bytes) {
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
@@ -53,7 +54,7 @@ impl GrowingFile {
         let mut lines: Vec<_> =
             self.rest.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
         self.rest = lines.pop().unwrap_or_default();
-        if self.rest.len() > LONGEST {
+        if self.rest.len() > MAX_LINE_BYTES {
             lines.push(std::mem::take(&mut self.rest));
         }
         Ok(lines)
@@ -65,7 +66,7 @@ impl GrowingFile {
         let own = self.file.metadata().map_err(failed)?;
         let at = self.file.stream_position().map_err(failed)?;
         match fs::metadata(&self.path) {
-            Ok(it) if (it.dev(), it.ino()) == (own.dev(), own.ino()) => {
+            Ok(found) if (found.dev(), found.ino()) == (own.dev(), own.ino()) => {
                 if own.len() < at {
                     self.file.rewind().map_err(failed)?;
                     self.rest.clear();
@@ -82,23 +83,23 @@ impl GrowingFile {
     }
 }
 
-/// A file with last lines that may change each time. Earlier content is skipped.
+/// A file whose last lines are rewritten. Earlier content is skipped.
 #[derive(Debug)]
-pub(super) struct Tail {
+pub(super) struct RewrittenFile {
     path: PathBuf,
     /// The last line returned.
     last: Option<Vec<u8>>,
 }
 
-impl Tail {
+impl RewrittenFile {
     pub fn open(path: &Path) -> Result<Self, TimeSourceError> {
         let mut tail = Self { path: path.to_owned(), last: None };
-        tail.more()?;
-        Ok(tail)
+        file.new_lines()?;
+        Ok(file)
     }
 
     /// The lines that are new since the last call, without line ends.
-    pub fn more(&mut self) -> Result<Vec<Vec<u8>>, TimeSourceError> {
+    pub fn new_lines(&mut self) -> Result<Vec<Vec<u8>>, TimeSourceError> {
         let mut lines = self.read().map_err(|error| TimeSourceError::file(&self.path, &error))?;
         if let Some(at) = lines.iter().rposition(|line| Some(line) == self.last.as_ref()) {
             lines.drain(..=at);
@@ -109,10 +110,10 @@ impl Tail {
 
     fn read(&self) -> io::Result<Vec<Vec<u8>>> {
         let mut file = File::open(&self.path)?;
-        let start = file.metadata()?.len().saturating_sub(TAIL);
+        let start = file.metadata()?.len().saturating_sub(TAIL_BYTES);
         file.seek(SeekFrom::Start(start))?;
         let mut bytes = Vec::new();
-        file.take(TAIL).read_to_end(&mut bytes)?;
+        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
         let mut lines: Vec<_> = bytes.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
         // The last line may lack its end, and the first one its start.
         lines.pop();
@@ -155,27 +156,27 @@ mod tests {
         assert!(!lines.is_fifo());
         let mut log = OpenOptions::new().append(true).open(&path).unwrap();
         log.write_all(b"one\ntw").unwrap();
-        assert_eq!(text(lines.more()), ["one"]);
-        assert_eq!(text(lines.more()), [""; 0]);
+        assert_eq!(text(lines.new_lines()), ["one"]);
+        assert_eq!(text(lines.new_lines()), [""; 0]);
         log.write_all(b"o\nthree\n").unwrap();
-        assert_eq!(text(lines.more()), ["two", "three"]);
+        assert_eq!(text(lines.new_lines()), ["two", "three"]);
         // The file is truncated.
         log.set_len(0).unwrap();
-        assert_eq!(text(lines.more()), [""; 0]);
+        assert_eq!(text(lines.new_lines()), [""; 0]);
         log.write_all(b"four\n").unwrap();
-        assert_eq!(text(lines.more()), ["four"]);
+        assert_eq!(text(lines.new_lines()), ["four"]);
         // The file is moved away, and missing for a while.
         fs::rename(&path, folder.path().join("log.1")).unwrap();
         log.write_all(b"five\n").unwrap();
-        assert_eq!(text(lines.more()), ["five"]);
-        assert_eq!(text(lines.more()), [""; 0]);
+        assert_eq!(text(lines.new_lines()), ["five"]);
+        assert_eq!(text(lines.new_lines()), [""; 0]);
         fs::write(&path, "six\n").unwrap();
-        assert_eq!(text(lines.more()), [""; 0]);
-        assert_eq!(text(lines.more()), ["six"]);
+        assert_eq!(text(lines.new_lines()), [""; 0]);
+        assert_eq!(text(lines.new_lines()), ["six"]);
         // A long line without an end is returned in parts.
-        fs::write(&path, [b'x'; 3 * LONGEST]).unwrap();
-        let parts: Vec<_> = (0..3).flat_map(|_| lines.more().unwrap()).collect();
-        assert!(!parts.is_empty() && lines.rest.len() <= LONGEST);
+        fs::write(&path, [b'x'; 3 * MAX_LINE_BYTES]).unwrap();
+        let parts: Vec<_> = (0..3).flat_map(|_| lines.new_lines().unwrap()).collect();
+        assert!(!parts.is_empty() && lines.rest.len() <= MAX_LINE_BYTES);
     }
 
     #[test]
@@ -183,22 +184,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("assert");
         fs::write(&path, "1#1\n").unwrap();
-        let mut tail = Tail::open(&path).unwrap();
-        assert_eq!(text(tail.more()), [""; 0]);
+        let mut file = RewrittenFile::open(&path).unwrap();
+        assert_eq!(text(file.new_lines()), [""; 0]);
         fs::write(&path, "2#2\n").unwrap();
-        assert_eq!(text(tail.more()), ["2#2"]);
-        assert_eq!(text(tail.more()), [""; 0]);
+        assert_eq!(text(file.new_lines()), ["2#2"]);
+        assert_eq!(text(file.new_lines()), [""; 0]);
         // A growing file.
         fs::write(&path, "2#2\n3#3\n4#4").unwrap();
-        assert_eq!(text(tail.more()), ["3#3"]);
+        assert_eq!(text(file.new_lines()), ["3#3"]);
         fs::write(&path, "").unwrap();
-        assert_eq!(text(tail.more()), [""; 0]);
+        assert_eq!(text(file.new_lines()), [""; 0]);
         let many: String = (0..2000).map(|number| format!("{number}#{number}\n")).collect();
         fs::write(&path, many).unwrap();
-        let lines = text(tail.more());
+        let lines = text(file.new_lines());
         assert_eq!((lines.last().unwrap().as_str(), lines.len() < 600), ("1999#1999", true));
         fs::remove_file(&path).unwrap();
-        assert_eq!(tail.more().unwrap_err(), TimeSourceError::NoFile { path });
+        assert_eq!(file.new_lines().unwrap_err(), TimeSourceError::NoFile { path });
     }
 
     #[test]

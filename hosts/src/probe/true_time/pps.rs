@@ -14,7 +14,7 @@ use ppt_clock::{ClockId, ClockReading};
 use super::super::clock::HostClock;
 use super::decimal;
 use super::error::TimeSourceError;
-use super::lines::{GrowingFile, Tail};
+use super::lines::{GrowingFile, RewrittenFile};
 use super::watched::{Watched, slewed, ticks_of};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -32,7 +32,7 @@ const KEPT: usize = 64;
 /// The source of lines.
 enum From {
     Fifo(GrowingFile),
-    File(Tail),
+    File(RewrittenFile),
 }
 
 /// The edges from a file.
@@ -51,7 +51,11 @@ impl<'a> Edges<'a> {
     /// Reads edges from now on.
     pub fn open(path: &Path, clock: &'a HostClock, hz: u64) -> Result<Self, TimeSourceError> {
         let lines = GrowingFile::open(path)?;
-        let from = if lines.is_fifo() { From::Fifo(lines) } else { From::File(Tail::open(path)?) };
+        let from = if lines.is_fifo() {
+            From::Fifo(lines)
+        } else {
+            From::File(RewrittenFile::open(path)?)
+        };
         let readings = VecDeque::new();
         Ok(Self { path: path.to_owned(), from, clock, hz, readings, last: None })
     }
@@ -62,8 +66,8 @@ impl<'a> Edges<'a> {
         tell: &mut dyn FnMut(Result<Record, TimeSourceError>),
     ) -> Result<Vec<u64>, TimeSourceError> {
         let lines = match &mut self.from {
-            From::Fifo(lines) => lines.more()?,
-            From::File(tail) => tail.more()?,
+            From::Fifo(lines) => lines.new_lines()?,
+            From::File(file) => file.new_lines()?,
         };
         let mut edges = Vec::new();
         for line in lines {

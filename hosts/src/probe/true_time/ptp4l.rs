@@ -61,13 +61,13 @@ impl<'a> Ptp4l<'a> {
         let tick = now.a_middle().saturating_sub(ticks_of(ago_ns, self.hz));
         let error_ns = error_ns.saturating_add(slewed(STAMP_NS));
         let source = "ptp4l".to_owned();
-        Ok(Some(Record::Said(TimeSourceReport { host: 0, source, tick, offset_ns, error_ns })))
+        Ok(Some(Record::Reported(TimeSourceReport { host: 0, source, tick, offset_ns, error_ns })))
     }
 }
 
 impl Watched for Ptp4l<'_> {
     fn look(&mut self, tell: &mut dyn FnMut(Result<Record, TimeSourceError>)) {
-        match self.lines.more() {
+        match self.lines.new_lines() {
             Ok(lines) => {
                 let told = lines.iter().filter_map(|line| self.read(line).transpose());
                 told.for_each(tell);
