@@ -177,7 +177,7 @@ pub(crate) fn check<'a>(
 impl Choose for Choice {
     fn masks(&self, pid: i32, schema: &Schema) -> Masks {
         let since = self.since();
-        let mut masks = Masks::NONE;
+        let mut masks = Masks::ALL_ENABLED;
         for name in names(schema) {
             let any = |patterns: &[String]| patterns.iter().any(|pattern| name.answers_to(pattern));
             let mut enabled = (self.only.is_empty() || any(&self.only)) && !any(&self.except);

@@ -109,7 +109,7 @@ impl ControlCopy {
 
     /// The masks of the session that holds the claim: what it has disabled.
     pub(crate) fn masks(&self) -> Masks {
-        let mut masks = Masks::NONE;
+        let mut masks = Masks::ALL_ENABLED;
         if self.u64_at(DISABLED_AT) != self.claim().nonce {
             return masks;
         }

@@ -16,8 +16,8 @@ use crate::word::SharedWord;
 pub struct Masks([u64; MASK_WORDS]);
 
 impl Masks {
-    /// Everything is enabled.
-    pub const NONE: Masks = Masks([0; MASK_WORDS]);
+    /// No bit is disabled.
+    pub const ALL_ENABLED: Masks = Masks([0; MASK_WORDS]);
     /// Number of bits.
     pub const BITS: u32 = MASK_WORDS as u32 * 64;
 
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_bit_is_one_name() {
-        let mut masks = Masks::NONE;
+        let mut masks = Masks::ALL_ENABLED;
         for bit in [0, 63, 64, 255, Masks::metric(0), Masks::metric(255)] {
             masks.set(bit, false);
         }

@@ -11,7 +11,7 @@ use crate::mapping::Mapping;
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 
 /// Why a descriptor is not that of a sealed memfd of at least `size` bytes.
-fn unfit(file: BorrowedFd<'_>, size: u64) -> Option<&'static str> {
+fn unmet_requirement(file: BorrowedFd<'_>, size: u64) -> Option<&'static str> {
     let fd = file.as_raw_fd();
     // SAFETY: no pointers.
     let seals = unsafe { libc::fcntl(fd, libc::F_GET_SEALS) };
@@ -37,12 +37,22 @@ fn unfit(file: BorrowedFd<'_>, size: u64) -> Option<&'static str> {
     (u64::try_from(stat.st_size).unwrap_or(0) < size).then_some("size")
 }
 
-/// Maps the first `size` bytes of a file that should be a sealed memfd. `Ok(Err)` names the
-/// requirement that it does not meet.
-pub(crate) fn map(file: BorrowedFd<'_>, size: u64) -> io::Result<Result<Mapping, &'static str>> {
-    match unfit(file, size) {
-        Some(what) => Ok(Err(what)),
-        None => Mapping::file(file, size).map(Ok),
+/// Why a memfd is not mapped.
+#[derive(Debug)]
+pub(crate) enum MemfdError {
+    System(io::Error),
+    /// The requirement that the file does not meet.
+    Unmet(&'static str),
+}
+
+/// Maps the first `size` bytes of a file that should be a sealed memfd.
+///
+/// # Errors
+/// The file does not meet a requirement, or cannot be mapped.
+pub(crate) fn map(file: BorrowedFd<'_>, size: u64) -> Result<Mapping, MemfdError> {
+    match unmet_requirement(file, size) {
+        Some(requirement) => Err(MemfdError::Unmet(requirement)),
+        None => Mapping::file(file, size).map_err(MemfdError::System),
     }
 }
 
@@ -67,13 +77,16 @@ pub(crate) mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "needs memfd_create(2)")]
     fn only_sealed_memfds_of_the_right_size_are_mapped() {
-        let refused = |file: BorrowedFd<'_>| map(file, 8192).unwrap().unwrap_err();
+        let refused = |file: BorrowedFd<'_>| match map(file, 8192) {
+            Err(MemfdError::Unmet(requirement)) => requirement,
+            other => panic!("{other:?}"),
+        };
         assert_eq!(refused(std::io::stdin().as_fd()), "kind of file");
         let file = std::fs::File::open("/proc/self/exe").unwrap();
         assert_eq!(refused(file.as_fd()), "kind of file");
         assert_eq!(refused(make(8192, libc::F_SEAL_GROW).as_fd()), "seals");
         assert_eq!(refused(make(4096, libc::F_SEAL_SHRINK).as_fd()), "size");
         let good = make(8192, libc::F_SEAL_SHRINK);
-        assert_eq!(map(good.as_fd(), 8192).unwrap().unwrap().size(), 8192);
+        assert_eq!(map(good.as_fd(), 8192).unwrap().size(), 8192);
     }
 }

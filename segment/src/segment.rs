@@ -12,6 +12,7 @@ use crate::abi::{
 use crate::geometry::Geometry;
 use crate::mapping::Mapping;
 use crate::masks::Masks;
+use crate::memfd::MemfdError;
 use crate::ring::Ring;
 use crate::slowdown::{self, Slowdown};
 use crate::{masks, memfd, sysv};
@@ -97,6 +98,15 @@ pub enum AdoptError {
     Differs(&'static str),
 }
 
+impl From<MemfdError> for AdoptError {
+    fn from(error: MemfdError) -> AdoptError {
+        match error {
+            MemfdError::System(error) => AdoptError::System(error),
+            MemfdError::Unmet(requirement) => AdoptError::Differs(requirement),
+        }
+    }
+}
+
 impl Segment {
     /// Makes a segment that is already marked for removal. It belongs to `user`, if given.
     ///
@@ -152,7 +162,7 @@ impl Segment {
         };
         // SAFETY: the mapping is at least a page, page-aligned, and no other process knows it yet.
         unsafe { self.mapping.base().cast::<SegmentHeader>().write_volatile(header) };
-        self.set_masks(&Masks::NONE);
+        self.set_masks(&Masks::ALL_ENABLED);
     }
 
     /// Creates the placeholder of a segment that the target will make. Its rings have no owner and
@@ -226,8 +236,7 @@ impl Segment {
     /// # Errors
     /// It is not the expected segment, or cannot be mapped.
     pub fn adopt_file(file: BorrowedFd<'_>, expected: SegmentIdentity) -> Result<Self, AdoptError> {
-        let mapping = memfd::map(file, expected.geometry.size()).map_err(AdoptError::System)?;
-        let mapping = mapping.map_err(AdoptError::Differs)?;
+        let mapping = memfd::map(file, expected.geometry.size())?;
         Self::check(mapping, None, expected.nonce, expected.schema_hash)?.expect(expected.geometry)
     }
 
@@ -241,8 +250,8 @@ impl Segment {
         nonce: u64,
         schema_hash: u64,
     ) -> Result<Self, AdoptError> {
-        let mapping = memfd::map(file, size).map_err(AdoptError::System)?;
-        Self::check(mapping.map_err(AdoptError::Differs)?, None, nonce, schema_hash)
+        let mapping = memfd::map(file, size)?;
+        Self::check(mapping, None, nonce, schema_hash)
     }
 
     /// Attaches segment `id` if it is the expected one. It writes nothing.
@@ -435,7 +444,7 @@ pub(crate) mod tests {
     fn made_by_a_target(nonce: u64) -> (Segment, std::os::fd::OwnedFd) {
         let SegmentIdentity { geometry, schema_hash, .. } = identity(nonce);
         let file = memfd::tests::make(geometry.size() as i64, libc::F_SEAL_SHRINK);
-        let mapping = memfd::map(file.as_fd(), geometry.size()).unwrap().unwrap();
+        let mapping = memfd::map(file.as_fd(), geometry.size()).unwrap();
         let segment = Segment { mapping, id: None, nonce, geometry, own: false, masked: false };
         segment.initialise(schema_hash, Created::default());
         (segment, file)

@@ -99,7 +99,7 @@ pub(super) fn ask(buffer: &mut AttachedBuffer) {
 /// ours.
 pub(super) fn note_rings(buffer: &mut AttachedBuffer) {
     let mut noted = Noted { mono_ns: before(&buffer.segment).0, rings: Vec::new() };
-    if buffer.masks != Masks::NONE {
+    if buffer.masks != Masks::ALL_ENABLED {
         let current = (!buffer.is_awaiting()).then_some(&buffer.segment);
         let segments = buffer.former().chain(current);
         noted.rings.extend(segments.map(|segment| (segment.nonce(), before(segment).1)));
@@ -129,5 +129,8 @@ pub(super) fn taken_over(buffer: &mut AttachedBuffer, theirs: Masks) {
 /// Sets all ones, so that no later writer finds frames disabled. Called after the last drain, since
 /// a thread that is about to read the masks may still write a frame.
 pub(super) fn leave(buffer: &AttachedBuffer) {
-    buffer.former().chain([&buffer.segment]).for_each(|segment| segment.set_masks(&Masks::NONE));
+    buffer
+        .former()
+        .chain([&buffer.segment])
+        .for_each(|segment| segment.set_masks(&Masks::ALL_ENABLED));
 }

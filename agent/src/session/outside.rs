@@ -76,7 +76,7 @@ pub fn detach(target: &Target, buffer: &Buffer, allow: Allow) -> Result<Detached
         for listed in copy.segments() {
             if let Some(segment) = adopt_any(target, &listed, buffer.schema_hash) {
                 if segment.is_masked() {
-                    segment.set_masks(&Masks::NONE);
+                    segment.set_masks(&Masks::ALL_ENABLED);
                 }
                 let _ = segment.give_back();
             }

@@ -84,7 +84,7 @@ pub(super) fn prepare(
     let Had { segment, kind, plan, adopted, awaited } =
         choose_and_obtain(target, &buffer, &copy, options)?;
     let masks = options.choose.as_ref();
-    let masks = masks.map_or(Masks::NONE, |mask| mask.masks(target.pid(), &buffer.schema));
+    let masks = masks.map_or(Masks::ALL_ENABLED, |mask| mask.masks(target.pid(), &buffer.schema));
     Ok(AttachedBuffer {
         buffer,
         masks,

@@ -21,7 +21,7 @@ fn page(enabled: bool) -> Arc<MaskPage> {
 
 /// Frame 0 is disabled.
 fn without() -> Masks {
-    let mut masks = Masks::NONE;
+    let mut masks = Masks::ALL_ENABLED;
     masks.set(0, false);
     masks
 }
@@ -105,7 +105,7 @@ fn enable(flip: Flip) {
             let (memory, page) = (memory.clone(), page.clone());
             move || {
                 let first = first_enabled(memory.ring());
-                put(&page[..], &Masks::NONE);
+                put(&page[..], &Masks::ALL_ENABLED);
                 if flip == Flip::WrongSide { first_enabled(memory.ring()) } else { first }
             }
         });
@@ -147,7 +147,7 @@ fn come_to(when: When, found: bool, wanted: bool) {
     explore(Some(3), 3, move || {
         let page = page(found);
         let gate = Arc::new(Gate::new(1));
-        let masks = if wanted { Masks::NONE } else { without() };
+        let masks = if wanted { Masks::ALL_ENABLED } else { without() };
         let agent = thread::spawn({
             let (page, gate) = (page.clone(), gate.clone());
             move || {
