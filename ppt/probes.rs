@@ -255,7 +255,7 @@ fn of_sites(name: String, sites: &[(&ProbedFile, &UsdtSite)]) -> (Probe, Vec<usi
             let origin = match argument.operand {
                 Operand::Register { number, shift } => ValueOrigin::Register { number, shift },
                 Operand::Constant(constant) => ValueOrigin::Constant(constant),
-                Operand::Elsewhere => return None,
+                Operand::Unsupported => return None,
             };
             Some(SiteValue { origin, size: argument.size, is_signed: argument.is_signed })
         };

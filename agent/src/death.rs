@@ -51,10 +51,14 @@ mod tests {
             std::thread::yield_now();
         }
         let status = target.ended_with();
-        assert_eq!(status.and_then(|it| it.signal()), Some(libc::SIGKILL));
+        assert_eq!(status.and_then(|status| status.signal()), Some(libc::SIGKILL));
         let waited = child.wait().unwrap();
         // A kernel that keeps the status after reaping returns the same one.
-        assert!(target.ended_with().is_none_or(|it| it == waited), "{:?}", target.ended_with());
+        assert!(
+            target.ended_with().is_none_or(|found| found == waited),
+            "{:?}",
+            target.ended_with()
+        );
     }
 
     #[test]

@@ -41,8 +41,8 @@ mod tests {
     #[test]
     fn an_answer_counts_for_a_while() {
         let lately = TimedCache::default();
-        assert_eq!([1, 2].map(|it| lately.clone().found(|| it)), [1, 1]);
+        assert_eq!([1, 2].map(|value| lately.clone().found(|| value)), [1, 1]);
         lately.0.lock().unwrap().as_mut().unwrap().0 -= A_WHILE;
-        assert_eq!([3, 4].map(|it| lately.found(|| it)), [3, 3]);
+        assert_eq!([3, 4].map(|value| lately.found(|| value)), [3, 3]);
     }
 }

@@ -239,7 +239,7 @@ mod tests {
         fn name<T: Integer>(self, value: impl Access<Value = T>, names: &EnumNames) -> String {
             format!(
                 "name {:?}",
-                value.get(self.0).map(|it| names.get(it.into()).map(str::to_owned))
+                value.get(self.0).map(|value| names.get(value.into()).map(str::to_owned))
             )
         }
         fn text(self, text: FixedText) -> String {

@@ -137,7 +137,7 @@ impl Info {
             absent: Vec::new(),
             stored,
             triggers_not_listed: not_listed,
-            triggers: triggers.into_iter().map(|it| trigger(it, &sources)).collect(),
+            triggers: triggers.into_iter().map(|found| trigger(found, &sources)).collect(),
             masks: flips.iter().flat_map(|flip| masks(flip, &sources)).collect(),
             threads: threads(&names, &sources),
             modules_left_out: modules_left_out(&modules),

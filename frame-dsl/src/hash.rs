@@ -181,7 +181,7 @@ mod tests {
         let key = schema(r#""offset":28"#, r#""offset":28,"key":true"#);
         let names = [&plain, &one, &two, &key].map(Schema::symbol_prefix);
         for (index, name) in names.iter().enumerate() {
-            assert_eq!(names.iter().position(|it| it == name), Some(index), "{name}");
+            assert_eq!(names.iter().position(|other| other == name), Some(index), "{name}");
         }
         let other = span(r#""across":"process","later":true"#);
         assert_eq!(other.symbol_prefix(), one.symbol_prefix());

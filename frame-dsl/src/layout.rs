@@ -4,7 +4,7 @@
 //! alignment follow each other without gaps. That suffices in a buffer of one frame, where fields
 //! start at byte 8. With several frames they start at byte 10, after the frame id, and the fields
 //! before the first 8-aligned one, a set of `s` bytes together, must be padded to a multiple of 8:
-//! by at least `-(2 + s) mod 8` bytes, in any order. `first` picks the set with the least padding,
+//! by at least `-(2 + s) mod 8` bytes, in any order. `before_aligned` picks the set with the least padding,
 //! which depends only on the residues of the sizes. The order 2, 1, then (padded) 4, then (padded)
 //! 8 never needs more than that minimum, and nothing after it needs any.
 
@@ -97,7 +97,7 @@ pub(crate) fn place(schema: &mut Schema) {
 struct Extent {
     bytes: u32,
     align: u32,
-    at: bool,
+    is_at_field: bool,
 }
 
 fn extents(schema: &Schema, frame: &Frame) -> Vec<Extent> {
@@ -107,7 +107,7 @@ fn extents(schema: &Schema, frame: &Frame) -> Vec<Extent> {
         .map(|field| Extent {
             bytes: field.bytes(schema),
             align: field.ty.align(schema),
-            at: field.at,
+            is_at_field: field.at,
         })
         .collect()
 }
@@ -127,16 +127,16 @@ fn arrange(fields: &[Extent], header: u32) -> (Vec<u32>, u32) {
 
 /// The fields in the order of their offsets.
 fn order(fields: &[Extent], header: u32) -> Vec<usize> {
-    let first = first(fields, header);
+    let before_aligned = before_aligned(fields, header);
     // Sorting is stable: declared order breaks every tie.
     let mut order: Vec<usize> = (0..fields.len()).collect();
     order.sort_by_key(|&index| {
-        let Extent { align, at, .. } = fields[index];
-        match (first[index], align) {
+        let Extent { align, is_at_field, .. } = fields[index];
+        match (before_aligned[index], align) {
             (true, 2) => 0,
             (true, 1) => 1,
             (true, _) => 2,
-            (false, 8) if at => 3,
+            (false, 8) if is_at_field => 3,
             (false, 8) => 4,
             (false, 4) => 5,
             (false, 2) => 6,
@@ -148,7 +148,7 @@ fn order(fields: &[Extent], header: u32) -> Vec<usize> {
 
 /// Which fields go before the 8-aligned ones: the set with the least padding, of those the one with
 /// the fewest bytes, and of those the one declared first.
-fn first(fields: &[Extent], header: u32) -> Vec<bool> {
+fn before_aligned(fields: &[Extent], header: u32) -> Vec<bool> {
     // least[i][r]: fewest bytes of a set of the fields from i on with `bytes mod 8 == r`.
     let mut least = vec![[Some(0), None, None, None, None, None, None, None]];
     for field in fields.iter().rev() {
@@ -206,7 +206,7 @@ mod tests {
     const MULTI: u32 = 10;
 
     fn extent(bytes: u32, align: u32) -> Extent {
-        Extent { bytes, align, at: false }
+        Extent { bytes, align, is_at_field: false }
     }
 
     /// The smallest size over every order, by trying them all.
@@ -235,7 +235,7 @@ mod tests {
         (prop::collection::vec(prop_oneof![small, any_field()], 1..7), any::<prop::sample::Index>())
             .prop_map(|(mut fields, at)| {
                 let at = at.index(fields.len());
-                fields[at].at = fields[at].align == 8;
+                fields[at].is_at_field = fields[at].align == 8;
                 fields
             })
     }
@@ -255,7 +255,7 @@ mod tests {
             prop_assert!(runs.first().is_some_and(|run| run.0 >= header));
             prop_assert!(runs.windows(2).all(|pair| pair[0].1 <= pair[1].0));
             prop_assert!(offsets.iter().zip(&fields).all(|(at, field)| at % field.align == 0));
-            if let Some(at) = fields.iter().position(|field| field.at) {
+            if let Some(at) = fields.iter().position(|field| field.is_at_field) {
                 let mine = offsets[at];
                 let others = offsets.iter().zip(&mut fields).filter(|(_, f)| f.align == 8);
                 prop_assert_eq!(others.map(|(&at, _)| at).min(), Some(mine));
@@ -269,7 +269,7 @@ mod tests {
             let (offsets, _) = arrange(&fields, header);
             for (a, one) in fields.iter().enumerate() {
                 for (b, two) in fields.iter().enumerate().skip(a + 1) {
-                    if (one.bytes, one.align, one.at) == (two.bytes, two.align, two.at) {
+                    if (one.bytes, one.align, one.is_at_field) == (two.bytes, two.align, two.is_at_field) {
                         prop_assert!(offsets[a] < offsets[b]);
                     }
                 }

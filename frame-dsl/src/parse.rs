@@ -14,7 +14,7 @@ use crate::ast::{
 use crate::diagnostic::{DiagnosticSink, SourceRange};
 use crate::foreign_types;
 use crate::mistake::{Mistake, NameKind};
-use crate::reserved::LATER;
+use crate::reserved::RESERVED_FOR_LATER;
 use crate::schema::MAX_NAME_BYTES;
 use crate::text::DecodedText;
 use crate::type_words::is_type_word;
@@ -224,7 +224,7 @@ impl TreeReader<'_> {
             "span" => Some("frame NAME @span { … }"),
             "chain" => Some("frame NAME @chain(first, second) { … }"),
             "point" => Some("frame NAME @point { … }"),
-            word if LATER.contains(&word) => {
+            word if RESERVED_FOR_LATER.contains(&word) => {
                 let word = word.to_owned();
                 return self.sink.report(place, Mistake::LaterDeclaration { word });
             }
@@ -298,7 +298,7 @@ impl TreeReader<'_> {
         if first == "edge" {
             return Some("edges are declared outside of frames".to_owned());
         }
-        if LATER.contains(&first) {
+        if RESERVED_FOR_LATER.contains(&first) {
             return Some(format!(
                 "`{first}` is reserved for a later version of the frame language"
             ));

@@ -3,7 +3,7 @@
 use crate::language::Language;
 
 /// Words of later versions of the frame language. They are reserved only as declared names.
-pub(crate) const LATER: [&str; 14] = [
+pub(crate) const RESERVED_FOR_LATER: [&str; 14] = [
     "in",
     "out",
     "point",

@@ -130,7 +130,7 @@ impl Frame {
 impl Schema {
     /// The enum with that name.
     pub fn enum_named(&self, name: &str) -> Option<&Enum> {
-        self.enums.iter().find(|it| it.name == name)
+        self.enums.iter().find(|enumeration| enumeration.name == name)
     }
 
     /// The frame with that name.

@@ -137,7 +137,7 @@ pub(crate) fn verify(schema: &Schema) -> Result<(), SchemaError> {
             most: MAX_ENUMS,
         });
     }
-    unique("enum", schema.enums.iter().map(|it| it.name.as_str()))?;
+    unique("enum", schema.enums.iter().map(|enumeration| enumeration.name.as_str()))?;
     unique("frame", schema.frames.iter().map(|frame| frame.name.as_str()))?;
     schema.enums.iter().try_for_each(enumeration)?;
     schema.frames.iter().try_for_each(|one| frame(schema, one))?;

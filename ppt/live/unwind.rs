@@ -33,9 +33,9 @@ impl UnwindFiles {
                     return None;
                 }
                 let code = CodeFile::new(mapped.file)?;
-                let (address, table) = code.unwind_table()?;
-                *bytes += table.len();
-                Some(UnwindFile { code, tables: UnwindTables::new(address, table)? })
+                let table = code.unwind_table()?;
+                *bytes += table.bytes.len();
+                Some(UnwindFile { code, tables: UnwindTables::new(table.address, table.bytes)? })
             });
             let Some(UnwindFile { code, tables }) = read else { continue };
             let of_place = |place: &CodeMapping| {

@@ -29,6 +29,15 @@ pub struct UsdtSite {
     pub semaphore: u64,
 }
 
+/// The section `.eh_frame` of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnwindTable {
+    /// The address that the file assigns to the section.
+    pub address: u64,
+    /// The content.
+    pub bytes: Vec<u8>,
+}
+
 /// Why returns of a file's functions must not be probed: the kernel replaces the return address of
 /// a probed function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +73,7 @@ impl CodeFile {
     pub fn usdt(&self) -> Vec<UsdtSite> {
         let base = self.0.section_address(b".stapsdt.base");
         let notes = self.0.notes_of("stapsdt", 3, limits::USDT_NOTES);
-        let notes = notes.iter().filter_map(|bytes| UsdtNote::of_bytes(bytes));
+        let notes = notes.iter().filter_map(|bytes| UsdtNote::parse(bytes));
         let sites = notes.filter_map(|note| {
             let note = match base {
                 Some(base) => note.moved(base),
@@ -84,10 +93,11 @@ impl CodeFile {
         self.0.loads.address(offset)
     }
 
-    /// Its table of how to find callers, `.eh_frame`: the address and the bytes of the section.
-    pub fn unwind_table(&self) -> Option<(u64, Vec<u8>)> {
+    /// Its section `.eh_frame`, which describes how to find callers.
+    pub fn unwind_table(&self) -> Option<UnwindTable> {
         const NAME: &[u8] = b".eh_frame";
-        Some((self.0.section_address(NAME)?, self.0.section_bytes(NAME)?))
+        let (address, bytes) = (self.0.section_address(NAME)?, self.0.section_bytes(NAME)?);
+        Some(UnwindTable { address, bytes })
     }
 
     /// Why the returns of its functions must not be probed. `None` if they may be.
@@ -142,7 +152,8 @@ mod tests {
         };
         let section = whole.section_headers.iter().find(is_it).unwrap();
         let table = ourselves().unwind_table().unwrap();
-        assert_eq!(table, (section.sh_addr, bytes[section.file_range().unwrap()].to_vec()));
+        let content = bytes[section.file_range().unwrap()].to_vec();
+        assert_eq!(table, UnwindTable { address: section.sh_addr, bytes: content });
     }
 
     #[test]

@@ -194,16 +194,16 @@ mod tests {
                 ranges.iter().map(|&(start, len)| (start, start + len, "f", 0)).collect();
             let table = table(&all);
             for address in 0..150 {
-                let holding = all.iter().filter(|it| it.0 <= address && address < it.1);
+                let holding = all.iter().filter(|function| function.0 <= address && address < function.1);
                 // The function that begins last.
-                let expected = holding.map(|it| it.0).max();
+                let expected = holding.map(|function| function.0).max();
                 let found = table.find(address).map(|(_, offset)| address - offset);
                 match (expected, found) {
                     (None, found) => prop_assert_eq!(found, None),
                     // An outer function may be unknown after an inner one that exceeds it.
                     (Some(_), None) => {}
                     (Some(expected), Some(found)) => {
-                        let is_there = all.iter().any(|it| it.0 == found && address < it.1);
+                        let is_there = all.iter().any(|function| function.0 == found && address < function.1);
                         prop_assert!(is_there && found <= expected, "{} {} {}", address, found, expected);
                     }
                 }

@@ -31,7 +31,7 @@ mod remark;
 mod symbols;
 mod usdt;
 
-pub use code_file::{CodeFile, FunctionEntry, ReturnDanger, UsdtSite};
+pub use code_file::{CodeFile, FunctionEntry, ReturnDanger, UnwindTable, UsdtSite};
 pub use demangle::demangled;
 pub use elf::functions_of;
 pub use finder::{CaptureHost, SearchPaths};

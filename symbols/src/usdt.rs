@@ -46,7 +46,7 @@ pub enum Operand {
     /// A constant.
     Constant(i64),
     /// In memory, or at an unsupported location.
-    Elsewhere,
+    Unsupported,
 }
 
 /// Most arguments of a probe.
@@ -54,7 +54,7 @@ const ARGUMENTS: usize = 12;
 
 impl UsdtNote {
     /// Parses a note of `.note.stapsdt`. `None` if it is invalid.
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<UsdtNote> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<UsdtNote> {
         let word = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
         let mut texts = bytes.get(24..)?.split(|&byte| byte == 0);
         let mut text = || Some(str::from_utf8(texts.next()?).ok()?.to_owned());
@@ -62,7 +62,7 @@ impl UsdtNote {
         if provider.is_empty() || name.is_empty() {
             return None;
         }
-        let arguments = text.split_ascii_whitespace().map(UsdtArgument::of_text);
+        let arguments = text.split_ascii_whitespace().map(UsdtArgument::parse);
         let arguments = arguments.take(ARGUMENTS).collect();
         let (address, base, semaphore) = (word(0)?, word(8)?, word(16)?);
         Some(UsdtNote { provider, name, arguments, text, address, base, semaphore })
@@ -82,23 +82,24 @@ impl UsdtNote {
 
 impl UsdtArgument {
     /// `-4@%esi`: the size, negative for a signed value, and the operand.
-    fn of_text(text: &str) -> UsdtArgument {
+    fn parse(text: &str) -> UsdtArgument {
         let (size, operand) = match text.split_once('@') {
             Some((size, operand)) => (size.parse::<i8>().unwrap_or(8), operand),
             None => (8, text),
         };
         let is_known = matches!(size.unsigned_abs(), 1 | 2 | 4 | 8);
-        let operand = if is_known { Operand::of_text(operand) } else { Operand::Elsewhere };
-        let size_of = if is_known { size.unsigned_abs() } else { 8 };
-        UsdtArgument { size: size_of, is_signed: size < 0, operand }
+        let operand = if is_known { Operand::parse(operand) } else { Operand::Unsupported };
+        let is_signed = size < 0;
+        let size = if is_known { size.unsigned_abs() } else { 8 };
+        UsdtArgument { size, is_signed, operand }
     }
 }
 
 impl Operand {
-    fn of_text(text: &str) -> Operand {
+    fn parse(text: &str) -> Operand {
         let constant = text.strip_prefix('$').and_then(number);
         let register = || text.strip_prefix('%').and_then(register);
-        constant.map(Operand::Constant).or_else(register).unwrap_or(Operand::Elsewhere)
+        constant.map(Operand::Constant).or_else(register).unwrap_or(Operand::Unsupported)
     }
 }
 
@@ -157,13 +158,13 @@ mod tests {
     #[test]
     fn a_note_says_where_and_what() {
         let bytes = note([0x1000, 0x5000, 0x8000], "db\0query__start\0-4@%esi 8@$-3 4@16(%rbx)\0");
-        let found = UsdtNote::of_bytes(&bytes).unwrap();
+        let found = UsdtNote::parse(&bytes).unwrap();
         assert_eq!((found.provider.as_str(), found.name.as_str()), ("db", "query__start"));
         let register = Operand::Register { number: 4, shift: 0 };
         let expected = [
             UsdtArgument { size: 4, is_signed: true, operand: register },
             UsdtArgument { size: 8, is_signed: false, operand: Operand::Constant(-3) },
-            UsdtArgument { size: 4, is_signed: false, operand: Operand::Elsewhere },
+            UsdtArgument { size: 4, is_signed: false, operand: Operand::Unsupported },
         ];
         assert_eq!(found.arguments, expected);
         let moved = found.clone().moved(0x5100);
@@ -201,13 +202,13 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_are_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            UsdtNote::of_bytes(&bytes);
+            UsdtNote::parse(&bytes);
         }
 
         #[test]
         fn nor_is_any_text(text in "[-0-9a-z@%$() ]{0,40}") {
             let bytes = note([1, 2, 3], &format!("p\0n\0{text}\0"));
-            let found = UsdtNote::of_bytes(&bytes).unwrap();
+            let found = UsdtNote::parse(&bytes).unwrap();
             prop_assert!(found.arguments.len() <= ARGUMENTS);
             for argument in found.arguments {
                 prop_assert!([1, 2, 4, 8].contains(&argument.size));

@@ -16,7 +16,7 @@ use crate::type_words::is_type_word;
 pub(super) fn count(file: &FrameFile, own: usize, sink: &mut DiagnosticSink) {
     let count = file.enums.len() + own;
     if count > MAX_ENUMS {
-        let first = file.enums.get(MAX_ENUMS).map(|it| &it.name);
+        let first = file.enums.get(MAX_ENUMS).map(|enumeration| &enumeration.name);
         let place = first.or(file.frames.last().map(|frame| &frame.name));
         let place = place.map_or(file.end..file.end, |place| place.span.clone());
         sink.report(place, Mistake::TooManyEnums { count, own });

@@ -11,7 +11,7 @@ use crate::ast::{self, FrameFile, SourceWord};
 use crate::diagnostic::{DiagnosticSink, SourceRange};
 use crate::foreign_types::from_elsewhere;
 use crate::mistake::Mistake;
-use crate::reserved::LATER;
+use crate::reserved::RESERVED_FOR_LATER;
 use crate::role::{HASH, Hash, SpanHalf};
 use crate::schema::{Edge, Extra, Field, FieldType, Interval, MAX_FRAME_BYTES, MAX_NAME_BYTES};
 use crate::stored::plain;
@@ -47,7 +47,7 @@ impl<'a> Types<'a> {
     pub fn from_file(file: &'a FrameFile, time: TimeMeaning) -> Types<'a> {
         Types {
             time,
-            enums: file.enums.iter().map(|it| it.name.text.as_str()).collect(),
+            enums: file.enums.iter().map(|enumeration| enumeration.name.text.as_str()).collect(),
             frames: file.frames.iter().map(|frame| frame.name.text.as_str()).collect(),
             lost: file.lost.iter().map(String::as_str).collect(),
             file,
@@ -130,7 +130,7 @@ impl<'a> Types<'a> {
         if self.lost.contains(text) {
             return;
         }
-        let mistake = if LATER.contains(&text) {
+        let mistake = if RESERVED_FOR_LATER.contains(&text) {
             Mistake::LaterType { word: text.to_owned() }
         } else if self.frames.contains(text) {
             Mistake::FrameAsType { word: text.to_owned() }
@@ -142,7 +142,8 @@ impl<'a> Types<'a> {
     }
 
     fn suggestion(&self, word: &str) -> Option<String> {
-        let enums = self.file.enums.iter().map(|it| &it.name.text).chain(&self.file.lost);
+        let enums =
+            self.file.enums.iter().map(|enumeration| &enumeration.name.text).chain(&self.file.lost);
         let enums = enums.map(String::as_str);
         from_elsewhere(word).or_else(|| nearest(word, type_words().chain(enums))).map(str::to_owned)
     }

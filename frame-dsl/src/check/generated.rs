@@ -9,7 +9,7 @@ mod go;
 
 use std::collections::{HashMap, HashSet};
 
-use self::declared::{Generated, OF_PPT, halves, types};
+use self::declared::{GeneratedName, OF_PPT, halves, types};
 use super::frames::Draft;
 use super::kinds::OwnEnum;
 use super::names;
@@ -60,7 +60,7 @@ fn c_names_of_all<'a>(
     file: &'a FrameFile,
     drafts: &'a [Draft],
     metrics: &'a [(Metric, SourceRange)],
-) -> Vec<Generated<'a>> {
+) -> Vec<GeneratedName<'a>> {
     let mut c = c_names(buffer, file, drafts);
     c.extend(metrics.iter().flat_map(metric_macros));
     c
@@ -78,9 +78,9 @@ fn clashes_of_rust(
     clashes.check("Rust", types);
     for it in &file.enums {
         let values = it.values.iter().take(MAX_VALUES);
-        let variants = values.map(|value| Generated {
+        let variants = values.map(|value| GeneratedName {
             name: upper_camel(&value.name.text),
-            of: format!("`{}`", value.name.text),
+            origin: format!("`{}`", value.name.text),
             declared: &value.name.text,
             place: &value.name.span,
         });
@@ -88,9 +88,9 @@ fn clashes_of_rust(
     }
     for own in drafts.iter().filter_map(|draft| draft.own.as_ref()) {
         let variants = own.declared.values.iter().zip(&own.values);
-        let variants = variants.map(|((value, _), place)| Generated {
+        let variants = variants.map(|((value, _), place)| GeneratedName {
             name: upper_camel(value),
-            of: format!("`{value}`"),
+            origin: format!("`{value}`"),
             declared: value,
             place,
         });
@@ -98,11 +98,11 @@ fn clashes_of_rust(
     }
 }
 
-fn c_names<'a>(buffer: &str, file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Generated<'a>> {
+fn c_names<'a>(buffer: &str, file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<GeneratedName<'a>> {
     let mut names = Vec::new();
     for Draft { frame, places, own } in drafts {
-        let mut add = |name, of, declared, place| {
-            names.push(Generated { name, of, declared, place });
+        let mut add = |name, origin, declared, place| {
+            names.push(GeneratedName { name, origin, declared, place });
         };
         let of = format!("frame `{}`", frame.name);
         for verb in frame.verbs() {
@@ -127,9 +127,9 @@ fn c_names<'a>(buffer: &str, file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Ge
     for it in &file.enums {
         for value in it.values.iter().take(MAX_VALUES) {
             let (of, value) = (&it.name.text, &value.name);
-            names.push(Generated {
+            names.push(GeneratedName {
                 name: enumerator(buffer, of, &value.text),
-                of: format!("`{}` of enum `{of}`", value.text),
+                origin: format!("`{}` of enum `{of}`", value.text),
                 declared: &value.text,
                 place: &value.span,
             });
@@ -138,17 +138,22 @@ fn c_names<'a>(buffer: &str, file: &'a FrameFile, drafts: &'a [Draft]) -> Vec<Ge
     names
 }
 
-fn metric_macros((metric, place): &(Metric, SourceRange)) -> [Generated<'_>; 2] {
+fn metric_macros((metric, place): &(Metric, SourceRange)) -> [GeneratedName<'_>; 2] {
     let Metric { name, shape, .. } = metric;
     let macros = [block_macro(shape.verb(), name), claim_macro(shape.kind(), name)];
-    let of = format!("{} `{name}`", shape.kind());
-    macros.map(|generated| Generated { name: generated, of: of.clone(), declared: name, place })
+    let origin = format!("{} `{name}`", shape.kind());
+    macros.map(|generated| GeneratedName {
+        name: generated,
+        origin: origin.clone(),
+        declared: name,
+        place,
+    })
 }
 
-fn metric_type((metric, place): &(Metric, SourceRange)) -> Generated<'_> {
-    Generated {
+fn metric_type((metric, place): &(Metric, SourceRange)) -> GeneratedName<'_> {
+    GeneratedName {
         name: upper_camel(&metric.name),
-        of: format!("{} `{}`", metric.shape.kind(), metric.name),
+        origin: format!("{} `{}`", metric.shape.kind(), metric.name),
         declared: &metric.name,
         place,
     }
@@ -159,11 +164,11 @@ fn exports<'a>(
     file: &'a FrameFile,
     drafts: &'a [Draft],
     metrics: &'a [(Metric, SourceRange)],
-) -> Vec<Generated<'a>> {
+) -> Vec<GeneratedName<'a>> {
     let mut exports = types(file, drafts);
     exports.extend(metrics.iter().map(metric_type));
     for export in &mut exports {
-        if !export.of.starts_with(OF_PPT) {
+        if !export.origin.starts_with(OF_PPT) {
             export.name = export.declared.to_owned();
         }
     }
@@ -178,12 +183,12 @@ struct Clashes<'a> {
 
 impl Clashes<'_> {
     fn is_barred(&self, name: &str) -> bool {
-        names::fault(NameKind::Value, name, name.len(), self.sink.languages()).is_some()
+        names::first_violation(NameKind::Value, name, name.len(), self.sink.languages()).is_some()
     }
 
-    fn check(&mut self, language: &'static str, mut names: Vec<Generated<'_>>) {
+    fn check(&mut self, language: &'static str, mut names: Vec<GeneratedName<'_>>) {
         names.sort_by_key(|name| name.place.start);
-        let mut first: HashMap<&str, &Generated<'_>> = HashMap::new();
+        let mut first: HashMap<&str, &GeneratedName<'_>> = HashMap::new();
         for second in &names {
             let Some(first) = first.get(second.name.as_str()) else {
                 first.insert(&second.name, second);
@@ -191,8 +196,8 @@ impl Clashes<'_> {
             };
             let one_name = first.declared == second.declared;
             // The enum that ppt adds to a chain `Step` is called as its function is in Go.
-            let is_added = [first, second].iter().any(|name| name.of.starts_with(OF_PPT));
-            let same = one_name && (first.of == second.of || language != "C" && !is_added);
+            let is_added = [first, second].iter().any(|name| name.origin.starts_with(OF_PPT));
+            let same = one_name && (first.origin == second.origin || language != "C" && !is_added);
             // An invalid name has already been reported.
             let barred = [first, second].iter().any(|name| self.is_barred(name.declared));
             if same || barred || first.place == second.place {
@@ -208,8 +213,8 @@ impl Clashes<'_> {
             let mistake = Mistake::SameGenerated {
                 language,
                 generated: second.name.clone(),
-                first: first.of.clone(),
-                second: second.of.clone(),
+                first: first.origin.clone(),
+                second: second.origin.clone(),
             };
             self.sink.report_with(second.place.clone(), mistake, [note]);
         }

@@ -72,7 +72,7 @@ fn name(
         );
     }
     let frames = file.frames.iter().map(|frame| (NameKind::Frame, &frame.name));
-    let enums = file.enums.iter().map(|it| (NameKind::Enum, &it.name));
+    let enums = file.enums.iter().map(|enumeration| (NameKind::Enum, &enumeration.name));
     if let Some((other, word)) = frames.chain(enums).find(|(_, word)| word.text == *name) {
         let note = DiagnosticNote { span: word.span.clone(), label: format!("the {other}") };
         let mistake = Mistake::MetricAndOther { kind, name: name.clone(), other };

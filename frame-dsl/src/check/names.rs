@@ -7,7 +7,7 @@ use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::language::Language;
 use crate::mistake::{Mistake, NameKind};
 use crate::names::upper_camel;
-use crate::reserved::{LATER, is_macro, keyword_in};
+use crate::reserved::{RESERVED_FOR_LATER, is_macro, keyword_in};
 use crate::schema::MAX_NAME_BYTES;
 
 /// C++ functions in generated frame classes; no frame can have such a name.
@@ -15,13 +15,13 @@ const METHODS: [&str; 4] = ["write", "scope", "begin", "end"];
 
 /// Reports the first rule that a declared name breaks.
 pub(super) fn check(kind: NameKind, word: &SourceWord, sink: &mut DiagnosticSink) {
-    if let Some(mistake) = fault(kind, &word.text, word.span.len(), sink.languages()) {
+    if let Some(mistake) = first_violation(kind, &word.text, word.span.len(), sink.languages()) {
         sink.report(word.span.clone(), mistake);
     }
 }
 
 /// The first rule that a name of this length breaks. Some rules apply only in some languages.
-pub(super) fn fault(
+pub(super) fn first_violation(
     kind: NameKind,
     name: &str,
     bytes: usize,
@@ -35,7 +35,7 @@ pub(super) fn fault(
     if matches!(kind, NameKind::Tag | NameKind::HashType) {
         return None;
     }
-    if LATER.contains(&name.as_str()) {
+    if RESERVED_FOR_LATER.contains(&name.as_str()) {
         return Some(Mistake::ReservedWord { name });
     }
     let keyword_in = keyword_in(&name, languages);

@@ -76,8 +76,10 @@ pub(super) fn buffer(
 fn named_after_file(file: &FrameFile, stem: &str, sink: &mut DiagnosticSink) -> String {
     let name = stem.to_owned();
     if is_identifier(stem) {
-        if let Some(fault) = names::fault(NameKind::Buffer, stem, stem.len(), sink.languages()) {
-            sink.report(0..0, Mistake::StemIsNotAllowed { why: fault.wording().message });
+        if let Some(violation) =
+            names::first_violation(NameKind::Buffer, stem, stem.len(), sink.languages())
+        {
+            sink.report(0..0, Mistake::StemIsNotAllowed { why: violation.wording().message });
         }
     } else if !file.damaged {
         // The `buffer` line may be in a part that could not be parsed.

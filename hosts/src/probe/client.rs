@@ -391,19 +391,19 @@ impl ProbeRun<'_> {
             |of: fn(&LinkCounts) -> u64| self.hosts.iter().map(|host| of(&host.link.counts)).sum();
         let lost_there = |counts: &LinkCounts| counts.lost_there.min(counts.unanswered);
         vec![
-            ("lost_there", sum(|it| it.lost_there.min(it.unanswered))),
+            ("lost_there", sum(|counts| counts.lost_there.min(counts.unanswered))),
             (
                 "lost_back",
                 self.hosts
                     .iter()
-                    .map(|it| it.link.counts.unanswered - lost_there(&it.link.counts))
+                    .map(|host| host.link.counts.unanswered - lost_there(&host.link.counts))
                     .sum(),
             ),
-            ("unstamped", sum(|it| it.unstamped)),
-            ("foreign", sum(|it| it.foreign)),
-            ("replayed", sum(|it| it.replayed)),
-            ("late", sum(|it| it.late)),
-            ("unsent", sum(|it| it.unsent)),
+            ("unstamped", sum(|counts| counts.unstamped)),
+            ("foreign", sum(|counts| counts.foreign)),
+            ("replayed", sum(|counts| counts.replayed)),
+            ("late", sum(|counts| counts.late)),
+            ("unsent", sum(|counts| counts.unsent)),
             ("unsaid", self.unsaid),
         ]
     }
@@ -511,7 +511,7 @@ impl ProbeRun<'_> {
         for place in 0..self.hosts.len() {
             let mut learnt = Vec::new();
             let host = &mut self.hosts[place];
-            let received = host.link.receive(self.of.key, &mut |it| learnt.push(it));
+            let received = host.link.receive(self.of.key, &mut |record| learnt.push(record));
             if received.map_err(MeasureError::System)? {
                 came = true;
             }
@@ -577,7 +577,7 @@ impl ProbeRun<'_> {
                 return Err(MeasureError::OneName { host, first, second: name });
             }
         }
-        if let Some(index) = self.known.iter().position(|it| it.is(host)) {
+        if let Some(index) = self.known.iter().position(|known| known.is(host)) {
             return Ok(index as u32);
         }
         let index = self.known.len() as u32;

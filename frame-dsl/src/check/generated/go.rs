@@ -1,6 +1,6 @@
 //! What a package of Go exports: types, functions that begin with a verb, and constants of enums.
 
-use super::declared::{Generated, halves, types};
+use super::declared::{GeneratedName, halves, types};
 use crate::ast::FrameFile;
 use crate::check::frames::Draft;
 use crate::diagnostic::SourceRange;
@@ -13,7 +13,7 @@ pub(super) fn exports<'a>(
     file: &'a FrameFile,
     drafts: &'a [Draft],
     metrics: &'a [(Metric, SourceRange)],
-) -> Vec<Generated<'a>> {
+) -> Vec<GeneratedName<'a>> {
     let mut names = types(file, drafts);
     names.extend(halves(drafts));
     names.extend(drafts.iter().flat_map(functions));
@@ -22,9 +22,9 @@ pub(super) fn exports<'a>(
     names.extend(metrics.iter().flat_map(|(metric, place)| {
         let of = format!("{} `{}`", metric.shape.kind(), metric.name);
         let prefixes = ["On", metric.shape.verb()];
-        prefixes.map(|prefix| Generated {
+        prefixes.map(|prefix| GeneratedName {
             name: upper_camel(prefix) + &upper_camel(&metric.name),
-            of: of.clone(),
+            origin: of.clone(),
             declared: &metric.name,
             place,
         })
@@ -33,11 +33,11 @@ pub(super) fn exports<'a>(
 }
 
 /// The names of the fields of each frame.
-pub(super) fn fields(Draft { frame, places, .. }: &Draft) -> Vec<Generated<'_>> {
+pub(super) fn fields(Draft { frame, places, .. }: &Draft) -> Vec<GeneratedName<'_>> {
     let fields = frame.fields.iter().zip(&places.fields).filter(|(field, _)| !field.is_own());
-    let fields = fields.map(|(field, place)| Generated {
+    let fields = fields.map(|(field, place)| GeneratedName {
         name: upper_camel(&field.name),
-        of: format!("`{}` of frame `{}`", field.name, frame.name),
+        origin: format!("`{}` of frame `{}`", field.name, frame.name),
         declared: &field.name,
         place,
     });
@@ -45,7 +45,7 @@ pub(super) fn fields(Draft { frame, places, .. }: &Draft) -> Vec<Generated<'_>> 
 }
 
 /// `OnWork`, `WriteWork`, and where an interval can be measured `StartWork` and `ScopeOfWork`.
-fn functions(Draft { frame, places, .. }: &Draft) -> impl Iterator<Item = Generated<'_>> {
+fn functions(Draft { frame, places, .. }: &Draft) -> impl Iterator<Item = GeneratedName<'_>> {
     let camel = upper_camel(&frame.name);
     let mut names = vec![format!("On{camel}")];
     names.extend(frame.verbs().iter().map(|verb| upper_camel(verb) + &camel));
@@ -53,20 +53,20 @@ fn functions(Draft { frame, places, .. }: &Draft) -> impl Iterator<Item = Genera
     if !is_own && frame.fields.iter().filter(|field| field.is_stamped()).count() > 1 {
         names.extend([format!("Start{camel}"), format!("ScopeOf{camel}")]);
     }
-    names.into_iter().map(|name| Generated {
+    names.into_iter().map(|name| GeneratedName {
         name,
-        of: format!("frame `{}`", frame.name),
+        origin: format!("frame `{}`", frame.name),
         declared: &frame.name,
         place: &places.name,
     })
 }
 
-fn constants(file: &FrameFile) -> impl Iterator<Item = Generated<'_>> {
+fn constants(file: &FrameFile) -> impl Iterator<Item = GeneratedName<'_>> {
     file.enums.iter().flat_map(|declared| {
         let of = &declared.name.text;
-        declared.values.iter().take(MAX_VALUES).map(move |value| Generated {
+        declared.values.iter().take(MAX_VALUES).map(move |value| GeneratedName {
             name: upper_camel(of) + &upper_camel(&value.name.text),
-            of: format!("`{}` of enum `{of}`", value.name.text),
+            origin: format!("`{}` of enum `{of}`", value.name.text),
             // Of the enum: a frame may have the name of a value.
             declared: of,
             place: &value.name.span,
@@ -74,12 +74,12 @@ fn constants(file: &FrameFile) -> impl Iterator<Item = Generated<'_>> {
     })
 }
 
-fn own_constants(Draft { frame, own, .. }: &Draft) -> impl Iterator<Item = Generated<'_>> {
+fn own_constants(Draft { frame, own, .. }: &Draft) -> impl Iterator<Item = GeneratedName<'_>> {
     own.iter().flat_map(move |own| {
         let values = own.declared.values.iter().zip(&own.values);
-        values.map(move |((value, _), place)| Generated {
+        values.map(move |((value, _), place)| GeneratedName {
             name: own.declared.name.clone() + &upper_camel(value),
-            of: format!("`{value}` of frame `{}`", frame.name),
+            origin: format!("`{value}` of frame `{}`", frame.name),
             declared: &frame.name,
             place,
         })

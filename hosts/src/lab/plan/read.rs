@@ -90,7 +90,7 @@ fn plan(text: &str, folder: &Path) -> Result<LabPlan, PlanError> {
     let phases = file.require("phase")?.list()?;
     for entry in &phases {
         let (phase, places) = Reader { plan: &plan }.phase(entry)?;
-        if plan.phases.iter().any(|it| it.name == phase.name) {
+        if plan.phases.iter().any(|other| other.name == phase.name) {
             return entry.wrong(Mistake::Twice { what: "phases", name: phase.name });
         }
         // Checks that every placeholder exists, in every cell and on every host.

@@ -59,7 +59,10 @@ impl Declarations {
     ) -> Declarations {
         let values =
             |it: &ast::Enum| it.values.iter().map(|value| value.name.span.clone()).collect();
-        let declared = file.enums.iter().map(|it| (it.name.span.clone(), values(it)));
+        let declared = file
+            .enums
+            .iter()
+            .map(|enumeration| (enumeration.name.span.clone(), values(enumeration)));
         Declarations {
             buffer: file.buffers.first().map(|buffer| buffer.name.span.clone()),
             enums: declared.chain(own).collect(),
