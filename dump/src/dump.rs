@@ -21,7 +21,7 @@ use crate::plan::TablePlan;
 use crate::rows::{RowContext, WrittenRows};
 use crate::sorter::Sorter;
 use crate::table::TableWriter;
-use crate::times::TimeCells;
+use crate::time_cells::TimeCells;
 use crate::tsv::Tsv;
 use crate::window::{GapWindow, TableBounds, epoch_offset};
 

@@ -49,7 +49,7 @@ mod spill;
 pub mod sync_info;
 mod sync_text;
 mod table;
-mod times;
+mod time_cells;
 mod tsv;
 mod window;
 

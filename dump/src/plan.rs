@@ -14,7 +14,7 @@ use crate::error::DumpError;
 use crate::matching::FrameMatcher;
 use crate::options::{DumpRequest, TimeFormat};
 use crate::select::{labels, process, select, several_processes};
-use crate::times::{ClocksOfColumns, comparable};
+use crate::time_cells::{ClocksOfColumns, comparable};
 
 /// The columns of a table, and how each kind of frame fills them.
 #[derive(Debug, Default)]

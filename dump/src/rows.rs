@@ -10,7 +10,7 @@ use crate::plan::CellPlan;
 use crate::plan::{FramePlan, SourcePlan, TablePlan};
 use crate::sorter::{KeyedRow, RowKey};
 use crate::table::{CellValue, TableWriter, digits};
-use crate::times::TimeCells;
+use crate::time_cells::TimeCells;
 use crate::window::TableBounds;
 
 /// The context for writing the rows of a chunk.

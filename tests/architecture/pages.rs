@@ -51,7 +51,7 @@ fn the_tables_of_the_architecture_name_files_and_what_is_in_them() {
             for name in named_after(word, &quoted[index + 1..]) {
                 let text = fs::read_to_string(root().join(word)).unwrap();
                 let is_there = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-                assert!(is_there.into_iter().any(|it| it == name), "no {name} in {word}");
+                assert!(is_there.into_iter().any(|word| word == name), "no {name} in {word}");
                 names += 1;
             }
         }
@@ -69,12 +69,25 @@ fn the_tables_of_the_architecture_answer_the_first_questions() {
         found.unwrap_or_else(|| panic!("no row: {question}")).to_string()
     };
     for (question, file) in [
+        ("frame file is parsed", "frame-dsl/src/parse.rs"),
+        ("order of fields in a slot", "frame-dsl/src/layout.rs"),
+        ("writer executes while off", "codegen/src/c/header.rs"),
+        ("writer executes while on", "codegen/src/c/header.rs"),
+        ("programs that nobody edited", "sources/c/write.c"),
+        ("written into a live process", "agent/src/session/control_page.rs"),
+        ("rings are polled", "listener/src/pace.rs"),
+        ("every byte of a capture", "capture/src/format.rs"),
+        ("ticks become times", "dump/src/time_cells.rs"),
         ("`ppt stat` is computed", "analysis/query/src/summary.rs"),
+        ("percentiles are computed", "analysis/stats/src/samples.rs"),
+        ("put on one clock", "analysis/tables/src/align.rs"),
+        ("`ppt view`", "analysis/view/server/src/window.rs"),
         ("edges come from", "analysis/causality/src/matcher.rs"),
         ("timed again", "analysis/causality/src/retime/engine.rs"),
         ("lab starts a program", "hosts/src/lab/host/programs.rs"),
         ("lab ends everything", "hosts/src/lab/host/tree.rs"),
         ("new export format", "analysis/interchange/src/chrome.rs"),
+        ("new export format", "analysis/query/src/encode.rs"),
         ("durations are parsed", "text/src/argument.rs"),
         ("hostile text is escaped", "analysis/report/src/html.rs"),
         ("a message says", "docs/troubleshooting.md"),
