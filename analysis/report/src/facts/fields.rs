@@ -228,8 +228,8 @@ enum ReportedField {
 
 fn kind(schema: &Schema, name: &str) -> ReportedField {
     let Ok(field) = schema.field_with_name(name) else { return ReportedField::Other };
-    let says = |field: &Field, key: &str| field.metadata().get(key).cloned();
-    match says(field, "role").as_deref() {
+    let metadata = |field: &Field, key: &str| field.metadata().get(key).cloned();
+    match metadata(field, "role").as_deref() {
         Some("length") => match ends(schema, field) {
             Some(_) => ReportedField::Interval,
             None => ReportedField::Other,

@@ -207,7 +207,7 @@ fn kind(
     }
     let mut fields = Vec::new();
     for (at, (field, column)) in schema.fields().iter().zip(columns).enumerate() {
-        let says = |key: &str| field.metadata().get(key).cloned().unwrap_or_default();
+        let metadata = |key: &str| field.metadata().get(key).cloned().unwrap_or_default();
         // The lane shows host, process and thread, and all frames of a kind are in one buffer.
         if [host.as_str(), pid.as_str(), tid.as_str()].contains(&field.name().as_str())
             || (at < 4 && field.name() == "buffer")
@@ -215,8 +215,8 @@ fn kind(
             continue;
         }
         fields.push(json!({
-            "name": plain(field.name()), "unit": says("unit"),
-            "role": says("role"), "time": matches!(field.data_type(), DataType::Timestamp(..)),
+            "name": plain(field.name()), "unit": metadata("unit"),
+            "role": metadata("role"), "time": matches!(field.data_type(), DataType::Timestamp(..)),
             "words": column.words, "values": column.values,
         }));
     }

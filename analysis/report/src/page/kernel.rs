@@ -164,9 +164,9 @@ fn lane(facts: &Facts, slow: &Slow, tid: Option<i32>) -> Option<usize> {
 fn ways(facts: &Facts, slow: &Slow) -> String {
     let hops = slow.hops().iter().filter_map(|hop| Some((hop, hop.doing.as_ref()?)));
     let way = |(hop, doing): (&Hop, &Doing)| {
-        let says = format!("thread {}: {}", hop.label(), doing.name);
+        let label = format!("thread {}: {}", hop.label(), doing.name);
         let lane = lane(facts, slow, Some(hop.thread));
-        format!(" {}", super::parts::into_timeline(facts, (doing.ts, doing.dur), lane, &says))
+        format!(" {}", super::parts::into_timeline(facts, (doing.ts, doing.dur), lane, &label))
     };
     let ran = slow.parts.iter().find_map(|part| part.running_in.first());
     let ran = ran.map_or_else(String::new, |share| {

@@ -38,13 +38,13 @@ pub fn into_timeline(
     facts: &Facts,
     (from, length): (i64, i64),
     lane: Option<usize>,
-    says: &str,
+    label: &str,
 ) -> String {
     let place = facts.timeline.place(from);
     let lane = lane.map_or(-1, |lane| lane as i64);
     format!(
         "<a class=go href=\"#timeline\" data-at=\"{place}\" data-for=\"{length}\" data-lane=\"{lane}\">{}</a>",
-        escape_html(says)
+        escape_html(label)
     )
 }
 

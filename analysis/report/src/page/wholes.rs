@@ -61,7 +61,7 @@ fn from_step_to_step(steps: &[&FieldFacts], colour: &str) -> String {
         return String::new();
     }
     let axis = chart::range_axis(told.iter().map(|facts| &facts.summary));
-    let scale = chart::range_words(&axis);
+    let scale = chart::range_title(&axis);
     let columns = ["from step to step", "count", "mean", "p50", "p90", "p99", "max", scale];
     let mut table = HtmlTable::new(&columns, 1);
     for step in told {
