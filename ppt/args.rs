@@ -185,7 +185,7 @@ fn read_pid(text: &str, hint: &str) -> Result<i32, String> {
     })
 }
 
-/// Which processes are meant.
+/// The selected processes.
 #[derive(Clone, Copy)]
 pub(crate) enum ProcessChoice<'a> {
     /// This one.

@@ -1,4 +1,4 @@
-//! Files of a rotated series of which one is missing.
+//! Files of a rotated series, one of which is missing.
 
 use ppt_capture::{CaptureWriter, Cause, End, EndReason, FileHeader, FramesHead, Gap, SeriesPart};
 
@@ -7,11 +7,11 @@ use crate::support::{self, Bench, head};
 const SCHEMA: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":16,"frames":[{"name":"it",
     "kind":"plain","size":16,"fields":[{"name":"said","type":"u64","offset":8}]}]}"#;
 
-/// Frames of ring 0 in each file, and one number more that it lost.
+/// Frames of ring 0 in each file, followed by one lost frame.
 const FRAMES: u32 = 10;
 const LAST: u32 = 4;
 
-/// File `number` of a series, of whose files the last `keep` stay.
+/// File `number` of a series that keeps the last `keep` files.
 fn file(number: u32, keep: u32) -> Vec<u8> {
     let schema = support::schema(SCHEMA);
     let header = FileHeader {
@@ -53,7 +53,7 @@ fn file(number: u32, keep: u32) -> Vec<u8> {
     writer.end(&end).unwrap()
 }
 
-/// All files of a series, without those that are `missing`.
+/// A series without the files that are `missing`.
 fn series(missing: &[u32], keep: u32) -> Bench {
     let bench = Bench::empty();
     for number in (1..=LAST).filter(|number| !missing.contains(number)) {
@@ -76,7 +76,7 @@ fn a_whole_series_lacks_nothing() {
     assert!(!notes(&bench, &["stat", "out.bin"]).contains("in none of them"));
     let query = "SELECT count(*) AS n FROM gaps WHERE cause = 'absent'";
     assert_eq!(bench.done(&["sql", "out.bin", query]), "n\n0\n");
-    // One file alone lacks nothing either.
+    // A single file lacks nothing either.
     assert_eq!(bench.done(&["sql", "out.000003.bin", query]), "n\n0\n");
 }
 
@@ -104,7 +104,7 @@ fn every_answer_says_what_a_missing_file_takes() {
     assert!(account.contains("absent\t22\n") && account.contains("captured\t20\n"), "{account}");
     let captures = sql("SELECT absent, part, removed FROM captures ORDER BY created");
     assert_eq!(captures, "absent\tpart\tremoved\n0\t\t\n22\t4\t0\n");
-    // All numbers of a ring, from the first to the last, are somewhere.
+    // Every number of a ring is counted exactly once.
     let sum = "SELECT sum(frames + lost + left_out + unattended + absent) AS all, \
                max(next_seq) - min(first_seq) AS numbers FROM rings";
     assert_eq!(sql(sum), "all\tnumbers\n44\t44\n");
@@ -120,7 +120,7 @@ fn every_answer_says_what_a_missing_file_takes() {
 
 #[test]
 fn what_keep_removed_is_told_from_a_missing_file() {
-    // Somebody has kept a copy of file 1.
+    // A copy of file 1 exists.
     let bench = series(&[2], 2);
     let said = notes(&bench, &["stat", "out.bin"]);
     assert!(said.contains("--keep: file 2 of the series was removed"), "{said}");

@@ -14,11 +14,11 @@ const JSON: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":24,"frames":[
     {"name":"call","kind":"plain","size":24,"fields":[{"name":"at","type":"addr","offset":8},
     {"name":"n","type":"u32","offset":16}]}]}"#;
 
-/// Where the program is mapped.
+/// Address at which the program is mapped.
 const START: u64 = 0x5555_0000_0000;
 
 /// A program with two functions, and a capture of six calls: three places in `work`, one in `rest`, one
-/// in a library that is gone, and none. None if there is no compiler.
+/// in a missing library, and none. None if there is no compiler.
 fn bench() -> Option<(Bench, BTreeMap<String, u64>)> {
     let bench = Bench::empty();
     let source = "volatile int x; void work(void) { x += 1; x += 2; } void rest(void) { x = 3; }\n\
@@ -143,7 +143,7 @@ fn modules_are_a_table() {
 fn statistics_put_addresses_together_by_functions() {
     let Some((bench, _)) = bench() else { return };
     let said = bench.done(&["stat", "out.bin", "--field", "n", "--by", "at"]);
-    // Each function once, with the number of its frames.
+    // Each function once, with its number of frames.
     for (function, frames) in [("work (prog)", 3), ("rest (prog)", 1), ("lib.so", 1)] {
         let row = format!("b\tcall\t\t{function}\t\t\t{frames}\t");
         let rows = said.lines().filter(|line| line.starts_with(&row)).count();

@@ -1,5 +1,5 @@
-//! The queries of `examples/README.md`, on a capture whose answers are known; the same numbers come
-//! out of awk on the table of `ppt dump`.
+//! The queries of `examples/README.md`, on a capture with known answers; awk computes the same numbers
+//! from the table of `ppt dump`.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn rows() -> Vec<(i64, i32, i32, i64)> {
 
 fn capture() -> Vec<u8> {
     let frames = rows().into_iter().enumerate().map(|(row, (start, kind, who, took))| {
-        // Four are lost in front of the 21st.
+        // Four frames are lost before the 21st.
         let seq = if row < 20 { row as u64 + 1 } else { row as u64 + 5 };
         let time = |us: i64| [1000 + us / 1_000_000, us % 1_000_000].map(i64::to_le_bytes).concat();
         let words = [kind.to_le_bytes(), who.to_le_bytes()].concat();
@@ -45,8 +45,8 @@ fn capture() -> Vec<u8> {
     support::capture(&FileHeader::default(), &schema(SCHEMA), &runs)
 }
 
-/// awk counts the columns as follows: `seqno` 1, `ring` 2, `kind` 4, `who` 5, `sleep` 6 and 7 (seconds,
-/// microseconds), `start` 8 and 9, `end` 10 and 11. Percentiles are interpolated.
+/// Columns in awk: `seqno` 1, `ring` 2, `kind` 4, `who` 5, `sleep` 6 and 7 (seconds, microseconds),
+/// `start` 8 and 9, `end` 10 and 11. Percentiles are interpolated.
 const AWK: [&str; 7] = [
     r#"awk 'NR > 1 { busy[$8] += ($10 - $8) * 1e6 + $11 - $9 }
          END { for (s in busy) printf "%.4f\n", busy[s] / 1e4 }' table.tsv | sort -n |
@@ -70,9 +70,9 @@ const AWK: [&str; 7] = [
                for (u in n) print u, n[u], m[u], sum, total }' table.tsv | sort -k3,3nr -k1,1n | head -n 3"#,
 ];
 
-/// What each prints, by hand.
+/// Expected output of each, computed by hand.
 const EXPECTED: [&str; 7] = [
-    // Of a second's 1,000,000: 2 * 10 + 16 * 100 + 2 * 2000 and 3 * 100 + 2000.
+    // In µs of a second: 2 * 10 + 16 * 100 + 2 * 2000 and 3 * 100 + 2000.
     "0.23 0.4 0.56",
     "-1 3 2.4\n0 19 15.2\n1 2 1.6",
     "0 1\n1 1",
@@ -82,7 +82,7 @@ const EXPECTED: [&str; 7] = [
     "2 9 1 19 1\n1 10 0 19 1",
 ];
 
-/// What a command of a shell prints, its numbers as short as they can be.
+/// The output of a shell command, its numbers as short as possible.
 fn answer(folder: &Path, command: &str) -> Vec<String> {
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     let output = Command::new("sh")
@@ -109,7 +109,7 @@ fn the_papers_analyses_are_queries_and_awk_counts_the_same() {
     let options = ppt_dump::DumpRequest::default();
     let outcome = ppt_dump::dump(&folder.join("out.bin"), &options, table).unwrap();
     assert_eq!((outcome.damages, outcome.rows), (0, 24));
-    // `ppt` hands these words over.
+    // `ppt` passes these commands on.
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ppt-analysis"), folder.join("ppt")).unwrap();
 
     let page = fs::read_to_string(root().join("examples/README.md")).unwrap();
@@ -124,7 +124,7 @@ fn the_papers_analyses_are_queries_and_awk_counts_the_same() {
     for ((query, awk), expected) in queries.iter().zip(AWK).zip(EXPECTED) {
         let expected: Vec<&str> = expected.lines().collect();
         assert_eq!(answer(folder, awk), expected, "{awk}");
-        // The first line has the names.
+        // The first line contains the names of columns.
         assert_eq!(answer(folder, query)[1..], expected, "{query}");
     }
 }

@@ -1,4 +1,4 @@
-//! The commands as users call them: answers, messages, exit codes, and what is left behind.
+//! The commands as users call them: answers, messages, exit codes, and remaining files.
 
 use std::fs;
 use std::process::Command;
@@ -145,7 +145,7 @@ fn what_is_not_there_is_a_wrong_usage() {
 }
 
 const EXTERNAL_ELSEWHERE: &str = "CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION 's3://a/b'";
-/// By detours, into a file that is there.
+/// Writes indirectly into an existing file.
 const EXTERNAL_INSERT: &str = "CREATE EXTERNAL TABLE t (x BIGINT) STORED AS PARQUET LOCATION 'a/'; \
                                EXPLAIN ANALYZE INSERT INTO t SELECT 1";
 const EXTERNAL_PREPARED: &str = "CREATE EXTERNAL TABLE t (x BIGINT) STORED AS PARQUET LOCATION 'a/'; \
@@ -179,7 +179,7 @@ fn no_output_takes_the_place_of_anything() {
         let (text, code) = bench.fails(&args);
         assert!(text.contains(said) && code != 0, "{args:?}: {code} {text}");
     }
-    // Half an answer is none.
+    // A failing query leaves no partial output.
     let fails = ["sql", "out.bin", "SELECT 1 / (who - who) AS x FROM pass", "-o", "half.csv"];
     assert_eq!(bench.fails(&fails).1, 1);
     assert_eq!(bench.names(), ["out.bin", "there"]);
@@ -226,8 +226,7 @@ fn text_of_a_target_meets_no_terminal() {
     }
 }
 
-/// A capture of a frame `it` with a field `said` of a type, of a host and of texts that it is made
-/// to take.
+/// A capture of a frame `it` with a field `said` of the given type and texts, on the given host.
 fn texts(ty: &str, host: &str, texts: &[&[u8]]) -> Vec<u8> {
     let json = format!(
         r#"{{"v":1,"buffer":"b","slots":16,"stride":72,"frames":[{{"name":"it","kind":"plain",
@@ -270,7 +269,7 @@ fn text_of_a_target_is_data_wherever_it_goes() {
         let csv = bench.done(&args);
         let lines = || csv.lines().skip(1);
         assert_eq!(lines().count(), hostile.len());
-        // A spreadsheet takes what begins like these for a formula, quoted or not.
+        // Spreadsheets take cells that begin like these as formulas, quoted or not.
         let cells =
             lines().flat_map(|line| line.split(',')).map(|text| text.trim_start_matches('"'));
         let formulas = cells
@@ -322,13 +321,14 @@ fn what_does_not_fit_is_said() {
     assert!(said.ends_with("  more: ppt explain query-memory\n") && code == 1, "{said}");
 }
 
-/// What the page explains under `## Questions to captures` is what is said, and nothing else.
+/// The section `## Questions to captures` explains exactly the messages that exist.
 #[test]
 fn every_message_is_explained() {
     let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
     let (_, rest) = page.split_once("\n## Questions to captures\n").unwrap();
     let ours: Vec<_> = rest.split("\n## ").next().unwrap().split("\n### ").skip(1).collect();
-    // `src/failure.rs`, `src/supervisor/end.rs`, `src/cmd/compare.rs` and `src/cmd/graph.rs` say these.
+    // The codes of `src/failure.rs`, `src/supervisor/end.rs`, `src/cmd/compare.rs` and
+    // `src/cmd/graph.rs`.
     let models = [
         "formula",
         "no-fit",

@@ -1,8 +1,8 @@
-//! The fleet that `analysis/cluster/fleet` measures has the form of exports, and engines find in it
-//! what was generated.
+//! The fleet that `analysis/cluster/fleet` measures has the form of exports, and engines find the
+//! generated rows in it.
 //!
-//! `analysis/cluster/install` installs pyarrow, DuckDB and Spark; what is missing is named and
-//! skipped.
+//! `analysis/cluster/install` installs pyarrow, DuckDB and Spark; the test names a missing one and
+//! skips it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use ppt_capture::FileHeader;
 
 use crate::support::{self, Bench, head, root};
 
-/// More than a row group of an export has.
+/// More frames than a row group of an export.
 const FRAMES: u64 = (1 << 20) + 5000;
 /// Frames of a chunk.
 const AT_ONCE: u64 = 5000;
@@ -93,7 +93,7 @@ fn a_generated_fleet_has_the_form_of_an_export() {
     };
     let (same, said) = like("frames", &[]);
     assert!(same, "{said}");
-    // It sees what is different.
+    // The comparison detects differences.
     let (same, said) = like("ns", &["--time", "ns"]);
     assert!(
         !same && said.contains("handle_end_ns: {'type'") && said.contains("columns:"),

@@ -1,5 +1,4 @@
-//! Each command that takes the name of frames takes the same names, and says what is meant by a name that
-//! is none.
+//! All commands with names of frames accept the same names, and suggest a name for a wrong one.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +7,7 @@ use serde_json::Value;
 use crate::kinds::bench;
 use crate::support::Bench;
 
-/// Arguments of a command; `NAME` is the name of frames, and `ANSWER` the file that it writes.
+/// Arguments of each command; `NAME` is the name of frames, and `ANSWER` the file that it writes.
 const BY_OPTION: [(&str, &[&str]); 12] = [
     ("stat", &["stat", "out.bin", "--frame", "NAME"]),
     ("why", &["why", "out.bin", "--frame", "NAME"]),
@@ -23,20 +22,20 @@ const BY_OPTION: [(&str, &[&str]); 12] = [
     ("export", &["export", "out.bin", "--format", "otlp", "--frame", "NAME", "-o", "ANSWER"]),
     ("export", &["export", "out.bin", "--format", "otlp-json", "--frame", "NAME"]),
 ];
-/// Other commands with `--frame`: `import` makes frames of that kind, and `plot --flame` wants stacks, which
-/// this capture has not.
+/// Other commands with `--frame`: `import` makes frames of that kind, and `plot --flame` needs stacks,
+/// which this capture lacks.
 const OTHERS: [&str; 2] = ["import", "plot"];
 
-/// A plain frame, a span and a chain, and the tables that are made of these.
+/// A plain frame, a span and a chain, and the tables that are derived from these.
 const NAMES: [&str; 5] = ["job", "request", "request_spans", "encode", "encode_chains"];
 
-/// Names that are none, and what is meant.
+/// Wrong names, and the suggestion for each.
 const MISSPELT: [(&str, Option<&str>); 7] = [
     ("jobb", Some("job")),
     ("reqest", Some("request")),
     ("request_span", Some("request_spans")),
     ("encode_chain", Some("encode_chains")),
-    // As intervals are named in answers, and tables in SQL.
+    // Names of intervals as in answers, and of tables as in SQL.
     ("job.handle", Some("job")),
     ("shop.request", Some("request")),
     ("nothing_like_it", None),
@@ -70,14 +69,14 @@ fn every_command_with_a_frame_is_in_the_table() {
     assert_eq!(commands_with(&bench, "--frame <NAME>"), known.map(str::to_owned).collect());
 }
 
-/// What a command says of frames that it has no answer for.
+/// The message of a command that has no answer for these frames.
 fn not_answered(command: &str, name: &str) -> Option<String> {
     match (command, name) {
         ("why", "encode" | "encode_chains") => Some(format!(
             "`{name}` has no interval of time and no span; these have: job, request\n  \
              more: ppt explain frame-without-interval\n"
         )),
-        // Its fields are a key, a step and a time.
+        // The fields are a key, a step and a time.
         ("compare", "encode") => Some("no field in common: numbers and lengths".to_owned()),
         _ => None,
     }
@@ -119,7 +118,7 @@ fn each_command_says_which_frame_is_meant() {
             assert!(said.ends_with("  more: ppt explain no-such-frame\n"), "{args:?}: {said}");
             let (_, there) = said.split_once("there are: ").unwrap();
             let there: Vec<&str> = there.lines().next().unwrap().split(", ").collect();
-            // Whatever is listed is a name that works; see above.
+            // Every listed name is accepted; see above.
             assert!(NAMES.iter().all(|name| there.contains(name)), "{args:?}: {said}");
             assert!(!bench.path("answer").exists(), "{args:?}");
         }
@@ -188,7 +187,7 @@ fn a_trace_of_one_name_has_its_part_of_the_whole_trace() {
     let with_frames = named("request");
     let seen = (of_phase(&with_frames, &slices), of_phase(&with_frames, &["i"]));
     assert_eq!(seen, (spans, ends));
-    // A chain has the name of its steps.
+    // A chain is named like its steps.
     assert_eq!(named("encode_chains"), named("encode"));
     assert_eq!(of_phase(&named("encode"), &["i"]), steps);
     let curves = of_phase(&whole, &["C"]);

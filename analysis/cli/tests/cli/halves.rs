@@ -1,5 +1,5 @@
-//! Statistics of spans never mix what their begins set with what their ends set, and no statistic is of
-//! keys. The truth is what the table of `ppt dump` says.
+//! Statistics of spans keep fields of begins and fields of ends apart, and leave out keys. The table of
+//! `ppt dump` is the reference.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,8 +11,8 @@ use crate::support::{self, Bench, head, schema};
 
 const SPANS: u64 = 1000;
 
-/// A statement: its end sets `rows`, `bytes` and `rc`, its begin `verb`, and both set `pages`. `rc`
-/// is of type `rc`, and the attribute says which half sets it.
+/// A statement: its end sets `rows`, `bytes` and `rc`, its begin `verb`, and both set `pages`. `rc` has
+/// type `rc`, and the attribute names the half that sets it.
 fn text(half: &str) -> String {
     let end = if half.is_empty() { "" } else { r#","half":"end""# };
     let begin = if half.is_empty() { "" } else { r#","half":"begin""# };
@@ -71,14 +71,14 @@ fn dumped(bench: &Bench) -> Vec<BTreeMap<String, String>> {
     lines.map(|cells| names.iter().cloned().zip(cells).collect()).collect()
 }
 
-/// The mean of a field in the frames of one half, of `ppt dump`.
+/// The mean of a field in the frames of one half, by `ppt dump`.
 fn mean(rows: &[BTreeMap<String, String>], half: &str, field: &str) -> f64 {
     let of_half = rows.iter().filter(|row| row["edge"] == half);
     let values: Vec<f64> = of_half.map(|row| row[field].parse().unwrap()).collect();
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// What `ppt stat` says of a field: by the half.
+/// The statistics of a field, by the half.
 fn told<'a>(stat: &'a Value, frame: &str, field: &str) -> BTreeMap<Option<&'a str>, &'a Value> {
     let all = stat.as_array().unwrap().iter();
     let of = all.filter(|value| value["frame"] == frame && value["field"] == field);
@@ -109,7 +109,7 @@ fn statistics_are_of_the_half_that_sets_a_field() {
         for half in ["begin", "end"] {
             near(&pages[&Some(half)]["mean"], mean(&truth, half, "pages"));
         }
-        // The word for 0 is one like any other in the half that sets the field.
+        // The value 0 counts like any other in the half that sets the field.
         let verb = of("verb");
         let count = |word: &str| {
             let is_it = |map: &&BTreeMap<_, _>| map["edge"] == "begin" && map["verb"] == word;
@@ -130,14 +130,14 @@ fn statistics_are_of_the_half_that_sets_a_field() {
         let id = of("id")[&None];
         assert_eq!((&id["distinct"], &id["exact"]), (&json!(ids.len()), &json!(true)));
         assert_eq!((&id["count"], &id["p50"]), (&json!(2 * SPANS), &Value::Null));
-        // Of the table of spans, the same.
+        // The same statistics from the table of spans.
         let of = |field: &str| told(&stat, "stmt_spans", field);
         near(&of("end_rows")[&None]["mean"], mean(&truth, "end", "rows"));
         assert!(of("begin_rows").is_empty() && of("begin_rc").is_empty());
         assert!(of("end_verb").is_empty() && !of("begin_verb").is_empty());
         near(&of("begin_pages")[&None]["mean"], mean(&truth, "begin", "pages"));
         assert_eq!(of("id")[&None]["distinct"], ids.len());
-        // Another program counts the same.
+        // Another program computes the same counts.
         let export = ["export", "out.bin", "--frame", "stmt", "-o", "stmt.parquet"];
         bench.done(&[&export[..], &["--format", "parquet"]].concat());
         let questions =
@@ -167,7 +167,7 @@ fn groups_and_formats_say_the_same_of_halves() {
     near(&json!(of("rows")[at("mean")].parse::<f64>().unwrap()), mean(&truth, "end", "rows"));
     assert_eq!((of("id")[at("distinct")], of("id")[at("p50")]), ("137", ""));
 
-    // Whether a half sets a field is asked of all groups together.
+    // All groups together decide which half sets a field.
     let by = ["stat", "out.bin", "--frame", "stmt", "--field", "rc", "--by", "id"];
     let by = bench.json(&[&by[..], &["--format", "json"]].concat());
     let rc: Vec<&Value> =

@@ -1,5 +1,5 @@
-//! A capture whose texts try everything: no output that a person opens obeys them, and what programs
-//! read back is what was captured.
+//! A capture with hostile texts: no output for people contains them unescaped, and other programs read
+//! back the captured texts.
 
 use std::fs;
 use std::path::Path;
@@ -9,13 +9,14 @@ use serde_json::Value;
 use crate::kinds::every;
 use crate::support::Bench;
 
-/// Controls of a terminal, directions, characters without width, and markup of every kind of output.
+/// Control characters of terminals, directions, characters without width, and markup of every kind of
+/// output.
 const HOSTILE: &str = "=\u{1b}[31m\u{9b}\u{61c}\u{200b}\u{200f}\u{2028}\u{202e}\u{2060}\u{2069}\u{feff}\t\n\r\
     '\"\\x\\</title><script>alert(1)</script>|";
-/// The field of the frames holds it whole.
+/// Bytes of the field that holds the text.
 const LONGEST: usize = 96;
 
-/// What no output contains as it is. Written down once more, in another way than the program does.
+/// Characters that no output contains unescaped, defined independently of the program.
 fn is_obeyed(char: char) -> bool {
     let code = u32::from(char);
     let ranges = [(0, 0x1f), (0x7f, 0x9f), (0x61c, 0x61c), (0x200b, 0x200f), (0x2028, 0x202e)];
@@ -39,7 +40,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// Runs a command; what it writes and says is harmless. Returns what it writes.
+/// Runs a command, checks that stdout and stderr are harmless, and returns stdout.
 #[track_caller]
 fn run(bench: &Bench, args: &[&str], kept: &[char]) -> String {
     let output = bench.run(args);
@@ -121,7 +122,7 @@ fn pages_have_text_and_no_markup() {
     assert_eq!(page.matches("<script").count(), 2, "the data, and the script");
     assert_eq!(page.matches("</script").count(), 2);
     assert_eq!(page.matches("</title").count(), page.matches("<title").count());
-    // What the script shows is text of the data.
+    // The script shows texts from the data.
     let data = page.split("id=data>").nth(1).unwrap().split("</script>").next().unwrap();
     each(&serde_json::from_str(data).unwrap(), &|text| harmless("the data", text, &[]));
     let plot = "SELECT note, count(*) AS n FROM job GROUP BY note";
@@ -172,7 +173,7 @@ fn exports_are_harmless_where_people_open_them() {
     });
 }
 
-/// All names of what is in a folder.
+/// Checks all names in a folder.
 fn names(folder: &Path, check: &impl Fn(&str)) {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         check(entry.file_name().to_str().unwrap());
@@ -193,7 +194,7 @@ fn files(path: &Path, check: &impl Fn(&Path, &str)) {
 #[test]
 fn messages_are_harmless() {
     let bench = bench();
-    // Names of files have no line ends here: they are escaped, but separate the words of a usage.
+    // File names have no line ends here: they are escaped, but separate the words of a usage.
     let name = HOSTILE.replace('/', "_");
     let quoted = HOSTILE.replace('"', "\"\"");
     let unknown_table = format!("SELECT * FROM \"{quoted}\"");
@@ -273,7 +274,7 @@ fn csv_row(text: &str) -> Vec<String> {
 fn programs_get_the_data_back() {
     let bench = bench();
     let query = "SELECT note, host, '''=1' AS quoted, -7 AS number, '-7' AS text FROM job LIMIT 1";
-    // The head of a capture has room for so much of the name of a host.
+    // The head of a capture has room for this part of the host's name.
     let host = format!("till{HOSTILE}");
     let host = &host
         [..host.char_indices().map(|found| found.0).take_while(|at| *at <= 64).last().unwrap()];
@@ -291,7 +292,7 @@ fn programs_get_the_data_back() {
         csv_row(&ask(&["--format", "csv"])).iter().map(|text| unescaped(text)).collect();
     assert_eq!(cells, expected);
 
-    // For spreadsheets, what could be a formula is none, and that can be undone.
+    // Formulas are escaped for spreadsheets, and the escape can be undone.
     for args in [&["--for-spreadsheet"][..], &["--for-spreadsheet", "--format", "csv"]] {
         let cells = csv_row(&ask(args));
         assert!(
@@ -315,7 +316,7 @@ fn programs_get_the_data_back() {
         guarded.iter().map(|text| text.strip_prefix('\'').unwrap_or(text).to_owned()).collect();
     assert_eq!(undone, plain);
 
-    // COPY follows, where it writes CSV; and Parquet has the text itself.
+    // COPY to CSV escapes as well; Parquet has the original text.
     for (to, more) in [("a.csv", &[][..]), ("b.csv", &["--for-spreadsheet"]), ("c.parquet", &[])] {
         let copy = format!("COPY (SELECT note FROM job LIMIT 1) TO '{}'", bench.path(to).display());
         bench.done(&[&["sql", "out.bin", &copy], more].concat());

@@ -1,4 +1,4 @@
-//! `ppt import`: what it writes is read by every other command, and what it refuses leaves nothing.
+//! `ppt import`: other commands read its output, and refused input leaves nothing.
 
 use std::fs;
 use std::io::Write;
@@ -14,7 +14,7 @@ enum State { OFF, ON }
 frame reading { time at @at; State state; f64 volts; interval time run; }
 ";
 
-/// A folder with a table of `lines` lines and its frame file; ON is every third.
+/// A folder with a table of `lines` lines and its frame file; every third line is ON.
 fn bench(lines: u64) -> Bench {
     let bench = Bench::empty();
     bench.write("r.frame", FRAMES);
@@ -126,13 +126,13 @@ fn ctrl_c_leaves_nothing_behind() {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     input.write_all(b"at,state,volts,run_start,run_end\n").unwrap();
-    // More than pipes and buffers hold: it has read, and reads on.
+    // More data than pipes and buffers hold, so the command has begun to read.
     for _ in 0..100_000 {
         input.write_all(b"1,ON,2.5,1,2\n").unwrap();
     }
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    // It waits for more, or does not: it ends by the signal either way.
+    // The signal ends it while it waits and while it reads.
     while child.try_wait().unwrap().is_none() && input.write_all(b"1,ON,2.5,1,2\n").is_ok() {}
     drop(input);
     assert_eq!(child.wait().unwrap().signal(), Some(2));

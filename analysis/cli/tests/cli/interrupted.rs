@@ -1,5 +1,5 @@
-//! What ends in the middle leaves nothing behind: Ctrl-C, after which the command ends soon, as by a
-//! signal; a disk that is full.
+//! Interrupted commands leave nothing behind: after Ctrl-C, the command ends soon and by the signal;
+//! after a full disk, with an error.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -32,7 +32,7 @@ pub fn bench(chunks: u32) -> Bench {
     bench
 }
 
-/// Waits until a process wrote something of its answer.
+/// Waits until a process has written a part of its answer.
 fn wait_for_rows(child: &mut Child) {
     let wrote = |pid: u32| {
         let text = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
@@ -47,7 +47,7 @@ fn wait_for_rows(child: &mut Child) {
 
 #[test]
 fn ctrl_c_leaves_nothing_behind() {
-    // So many that there is much to do when the first of them are written.
+    // Much work is left when the first rows are written.
     let bench = bench(100);
     let numbers = "SELECT value FROM generate_series(1, 1000000000000)";
     let copy = format!("COPY ({numbers}) TO 'all.csv'");

@@ -1,4 +1,4 @@
-//! `ppt compare` judges the fields of its gates and no others, and says what it cannot judge.
+//! `ppt compare` judges the fields of its gates and no others, and reports what it cannot judge.
 
 use ppt_capture::FileHeader;
 
@@ -58,11 +58,11 @@ fn what_cannot_be_judged_has_a_status_of_its_own() {
     assert_eq!(code, 3, "{said}");
     let expected = "mean(bad) > 1.05x: shop.q.bad cannot be judged: on the first side, value 3 of run 1 is inf";
     assert!(said.contains(expected) && said.contains("ppt explain not-judged"), "{said}");
-    // A failure that is shown counts more.
+    // A proven failure has priority.
     let both = ["compare", "--fail-if", "bad mean > 5%", "--fail-if", "ok mean > 5%"];
     let (said, code) = bench.fails(&[&both[..], &["before*.bin", "--", "after*.bin"]].concat());
     assert_eq!(code, 1, "{said}");
-    // Nothing is saved of what no gate has passed.
+    // Nothing is saved unless a gate passes.
     let save = ["compare", "--fail-if", "bad mean > 5%", "--save", "next.json"];
     let (said, code) = bench.fails(&[&save[..], &sides[..]].concat());
     assert!(said.contains("a gate cannot be judged, so nothing is saved") && code == 3, "{said}");

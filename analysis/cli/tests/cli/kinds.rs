@@ -1,6 +1,6 @@
-//! Exports hold what programs and the kernel record besides plain frames, as `ppt sql` has it: spans, chains,
-//! counters, histograms and states of threads. Other people's tools read them (`analysis/oracles/install`, and
-//! Debian's python3-bt2); one that is missing is named and skipped.
+//! Exports contain the same spans, chains, counters, histograms and states of threads as `ppt sql`.
+//! Other tools read them (`analysis/oracles/install`, and Debian's python3-bt2); the test names a
+//! missing one and skips it.
 
 #[path = "../../../report/tests/made/kinds.rs"]
 pub(crate) mod every;
@@ -19,7 +19,7 @@ pub fn bench() -> Bench {
     bench
 }
 
-/// Rows of values, which are as JSON has them: columns in the order of their names.
+/// Rows of JSON values, with columns in alphabetical order.
 fn rows(bench: &Bench, query: &str) -> Value {
     let row = |row: Map<String, Value>| -> Value { row.into_iter().map(|entry| entry.1).collect() };
     bench.rows(query).into_iter().map(row).collect()
@@ -30,7 +30,7 @@ fn tables_hold_what_is_told_beside_frames() {
     let bench = bench();
     bench.done(&["export", "out.bin", "--format", "parquet", "-o", "all"]);
     let there = names(&bench.path("all"));
-    // A query that both understand, for each of the tables.
+    // A query for each table that both understand.
     let all = [
         ("counters", "name AS a, sum(delta) AS b, max(value) AS c, count(*) AS d"),
         ("histograms", "name AS a, sum(count) AS b, sum(lo) AS c, sum(hi) AS d"),
@@ -56,7 +56,7 @@ fn tables_hold_what_is_told_beside_frames() {
             assert_eq!(&answers[0], count, "{table}");
         }
     }
-    // One of them is a file, by its name; partitions are of those that have the columns.
+    // One table is a file, by its name; partitions contain the tables that have the columns.
     let csv = bench.done(&["export", "out.bin", "--format", "csv", "--frame", "counters"]);
     assert!(csv.starts_with("capture,buffer,segment,ring,host,pid,tid,name,ts,value,delta,unit"));
     let by = ["export", "out.bin", "--format", "jsonl", "--partition-by", "ring", "-o", "hive"];
@@ -69,7 +69,7 @@ fn tables_hold_what_is_told_beside_frames() {
     assert!(code == 2 && said.contains("did you mean `counters`?"), "{said}");
 }
 
-/// What a tool finds in a trace: a value a line.
+/// The findings of a tool in a trace: one JSON value per line.
 fn found(bench: &Bench, format: &str) -> Option<Vec<Value>> {
     let to = format!("trace.{format}");
     bench.done(&["export", "out.bin", "--format", format, "-o", &to]);
@@ -91,7 +91,7 @@ fn found(bench: &Bench, format: &str) -> Option<Vec<Value>> {
     Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
-/// Without what numbers are where JSON does not hold them.
+/// Integers that JSON cannot hold exactly become strings.
 fn number(value: &Value) -> Value {
     value
         .as_str()
@@ -139,7 +139,7 @@ fn viewers_have_curves_of_counters_and_histograms() {
         chrome["traceEvents"].as_array().unwrap().iter().filter(|value| value["ph"] == "C");
     let chrome: Vec<_> = chrome.collect();
     let perfetto = found(&bench, "perfetto");
-    // What each of the values was that came in a second: 4 of some ns, one of about 1 ms; 10 in a bucket.
+    // The increase in a second: 4 values of some ns, one of about 1 ms; 10 in a bucket.
     let bucket = |name: &str, order: &str| {
         let query = format!(
             "SELECT hi - 1 AS a FROM histograms WHERE name = '{name}' ORDER BY lo {order} LIMIT 1"
@@ -168,8 +168,8 @@ fn viewers_have_curves_of_counters_and_histograms() {
     }
 }
 
-/// The tail of the spans, by `ppt sql`: those longer than the 99th percentile by rank, and how long their
-/// threads were in each state during them.
+/// The tail of the spans, by `ppt sql`: those longer than the 99th percentile by rank, and the time of
+/// their threads in each state.
 fn tail(bench: &Bench) -> (i64, i64, i64) {
     let lengths = bench.rows("SELECT dur FROM request_spans WHERE dur >= 0 ORDER BY dur");
     let lengths: Vec<i64> = lengths.iter().map(|row| row["dur"].as_i64().unwrap()).collect();
@@ -189,7 +189,7 @@ fn tail(bench: &Bench) -> (i64, i64, i64) {
 #[test]
 fn why_names_the_request_and_sums_up_the_slowest() {
     let bench = bench();
-    // The name of the frame has its spans; the name of their table, too.
+    // The name of the frame selects its spans, like the name of their table.
     let by_frame = bench.json(&["why", "out.bin", "--frame", "request", "--format", "json"]);
     let by_spans = bench.json(&["why", "out.bin", "--frame", "request_spans", "--format", "json"]);
     assert_eq!(by_frame, by_spans);
@@ -204,7 +204,7 @@ fn why_names_the_request_and_sums_up_the_slowest() {
         let named = named.unwrap_or_else(|| panic!("no span of {request}"));
         assert_eq!(request["request"]["id"], named["id"].to_string(), "{request}");
         assert_eq!(request["request"]["verb"], named["begin_verb"], "{request}");
-        // The first that says the same.
+        // The first interval with the same sentence.
         let first = &slow[request["alike"].as_u64().unwrap() as usize - 1];
         assert_eq!(first["alike"], request["alike"]);
     }
@@ -227,13 +227,13 @@ fn why_names_the_request_and_sums_up_the_slowest() {
     assert_eq!(causes.iter().map(ns).sum::<i64>(), all);
     let is_running = |cause: &&Value| cause["cause"].as_str().unwrap().starts_with("running");
     let running: Vec<&Value> = causes.iter().filter(is_running).collect();
-    // Almost all of it was in jobs, which are within the spans.
+    // Almost all of the time was in jobs, which are within the spans.
     assert_eq!(running[0]["cause"], "running in job.handle", "{told:#}");
     assert!(ran > 0 && running.into_iter().map(ns).sum::<i64>() == ran, "{ran} ns: {told:#}");
     let table = bench.done(&[&summary[..], &["--format", "csv"]].concat());
     assert_eq!(table.lines().count(), 1 + causes.len());
 
-    // For people: the summary first, then each reason once.
+    // The text has the summary first, then each reason once.
     let text = bench.done(&["why", "out.bin", "--frame", "request_spans", "--format", "text"]);
     let heading = text.lines().next().unwrap();
     let expected = format!("of {} request took longer than p99", told["all"]);
@@ -247,7 +247,7 @@ fn why_names_the_request_and_sums_up_the_slowest() {
     }
 }
 
-/// Each wake-up and the next time that its thread got a CPU, of the kernel's own frames.
+/// Each wake-up and the next time that its thread got a CPU, from the kernel's frames.
 const WOKEN: &str = "SELECT w.seqno AS a, min(i.seqno) AS b, w.waker AS c, w.thread AS d, \
      min(CAST(i.ts AS BIGINT)) - CAST(w.ts AS BIGINT) AS e \
      FROM kernel.wakeup w JOIN kernel.switch_in i ON i.thread = w.thread AND i.seqno > w.seqno \
@@ -267,7 +267,7 @@ fn wake_ups_are_edges_between_threads() {
                   WHERE e.kind = 'wake' AND s.buffer = e.src_buffer AND s.frame = e.src_point \
                   AND s.pid = e.src_pid AND s.capture = e.src_capture AND d.frame = e.dst_point";
     assert_eq!(rows(&bench, frames)[0][0], 400, "both ends name frames");
-    // Other kinds of edges are as they were.
+    // Other kinds of edges are unchanged.
     let others = rows(&bench, "SELECT DISTINCT kind AS a FROM edges ORDER BY a");
     assert_eq!(others, json!([["chain"], ["span"], ["wake"]]));
     let graph = bench.json(&["graph", "out.bin", "--format", "json"]);

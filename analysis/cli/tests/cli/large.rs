@@ -1,11 +1,11 @@
-//! Numbers that no float holds keep their digits, and do not contradict each other.
+//! Integers beyond the precision of floats keep their digits, and agree everywhere.
 
 use ppt_capture::FileHeader;
 use serde_json::Value;
 
 use crate::support::{Bench, capture, head, schema};
 
-/// Frames whose `size` is 2^53 + 1, and whose `offset` grows towards the greatest number.
+/// Frames with `size` 2^53 + 1, and with `offset` growing towards the maximum.
 fn bench() -> Bench {
     let field =
         |name: &str, offset: u8| format!(r#"{{"name":"{name}","type":"u64","offset":{offset}}}"#);
@@ -30,7 +30,7 @@ fn bench() -> Bench {
 
 const COLUMNS: [&str; 7] = ["min", "mean", "p50", "p90", "p99", "p999", "max"];
 
-/// What a table says of a field.
+/// The row of a field in a table.
 fn said(table: &str, field: &str) -> Vec<String> {
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split('\t').collect()).collect();
     let at = |name: &str| lines[0].iter().position(|column| *column == name).unwrap();

@@ -1,5 +1,5 @@
-//! Any statement ends: soon after a signal, within its memory, and with a message. Whatever ends it,
-//! nothing is left behind: no process, no temporary folder, no part of an output.
+//! Every statement ends: soon after a signal, within its memory, and with a message. It leaves nothing
+//! behind: no process, no temporary folder, no part of an output.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::interrupted::bench;
 use crate::support::{Bench, capture, head, names, question_of, wait_for};
 
-/// So long may a question take to end after a signal; longer where the machine is known to be busy.
+/// Maximum time from a signal to the end of a question; longer on machines that are known to be busy.
 fn soon() -> Duration {
     let patience = std::env::var("PPT_PATIENCE").ok().and_then(|text| text.parse().ok());
     Duration::from_secs(patience.unwrap_or(1))
@@ -30,7 +30,7 @@ fn send(signal: Signal, pid: u32) {
     kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }
 
-/// Waits until the command's question has used some time of a processor.
+/// Waits until the command's question has used some CPU time.
 fn wait_for_work(child: &Child) -> u32 {
     wait_for("a question at work", || {
         let question = question_of(child.id())?;
@@ -44,13 +44,13 @@ fn ticks(pid: u32) -> Option<u64> {
     stat.rsplit(')').next()?.split_whitespace().nth(11)?.parse().ok()
 }
 
-/// Whether a process is there that has not ended.
+/// Whether a process exists that has not ended.
 fn runs(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
 }
 
-/// Ends a command by a signal; says how it ended, and how long that took.
+/// Ends a command by a signal; returns its status and the time that it took.
 fn stopped(mut child: Child, signal: Signal) -> (ExitStatus, Duration) {
     let since = Instant::now();
     send(signal, child.id());
@@ -76,7 +76,7 @@ fn a_question_ends_soon_after_a_signal() {
         let mut command = bench.with_tmp(&["sql", "out.bin", query, "-o", "answer.csv"]);
         let child = command.spawn().unwrap();
         let question = match query == external {
-            // It waits for a writer of the FIFO.
+            // The command waits for a writer of the FIFO.
             true => wait_for("a question that waits", || {
                 let question = question_of(child.id())?;
                 let tasks = fs::read_dir(format!("/proc/{question}/task")).ok()?.flatten();
@@ -98,8 +98,8 @@ fn a_question_ends_soon_after_a_signal() {
     }
 }
 
-/// The largest resident memory of a command, in bytes. The kernel reports it for all children of a process
-/// together, so this test runs itself again, with one command.
+/// The maximum resident memory of a command, in bytes. The kernel reports it for all children of a
+/// process together, so this test runs itself again, with one command.
 fn peak(bench: &Bench, args: &[&str]) -> (u64, String, Option<i32>) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "limits::one_command", "--nocapture"])
@@ -133,7 +133,7 @@ fn one_command() {
 fn a_question_keeps_within_its_memory() {
     let bench = bench(100);
     let (idle, ..) = peak(&bench, &["sql", "out.bin", "SELECT 1 AS x"]);
-    // As deep as SQL may nest, beside the call around it.
+    // As deep as SQL may nest, in addition to the surrounding call.
     let case = (0..39)
         .fold("n".to_owned(), |inner, at| format!("CASE WHEN n = {at} THEN 2 ELSE {inner} END"));
     let case = format!("SELECT sum({case}) AS x FROM it");
@@ -156,7 +156,7 @@ fn a_question_keeps_within_its_memory() {
     for (mut args, expected) in too_much.chain(fits) {
         args.extend(["--memory", "24M"]);
         let (most, said, code) = peak(&bench, &args);
-        // The code that an idle question needs is there anyway.
+        // An idle question needs its code, too.
         let beside = most.saturating_sub(idle) / MIB;
         assert!(beside <= 24 + 40, "{args:?}: {beside} MiB more than an idle question");
         assert_eq!(code, Some(expected), "{args:?}: {said}");
@@ -169,7 +169,7 @@ fn a_question_keeps_within_its_memory() {
     }
 }
 
-/// Text of 3,900 bytes in each frame: of 62 MB, none waits for long.
+/// Text of 3,900 bytes in each frame: of 62 MB, only little waits at a time.
 #[test]
 fn wide_text_is_exported_within_its_memory() {
     const FRAMES: u64 = 16_000;
@@ -270,7 +270,7 @@ fn a_spill_to_a_full_disk_names_the_folder() {
     assert_eq!(bench.names(), ["out.bin", "small"]);
 }
 
-/// A program at a terminal of its own, which script(1) makes.
+/// A program with a terminal of its own, which script(1) makes.
 struct AtTerminal {
     child: Child,
     shown: File,
@@ -278,7 +278,7 @@ struct AtTerminal {
 }
 
 impl AtTerminal {
-    /// None where script(1) is not installed.
+    /// None if script(1) is not installed.
     fn start(bench: &Bench, args: &[&str]) -> Option<AtTerminal> {
         let quoted = args.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
         let command = format!("exec '{}' {quoted}", env!("CARGO_BIN_EXE_ppt-analysis"));
@@ -305,7 +305,7 @@ impl AtTerminal {
         self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Waits until something is shown behind what was waited for before.
+    /// Waits for new output that contains `text`.
     fn shows(&mut self, text: &str) {
         let (shown, all) = (&mut self.shown, &mut self.all);
         wait_for(text, || {
@@ -335,7 +335,7 @@ fn a_prompt_keeps_its_views_when_a_question_is_ended() {
     terminal.types("SELECT c + 1 AS c FROM v;\n");
     terminal.shows("500002");
     terminal.shows("ppt> ");
-    // Ctrl-C ends the question alone.
+    // Ctrl-C ends only the question.
     let question = question_of(question_of(terminal.child.id()).unwrap()).unwrap();
     let before = ticks(question).unwrap();
     terminal.types(&format!("{JOIN};\n"));

@@ -1,4 +1,4 @@
-//! What is said to somebody who asked wrongly, and what is accepted instead.
+//! Messages for wrong commands, and common spellings that are accepted.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -23,7 +23,7 @@ fn a_name_that_is_none_is_not_taken_for_another() {
         assert!(said.contains(&format!("(a text needs quotes: '{word}')")), "{said}");
         assert_eq!(code, 2);
     }
-    // `login` has no field of that name, `pass` has: that is not what is wrong.
+    // `login` has no field of that name, `pass` has one: that is not the error.
     let (said, code) = bench.fails(&["stat", "out.bin", "--where", "kind = TIMEOUT"]);
     let text = "there is no column `TIMEOUT` (a text needs quotes: 'TIMEOUT')";
     assert!(said.contains(text) && code == 2, "{said}");
@@ -44,7 +44,7 @@ fn sql_takes_the_units_of_expressions() {
     assert!(plot.contains("<svg"));
 }
 
-/// A text that nests: what opens a level, what is in the middle, what closes a level, and how often.
+/// A nested text: opening of a level, innermost part, closing of a level, and depth.
 type Nest = (&'static str, &'static str, &'static str, usize);
 
 #[test]
@@ -62,7 +62,7 @@ fn what_nests_too_deep_is_refused_at_once() {
         ("[", "1", "]", 490),
         ("CAST(", "1", " AS INT)", 500),
         ("(SELECT ", "1", ")", 500),
-        // These took minutes, and this one for a mistake in it.
+        // These took minutes, and this one for an error in it.
         ("(SELECT ", "1", ")", 20),
         ("EXISTS (SELECT 1 WHERE ", "true", ")", 20),
         ("CAST(", "1 1", " AS INT)", 24),
@@ -92,7 +92,7 @@ fn what_nests_too_deep_is_refused_at_once() {
             assert!(said.contains("ppt explain too-deep"), "{said}");
         }
     }
-    // Each of them ends within a second, and a busy machine has some more.
+    // Each of them takes less than a second, and more on a busy machine.
     let each = begun.elapsed() / (2 * queries.len() as u32);
     assert!(each < Duration::from_secs(5), "{each:?}");
     for args in [["plot", "out.bin"], ["sql", "out.bin"]] {
@@ -109,7 +109,7 @@ fn what_nests_too_deep_is_refused_at_once() {
     let (said, code) = bench.fails(&["sql", "out.bin", &format!("SELECT {many}")]);
     assert!(said.contains("2000 operators") && code == 2, "{said}");
 
-    // What people write is answered.
+    // Queries of realistic depth are answered.
     let ten = "(SELECT * FROM ".repeat(9) + "captures" + &")".repeat(9);
     bench.done(&["sql", "out.bin", &format!("SELECT count(*) AS n FROM {ten}")]);
     let deep = "CASE WHEN 1 = 2 THEN 0 ELSE (".repeat(20) + "7" + &") END".repeat(20);
@@ -154,7 +154,7 @@ fn tables_are_listed_without_a_terminal() {
     assert!(said.contains("this format is for rows: \\d writes text") && code == 2, "{said}");
 }
 
-/// A capture of frames `it` whose field `n` is of a type, with these bytes.
+/// A capture of frames `it` whose field `n` has this type, with these bytes.
 fn of_type(ty: &str, values: &[&[u8]], id: u8) -> Vec<u8> {
     let json = format!(
         r#"{{"v":1,"buffer":"b","slots":16,"stride":16,"frames":[{{"name":"it","kind":"plain",
@@ -204,7 +204,7 @@ fn a_field_that_became_wider_is_one_column() {
     assert!(said.contains("`b.it` has a column `n` of two types: ") && code == 1, "{said}");
 }
 
-/// A capture of two buffers: `torn` lacks its frame 2, and `whole` lacks nothing.
+/// A capture of two buffers: `torn` lacks its frame 2, and `whole` is complete.
 fn of_two_buffers() -> Vec<u8> {
     let mut writer = CaptureWriter::create(Vec::new(), &FileHeader::default()).unwrap();
     for (number, (buffer, runs)) in

@@ -1,4 +1,4 @@
-//! `ppt fit`, `ppt model` and `ppt compare`, of numbers whose truth is known.
+//! `ppt fit`, `ppt model` and `ppt compare` on numbers with known truth.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ const SCHEMA: &str = r#"{"v":1,"buffer":"dve","slots":64,"stride":40,"frames":[{
     {"name":"took_end","type":"ns","clock":"thread_cpu","offset":32,
         "interval":{"name":"took","edge":"end"}}]}]}"#;
 
-/// Frames that no other run has: always the same for the same seed.
+/// Noise that differs between runs, but is the same for the same seed.
 fn noise(seed: u64, at: u64) -> f64 {
     let mut bits =
         seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ at.wrapping_mul(0xd1b5_4a32_d192_ed03);
@@ -32,7 +32,7 @@ fn frames(run: u8, schema: &Schema, frames: impl Iterator<Item = Vec<u8>>) -> Ve
     support::capture(&header, schema, &[(head(1, 1), frames.flatten().collect())])
 }
 
-/// A run: 200 frames of `users`, each of which costs 0.1 and 0.001 a user, `times` over.
+/// A run: 200 frames of `users`, each of which costs 0.1, and 0.001 per user, multiplied by `times`.
 fn capture(run: u8, users: i32, times: f64) -> Vec<u8> {
     let own = 1.0 + 0.01 * noise(u64::from(run), 0);
     let frame = |at: u64| {
@@ -111,7 +111,7 @@ fn a_model_adds_components_up() {
     );
     bench.done(&["model", "model.toml", "load*.bin", "--svg", "model.svg"]);
     let svg = fs::read_to_string(bench.path("model.svg")).unwrap();
-    // The resource, and two components of 2,000 rows, beside what they leave.
+    // The resource, and two components of 2,000 rows with their residuals.
     assert_eq!(svg.matches("<polygon").count(), 3, "intervals");
     assert_eq!(svg.matches("h0").count(), 2 * 2 * 2_000, "points and residuals");
     assert_eq!(svg.matches("stroke-dasharray").count(), 3, "the bound, and where nothing is left");
@@ -129,7 +129,7 @@ fn five_percent_fail_a_gate_and_nothing_passes() {
     let fast = [&["compare", "before*.bin", "--", "same*.bin"][..]].concat();
     let text = bench.done(&[&["compare"], &gate[..], &fast[1..]].concat());
     assert!(text.contains("dve.job.cost   6 runs against 6 runs\n"), "{text}");
-    // An interval is compared, and not where it begins and ends.
+    // An interval is compared, but not its begin and end.
     let names = text.lines().filter(|line| !line.starts_with(' '));
     let names: Vec<&str> = names.filter_map(|name| name.split(' ').next()).collect();
     let expected = ["dve.job.users", "dve.job.kind", "dve.job.cost", "dve.job.took"];
@@ -180,7 +180,7 @@ fn a_side_without_frames_passes_no_gate_and_replaces_no_baseline() {
     let (said, code) = compare(&[&update[..], &["same*.bin"]].concat());
     assert!(said.contains("is also the input") && code == 1, "{said}");
     assert_eq!(fs::read(bench.path("base.json")).unwrap(), base);
-    // What a gate refuses is no baseline.
+    // Measurements that a gate refuses are not saved as a baseline.
     let next = ["--baseline", "base.json", "--save", "next.json"];
     let (said, code) = compare(&[&next[..], &["after*.bin"]].concat());
     assert!(said.contains("a gate failed, so nothing is saved") && code == 1, "{said}");
@@ -313,7 +313,7 @@ fn steps(run: u8, users: u64) -> Vec<u8> {
     frames(run, &schema, (1..=20).map(frame))
 }
 
-/// The commands of `docs/models.md`, as a reader types them, on captures of the names that the page has.
+/// The commands of `docs/models.md`, as typed, on captures with the names of the page.
 #[test]
 fn the_page_has_commands_that_can_be_typed() {
     let bench = Bench::empty();

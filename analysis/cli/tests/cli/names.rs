@@ -1,4 +1,4 @@
-//! The name of an output says what is in it.
+//! The extension of an output matches its format.
 
 use ppt_capture::{CaptureWriter, FileHeader};
 

@@ -1,6 +1,6 @@
-//! Other people's tools find in an export what `ppt sql` finds in the capture: nobody checks himself.
+//! Other tools find the same rows in an export as `ppt sql` in the capture.
 //!
-//! `analysis/oracles/install` installs them; one that is missing is named and skipped.
+//! `analysis/oracles/install` installs them; the test names a missing one and skips it.
 
 #[path = "../../../oracles/ask.rs"]
 pub mod ask;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::Bench;
 
-/// Rows of values, which are as JSON has them.
+/// Rows of JSON values.
 fn rows(bench: &Bench, query: &str) -> Value {
     let row = |row: Map<String, Value>| -> Value { row.into_iter().map(|entry| entry.1).collect() };
     bench.rows(query).into_iter().map(row).collect()
@@ -28,7 +28,7 @@ fn an_export_to_parquet_holds_what_the_capture_holds() {
     all("hive", &["--partition-by", "host,frame"]);
     let file = bench.path("pass.parquet");
     let hive = format!("{}/hive/**/*.parquet", bench.folder().display());
-    // Names of columns in the order of the alphabet: so JSON's objects have them.
+    // Columns are in alphabetical order, as in JSON's objects.
     let ours = rows(
         &bench,
         "SELECT CAST(bytes AS VARCHAR) AS a, who AS b, kind AS c, name AS d, ok AS e, \
@@ -62,7 +62,7 @@ fn an_export_to_parquet_holds_what_the_capture_holds() {
         );
         let expected = groups.to_string().replace("ho\\u001bst", "ho%1Bst");
         let folders = answers[2].to_string();
-        // DuckDB undoes what folders are written with, or does not, by its version.
+        // Versions of DuckDB differ in whether they decode the names of folders.
         assert!([&expected, &groups.to_string()].contains(&&folders), "{folders}: {expected}");
         assert_eq!(answers[3], json!([["ZSTD"]]));
     }

@@ -1,4 +1,4 @@
-//! Names that stay from one version to the next: commands, options, tables, columns and keys of JSON.
+//! Names that stay the same in all versions: commands, options, tables, columns and keys of JSON.
 
 #[path = "../../../../tests/stable/hold.rs"]
 mod list;
@@ -12,7 +12,7 @@ use list::{hold, keys, options};
 use crate::support::{Bench, root};
 use crate::{kinds, models, traces, whatif};
 
-/// What `\d` and its like answer.
+/// The answer to `\d` and similar lines.
 fn described(bench: &Bench, words: &str) -> String {
     let mut command = bench.command(&["sql", "out.bin"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -42,7 +42,7 @@ fn tables_and_columns_stay() {
 
 #[test]
 fn keys_of_json_stay() {
-    // Their keys are names of a capture.
+    // The keys of these objects are names from a capture.
     let maps = ["by", "values", "request", "speed"];
     let mut there = BTreeSet::new();
     let mut ask = |bench: &Bench, args: &[&str]| {

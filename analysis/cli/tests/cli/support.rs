@@ -23,7 +23,7 @@ pub fn schema(json: &str) -> Schema {
     Schema::from_json(json.as_bytes()).unwrap()
 }
 
-/// A capture of these runs of frames, one thread's, with what the schema says of them.
+/// A capture with these runs of frames of one thread, and their schema.
 pub fn capture(header: &FileHeader, schema: &Schema, runs: &[(FramesHead, Vec<u8>)]) -> Vec<u8> {
     let mut writer = CaptureWriter::create(Vec::new(), header).unwrap();
     let stride = schema.stride;
@@ -49,7 +49,7 @@ pub fn source(schema: &Schema) -> Source {
     }
 }
 
-/// Where a run of frames begins, and when it was drained.
+/// The head of a run of frames: first sequence number, and time of the drain.
 pub fn head(first_seq: u64, drained_mono_ns: u64) -> FramesHead {
     FramesHead { first_seq, drained_mono_ns, ..FramesHead::default() }
 }
@@ -64,7 +64,7 @@ impl Bench {
         Bench { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// With the golden capture as `out.bin`.
+    /// A folder with the golden capture as `out.bin`.
     pub fn new() -> Bench {
         let bench = Bench::empty();
         bench.write("out.bin", golden());
@@ -89,8 +89,8 @@ impl Bench {
         command
     }
 
-    /// The same with a folder `tmp` for temporary files, and with no signal ignored: the shell that runs the
-    /// tests may ignore some.
+    /// Like `command`, with a folder `tmp` for temporary files, and without ignored signals: the shell
+    /// that runs the tests may ignore some.
     pub fn with_tmp(&self, args: &[&str]) -> Command {
         let tmp = self.path("tmp");
         fs::create_dir_all(&tmp).unwrap();
@@ -104,7 +104,7 @@ impl Bench {
         self.command(args).output().unwrap()
     }
 
-    /// What it writes, which must not fail.
+    /// The output of a command, which must succeed.
     pub fn done(&self, args: &[&str]) -> String {
         let output = self.run(args);
         let said = String::from_utf8_lossy(&output.stderr);
@@ -122,25 +122,25 @@ impl Bench {
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// What it says when it fails, and its exit code.
+    /// The messages of a command, which must fail, and its exit code.
     pub fn fails(&self, args: &[&str]) -> (String, i32) {
         let output = self.run(args);
         (String::from_utf8(output.stderr).unwrap(), output.status.code().unwrap())
     }
 
-    /// What is in the folder.
+    /// The names in the folder.
     pub fn names(&self) -> Vec<String> {
         names(self.folder())
     }
 }
 
-/// The process that answers for the command `pid`, once there is one.
+/// The process that answers for the command `pid`, if it exists.
 pub fn question_of(pid: u32) -> Option<u32> {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
     children.split_whitespace().next()?.parse().ok()
 }
 
-/// Waits until `there` is something, or 20 s have passed.
+/// Waits until `there` returns a value, for at most 20 s.
 pub fn wait_for<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
     let since = Instant::now();
     loop {
@@ -152,7 +152,7 @@ pub fn wait_for<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// What is in a folder, in the order of the alphabet.
+/// The names in a folder, in alphabetical order.
 pub fn names(folder: &Path) -> Vec<String> {
     let files = fs::read_dir(folder).unwrap();
     let mut names: Vec<_> =

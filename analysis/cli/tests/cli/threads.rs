@@ -11,8 +11,8 @@ use crate::support::{Bench, schema};
 const JSON: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":16,"frames":[
     {"name":"beat","kind":"plain","size":16,"fields":[{"name":"x","type":"u32","offset":12}]}]}"#;
 
-/// Two threads of one process: 77, which was renamed, and 78, which calls itself what no page should
-/// take for markup. Thread 79 has no name.
+/// Two threads of one process: 77, which was renamed, and 78, whose name looks like markup. Thread 79
+/// has no name.
 fn bench() -> Bench {
     let header = FileHeader {
         capture_id: [1; 16],

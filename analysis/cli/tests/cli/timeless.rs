@@ -1,11 +1,11 @@
-//! Frames without a time are in every export, and traces say how many there are.
+//! Frames without a time are in every export, and exports of traces report their number.
 
 use ppt_capture::FileHeader;
 use serde_json::Value;
 
 use crate::support::{Bench, capture, head, names, schema};
 
-/// Three frames that took their time, two that did not, and one of an unknown kind.
+/// Three frames with times, two without, and one of an unknown kind.
 const FRAMES: [(u8, u64); 6] = [(0, 5_000), (0, 0), (0, 5_010), (0, 0), (9, 5_015), (0, 5_020)];
 
 fn bench(drained_mono_ns: u64) -> Bench {
@@ -37,7 +37,7 @@ fn bench(drained_mono_ns: u64) -> Bench {
     bench
 }
 
-/// What an export says on stderr.
+/// The messages of an export.
 fn said(bench: &Bench, args: &[&str]) -> String {
     let output = bench.run(&[&["export", "out.bin", "--format"], args].concat());
     let said = String::from_utf8(output.stderr).unwrap();

@@ -1,7 +1,7 @@
-//! Traces hold what the captures hold: every frame, its time, its values, and what is missing.
+//! Traces contain everything in the captures: every frame, its time, its values, and missing frames.
 //!
-//! Chrome's JSON is read here; Perfetto's, CTF and OpenTelemetry's by other people's tools (`analysis/oracles/install`,
-//! and Debian's python3-bt2): one that is missing is named and skipped.
+//! This test reads Chrome's JSON; other tools read Perfetto's format, CTF and OpenTelemetry
+//! (`analysis/oracles/install`, and Debian's python3-bt2): the test names a missing one and skips it.
 
 #[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
 #[path = "../../../query/tests/random/mod.rs"]
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Bench, capture, golden, head, root, schema};
 
-/// Captures, all of which are asked.
+/// Captures that are queried together.
 struct Captures {
     bench: Bench,
     names: Vec<String>,
@@ -42,7 +42,7 @@ impl Captures {
         let args: Vec<_> = [word].into_iter().chain(names).chain(more.iter().copied()).collect();
         let output = self.bench.run(&args);
         let said = String::from_utf8(output.stderr).unwrap();
-        // A capture that is cut off or damaged is reported, and read.
+        // A truncated or damaged capture is reported, and read.
         let known = |code| code == Some(0) || (code == Some(1) && said.contains("damaged"));
         assert!(known(output.status.code()), "{word} {more:?}: {said}");
         (String::from_utf8(output.stdout).unwrap(), said)
@@ -108,7 +108,7 @@ impl Captures {
         events
     }
 
-    /// The events that another tool finds, and how many it says are missing.
+    /// The events that another tool finds, and its number of missing frames.
     fn by_others(&self, tool: &str) -> Option<(Vec<Event>, i64)> {
         let (python, library) = match tool {
             "ctf" => (PathBuf::from("/usr/bin/python3"), "bt2"),
@@ -154,7 +154,7 @@ struct Event {
     dur: Option<i64>,
     args: Map<String, Value>,
     track: String,
-    /// What it is connected to others by.
+    /// Ids of the flows through the event.
     flows: Vec<String>,
 }
 
@@ -163,7 +163,7 @@ fn flows(of: &Value) -> Vec<String> {
     of.as_array().into_iter().flatten().filter_map(flow).collect()
 }
 
-/// Segment, ring, number.
+/// Segment, ring, sequence number.
 type Id = (String, i64, i64);
 
 fn id(of: &Map<String, Value>) -> Id {
@@ -172,7 +172,7 @@ fn id(of: &Map<String, Value>) -> Id {
     (of["segment"].as_str().unwrap().to_owned(), number("ring"), number(seqno))
 }
 
-/// An integer, which is text where JSON does not hold it.
+/// An integer, which is text if JSON cannot hold it exactly.
 fn number(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.parse().ok())
 }
@@ -183,10 +183,10 @@ impl Event {
     }
 }
 
-/// When the first capture began: where frames without a time stand.
+/// When the first capture began: the time for frames that have none.
 const BEGAN: i64 = 1_700_000_000_000_000_000;
 
-/// What is missing: by the causes that events name.
+/// Missing frames by cause, from the names of events.
 fn missing(events: &[Event]) -> BTreeMap<String, i64> {
     let mut all = BTreeMap::new();
     for event in events.iter().filter(|event| event.is_missing()) {
@@ -196,7 +196,7 @@ fn missing(events: &[Event]) -> BTreeMap<String, i64> {
     all
 }
 
-/// What the captures say is missing.
+/// Missing frames by cause, from the captures.
 fn expected_missing(captures: &Captures) -> BTreeMap<String, i64> {
     let gaps = "SELECT cause, sum(count) AS n FROM gaps GROUP BY cause";
     let dropped = "SELECT cause, sum(count) AS n FROM account WHERE count > 0 AND cause IN \
@@ -206,7 +206,7 @@ fn expected_missing(captures: &Captures) -> BTreeMap<String, i64> {
         .collect()
 }
 
-/// Every frame: its kind, and when it was.
+/// Kind, interval and time of every frame.
 fn frames(captures: &Captures) -> BTreeMap<Id, (String, Option<String>, i64)> {
     let query = "SELECT segment, ring, seqno, buffer, frame, \
                  arrow_cast(coalesce(ts, drained), 'Int64') AS t FROM frames";
@@ -218,7 +218,7 @@ fn frames(captures: &Captures) -> BTreeMap<Id, (String, Option<String>, i64)> {
     captures.rows(query).into_iter().map(frame).collect()
 }
 
-/// The slices of a trace are those of the captures, and each other frame is one instant.
+/// The slices of a trace are those of the captures, and every other frame is one instant.
 fn check_slices(captures: &Captures, events: &[Event]) {
     let query = "SELECT segment, ring, seqno, name, buffer, arrow_cast(ts, 'Int64') AS t, dur \
                  FROM slices WHERE dur >= 0";
@@ -276,7 +276,7 @@ fn check_nesting(events: &[Event]) {
     }
 }
 
-/// Every value of every frame, as text; what is NULL is not there.
+/// All values of every frame as text, without NULLs.
 fn values(captures: &Captures) -> BTreeMap<Id, BTreeMap<String, String>> {
     let mut all = BTreeMap::new();
     let tables = captures.rows(
@@ -318,7 +318,7 @@ fn values(captures: &Captures) -> BTreeMap<Id, BTreeMap<String, String>> {
     all
 }
 
-/// A value as text; equal numbers are equal texts.
+/// A value as text; equal numbers have equal texts.
 fn comparable(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -401,7 +401,7 @@ fn babeltrace_finds_what_the_captures_hold() {
         check_values(&captures, &events, false);
         let mut expected = expected_missing(&captures);
         assert_eq!(missing(&events), expected);
-        // Nobody was there for these, or nobody wanted them: that is no loss.
+        // Frames of these causes are not lost.
         for cause in ["unattended", "left_out", "absent"] {
             expected.remove(cause);
         }
@@ -443,7 +443,7 @@ fn traces_are_outputs_like_others() {
     assert_eq!(captures.number("SELECT count(*) FROM login"), 1);
 }
 
-/// Two threads' worth of spans and chains: kind, key, mark and ns since the start of each frame.
+/// Spans and chains of two threads: kind, key, mark and ns since the start of each frame.
 const WHOLES: [(u8, u8, u8, u64); 12] = [
     (0, 1, 0, 10),
     (0, 2, 0, 20),
@@ -532,15 +532,15 @@ fn closed_spans_have_tracks_of_their_own_and_chains_are_flows() {
     assert_eq!(captures.by_others("ctf").map_or(WHOLES.len(), |found| found.0.len()), WHOLES.len());
 }
 
-/// A point that lets out what another one takes in: kind and identity of each frame.
+/// A point whose output another one receives: kind and hash of each frame.
 const POINTS: [(u8, u64); 6] = [(0, 7), (0, 8), (1, 7), (1, 9), (1, 8), (0, 10)];
 
-/// A capture of them.
+/// A capture of [`POINTS`].
 fn of_points() -> Vec<u8> {
     of_points_on("", [4; 16])
 }
 
-/// A capture of them on some host.
+/// A capture of [`POINTS`] on a host.
 fn of_points_on(host: &str, capture_id: [u8; 16]) -> Vec<u8> {
     let frame = |name: &str, side: &str| {
         format!(
@@ -591,7 +591,7 @@ fn points_of_one_identity_are_a_flow() {
     assert!(flows.values().all(|ids| ids.len() == 1), "{flows:?}");
 }
 
-/// Two hosts may have the same number for a process: each is called by its host.
+/// Processes of two hosts may have the same pid: names include the host.
 #[test]
 fn processes_of_several_hosts_are_called_by_their_hosts() {
     let bench = Bench::empty();
@@ -602,7 +602,7 @@ fn processes_of_several_hosts_are_called_by_their_hosts() {
         {"name":"name","type":"enum","enum":"E","offset":16}]}]}"#,
     );
     for (id, host) in [(1, "left"), (2, "right")] {
-        // The right one lost two frames.
+        // The right host lost two frames.
         let first_seq = if host == "left" { 1u64 } else { 3 };
         let frame = [first_seq, 5_000, 1].map(u64::to_le_bytes).concat();
         let lost_before = Lost { overrun: first_seq - 1, ..Lost::default() };
@@ -624,7 +624,7 @@ fn processes_of_several_hosts_are_called_by_their_hosts() {
     assert!(names.iter().any(|name| name.ends_with("on left")), "{names:?}");
     assert!(names.iter().any(|name| name.ends_with("on right")), "{names:?}");
 
-    // In Perfetto, each host is a machine: both processes have their number.
+    // In Perfetto, each host is a machine: both processes keep their pids.
     let Some(events) = by_perfetto(&bench, &["left.bin", "right.bin"]) else { return };
     let found: BTreeSet<(i64, i64, &str)> = events
         .iter()
@@ -638,19 +638,19 @@ fn processes_of_several_hosts_are_called_by_their_hosts() {
         events.iter().partition(|event| event["args"]["cause"] == "overrun");
     assert_eq!(frames.len(), 2);
     for event in frames {
-        // What is interned is known to the machine.
+        // Interned names belong to a machine.
         assert_eq!((&event["name"], &event["cat"]), (&json!("it"), &json!("b")));
         assert_eq!(event["args"]["name"], "ONE");
     }
-    // What is missing is of its machine, too.
+    // Missing frames belong to a machine, too.
     assert_eq!(lost.len(), 1);
     assert_eq!((&lost[0]["machine"], &lost[0]["process"]), (&json!(1), &json!("process on right")));
-    // Of one host nothing is said of machines.
+    // Traces of one host mention no machines.
     let alone = by_perfetto(&bench, &["left.bin"]).unwrap();
     assert!(alone.iter().all(|event| event["machine"] == 0), "{alone:?}");
 }
 
-/// The events of a trace of captures, as the perfetto wheel has them; None where it is not there.
+/// The events of a trace of captures, read by the perfetto wheel; None if it is not installed.
 fn by_perfetto(bench: &Bench, captures: &[&str]) -> Option<Vec<Value>> {
     let python = root().join("target/oracles/bin/python");
     let there = Command::new(&python).args(["-c", "import perfetto"]).output();
@@ -668,8 +668,8 @@ fn by_perfetto(bench: &Bench, captures: &[&str]) -> Option<Vec<Value>> {
     Some(lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
-/// Frames of which few have a second interval; the last of these begins before all others. So all rows
-/// with it wait until the end, but not the rows beside them.
+/// Few frames have a second interval; the last of these begins before all others. So all rows with it
+/// wait until the end, but the other rows do not.
 #[test]
 fn rows_that_wait_take_no_more_than_the_memory() {
     const FRAMES: u64 = 160_000;
@@ -687,7 +687,7 @@ fn rows_that_wait_take_no_more_than_the_memory() {
         let mut frames = Vec::new();
         for n in first..first + 1000 {
             let from = begin + 1 + n * 1000;
-            // An interval that ends before it begins is not there.
+            // An interval that ends before it begins is left out.
             let b = match n {
                 n if n == FRAMES - 1 => [begin, begin + 9],
                 n if n % 2000 == 0 => [from, from + 7],

@@ -1,4 +1,4 @@
-//! What the crate `ppt-tracing` writes, by the names that the program gave: the views of its spans and events.
+//! The output of the crate `ppt-tracing`, by the names in the program: views of its spans and events.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::{Bench, root, source};
 
-/// The schema of a buffer that `ppt-tracing` has.
+/// The schema of a buffer of `ppt-tracing`.
 fn of_file(name: &str) -> Schema {
     let text = fs::read(root().join("sources/tracing").join(name)).unwrap();
     ppt_frame_dsl::compile(&text, name).unwrap().schema
@@ -34,8 +34,8 @@ fn types(numbers: [(u8, u8); 6]) -> [u8; 6] {
     numbers.map(|(position, number)| position << 3 | number)
 }
 
-/// A span with a record and an event in it, and an event at a place that nobody described. The callsites are described
-/// twice, as in two sessions.
+/// A span with a record and an event in it, and an event at an unknown callsite. The callsites are
+/// described twice, as in two sessions.
 fn capture() -> Vec<u8> {
     let (tracing, callsites) = (of_file("tracing.frame"), of_file("callsites.frame"));
     let (request, served, unknown) =
@@ -133,7 +133,7 @@ fn spans_and_events_have_the_names_of_the_program() {
     }
     assert_eq!(rows.len(), wanted.len(), "a callsite that is described twice doubles no row");
 
-    // Without readings of clocks, ticks are no times: the end has no begin.
+    // Without readings of clocks, ticks have no times, and the end has no begin.
     let spans = bench.rows(
         "SELECT begin_name, fields, file, line FROM tracing_spans WHERE begin_name = 'request'",
     );
@@ -149,7 +149,7 @@ fn spans_and_events_have_the_names_of_the_program() {
     assert_eq!(recorded[0]["line"], 10);
 }
 
-/// Who has frames of these names without the crate sees them as they are.
+/// Frames with these names from other programs are shown unchanged.
 #[test]
 fn frames_of_others_are_left_alone() {
     let bench = Bench::empty();

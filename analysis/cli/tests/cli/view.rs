@@ -1,4 +1,4 @@
-//! `ppt view`: what is printed, what is refused, and how it ends.
+//! `ppt view`: its output, its errors, and its end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use crate::support::{Bench, root};
 struct ViewProcess {
     child: Child,
     url: String,
-    /// What it says on stderr, up to the line that says how it ends.
+    /// stderr up to the line that mentions how to end it.
     said: String,
 }
 
@@ -77,7 +77,7 @@ fn saved(bench: &Bench, url: &str, name: &str, asked: &Value) -> PathBuf {
     bench.path(name)
 }
 
-/// The events of a trace that Perfetto's own messages find; None where they are not there.
+/// The events of a trace, read with Perfetto's own messages; None if these are not installed.
 fn events(trace: &Path) -> Option<Vec<Value>> {
     let python = root().join("target/oracles/bin/python");
     let there = Command::new(&python).args(["-c", "import perfetto"]).output();
@@ -168,7 +168,7 @@ fn what_the_page_saves_is_what_began_then() {
     shown.child.wait().unwrap();
 }
 
-/// A capture of intervals that take so long.
+/// A capture of intervals with these lengths.
 fn imported(bench: &Bench, name: &str, length: impl Fn(i64) -> i64) {
     let frames =
         "option time ns realtime;\nframe job { time at @at; i64 who; interval time run; }\n";
@@ -217,7 +217,7 @@ fn two_sets_differ_as_compare_and_sql_say() {
         assert_eq!(change["verdict"], said["verdict"], "{change} {said}");
     }
     assert_eq!(changes[0]["verdict"], "higher", "by more than chance: {}", changes[0]);
-    // The commands that the page shows give the totals, also of a part.
+    // The commands that the page shows give the same totals, also for a part.
     let middle = 1_700_000_000_000_000_000 + 150 * 1_000_003;
     let told = compared(&body(middle, middle + 20 * 1_000_003));
     for ((command, side), file) in told["commands"]
@@ -241,7 +241,7 @@ fn two_sets_differ_as_compare_and_sql_say() {
     shown.child.wait().unwrap();
     let (said, code) = bench.fails(&["view", "out.bin", "--no-open", "--", "none.bin"]);
     assert!(said.contains("none.bin") && code == 1, "{said}");
-    // With nothing in front of it, `--` only says that a name follows.
+    // Without captures before it, `--` only separates names from options.
     std::fs::rename(bench.path("after.bin"), bench.path("-after.bin")).unwrap();
     let mut alone = shown_as(&bench, &["view", "--no-open", "--no-index", "--", "-after.bin"]);
     let about: Value = serde_json::from_str(&ask(&alone.url, "/v1/about")).unwrap();
@@ -272,7 +272,7 @@ fn it_answers_until_a_signal_ends_it() {
         assert_eq!(shown.child.wait().unwrap().code(), Some(0), "{signal}");
         assert!(TcpStream::connect(address).is_err());
     }
-    // The index is kept where caches are, for its user alone.
+    // The index is in the folder for caches, and only its user can read it.
     use std::os::unix::fs::PermissionsExt;
     let cache = bench.path("cache/ppt/view");
     assert_eq!(std::fs::metadata(&cache).unwrap().permissions().mode() & 0o777, 0o700);

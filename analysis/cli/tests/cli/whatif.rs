@@ -1,4 +1,4 @@
-//! `ppt whatif`: what is typed, what is said, and what is refused.
+//! `ppt whatif`: arguments, answers, and errors.
 
 use ppt_capture::frame_dsl::schema::Schema;
 use ppt_capture::{CaptureWriter, Cause, End, EndReason, FileHeader, FramesHead, Gap};
@@ -35,7 +35,7 @@ fn jobs(schema: &Schema, which: std::ops::Range<u64>) -> Vec<u8> {
     which.flat_map(job).collect()
 }
 
-/// Four of them.
+/// A capture of four jobs.
 pub fn bench() -> Bench {
     let schema = schema();
     let header = FileHeader { created_realtime_ns: BEGIN, ..FileHeader::default() };
@@ -44,7 +44,7 @@ pub fn bench() -> Bench {
     bench
 }
 
-/// Twenty, of which some are lost.
+/// A capture of twenty jobs, some of which are lost.
 fn lossy(lost: std::ops::Range<u64>) -> Bench {
     let schema = schema();
     let header = FileHeader { created_realtime_ns: BEGIN, ..FileHeader::default() };
@@ -101,7 +101,7 @@ fn the_rest_stays_as_long_as_it_was() {
     let means: Vec<_> = (0..3).map(|at| swept[at]["predicted"]["mean"].as_f64().unwrap()).collect();
     assert_eq!(means, [100_000.0, 75_000.0, 60_000.0]);
 
-    // Where nothing is said, all are ranked by what they do for the end.
+    // By default, all intervals are ranked by their effect on the end.
     let ranked = ask(&[]);
     let ends: Vec<_> =
         ranked.as_array().unwrap().iter().map(|value| &value["predicted"]["mean"]).collect();
@@ -154,8 +154,8 @@ fn what_a_loss_touches_is_left_out() {
     let args = ["whatif", "out.bin", "--speed", "handle=2x", "--metric", "end"];
     let bench = lossy(5..7);
     let told = json(&bench.done(&[&args[..], &["--format", "json"]].concat()));
-    // From the end of the fifth job, at 900 µs, to that of the eighth. Runs of 900 µs and 2.4 ms remain, in
-    // which jobs take half of 5 × 100 µs and of 12 × 100 µs.
+    // From the end of the fifth job, at 900 µs, to that of the eighth. Runs of 900 µs and 2.4 ms
+    // remain, in which jobs take half of 5 × 100 µs and of 12 × 100 µs.
     assert_eq!(told[0]["missing_share"], 599_998.0 / 3_900_000.0);
     assert_eq!(told[0]["was"]["mean"], 3_300_000.0);
     assert_eq!(told[0]["predicted"]["mean"], 2_450_000.0);

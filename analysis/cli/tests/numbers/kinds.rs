@@ -16,13 +16,13 @@ histogram handling : duration;
 histogram queue : u32 (0, 64, 8);
 ";
 
-/// The cells of counters and histograms, by their names and the number of the cell.
+/// The number of a cell, by the name of its counter or histogram and its index there.
 fn cell(maker: &Maker, source: u16, name: &str, number: u32) -> u32 {
     let metrics = maker.schema(source).metrics();
     metrics.iter().find(|metric| metric.name == name).unwrap().cells.start + number
 }
 
-/// What has been added to the cells of a ring since the session began.
+/// Sums in the cells of a ring since the session began.
 fn read(maker: &Maker, source: u16, seconds: u64, ring: u64) -> Vec<(u32, u64)> {
     let level = (if seconds <= 4 { seconds as i64 } else { -(seconds as i64) }) as u64;
     let mut cells = vec![
@@ -52,7 +52,7 @@ fn count(maker: &mut Maker, source: u16, seconds: u64, base: bool) {
     maker.cells(source, base, &rows);
 }
 
-/// A series of three files, with spans from one into the next, and counters.
+/// A series of three files, with spans that cross files, and counters.
 pub fn series() -> MadeCapture {
     let mut maker = Maker::begin(5);
     let source = maker.source(MakerProgram { frames: COUNTS, pid: 4211, kind: "" });
@@ -62,7 +62,7 @@ pub fn series() -> MadeCapture {
         maker.at(at + MS);
         let ticks = TICKS + (at - MONO) / 2 * 3;
         maker.frame(rings[(n % 2) as usize], "tick", &[("n", n.into()), ("when", at.into())]);
-        // Three spans are open at any time; the first ends are of one that is closed.
+        // Three spans are open at any time; the first ends belong to a closed span.
         let (id, edge) = if n % 3 == 0 { (n, 0) } else { ((n - n % 3).saturating_sub(9), n % 3) };
         if edge < 2 {
             let fields = [("id", id.into()), ("edge", edge.into()), ("at", MakerWord::from(ticks))];
@@ -190,7 +190,7 @@ edge sent -> received within 500ms nearest;
 edge received -> taken fifo;
 ";
 
-/// Messages between two processes, of which some are lost on their way.
+/// Messages between two processes, some of which are lost.
 pub fn points() -> MadeCapture {
     let mut maker = Maker::begin(7);
     let [a, b] =
@@ -201,7 +201,7 @@ pub fn points() -> MadeCapture {
         let at = MONO + SECOND + n * 2 * MS;
         let tick = |at: u64| ("at", MakerWord::from(TICKS + (at - MONO) / 2 * 3));
         maker.at(at + MS);
-        // Numbers come again.
+        // Ids are reused.
         let id = ("id", MakerWord::from(0xfeed_0000_0000_0000 | (n % 40)));
         let body =
             |n: u64| ("body", MakerWord::Bytes(u128::from(n % 30 + 1).to_be_bytes().to_vec()));

@@ -1,5 +1,5 @@
-//! Captures of a real program, `live_main.c`: rings that are overrun, a forked child, what the kernel did,
-//! and a window of the flight recorder.
+//! Captures of a real program, `live_main.c`: overrun rings, a forked child, kernel activity, and a
+//! window of the flight recorder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use ppt_capture::Capture;
 
 use crate::made::MadeCapture;
 
-/// Empty where there is no compiler.
+/// Empty if there is no compiler.
 pub fn all(ppt: &Path) -> &'static [MadeCapture] {
     static ALL: OnceLock<Vec<MadeCapture>> = OnceLock::new();
     ALL.get_or_init(|| capture_all(ppt))
@@ -35,7 +35,7 @@ fn capture_all(ppt: &Path) -> Vec<MadeCapture> {
     run(&ppt.with_file_name("pptc"), &["live.frame"]);
     run(Path::new("gcc"), &["-O1", "live_main.c", "live.c", "-o", "live", "-pthread"]);
     run(ppt, &["run", "-o", "overrun.bin", "--slots", "64", "--", "./live", "1000", "0"]);
-    // Where it is not permitted, the frames of the program alone are captured.
+    // Without permission, only the program's frames are captured.
     let kernel = ["--kernel", "sched,syscalls,faults", "--", "./live", "100", "100"];
     run(ppt, &[&["run", "-o", "watched.bin"], &kernel[..]].concat());
     let flight = ["--flight", "60s", "--before", "60s", "--after", "10ms", "--on", "n = 100"];

@@ -1,4 +1,5 @@
-//! The captures that the capture writer makes: what programs can write, and what can go missing.
+//! Captures from the capture writer: everything that programs can write, and everything that can be
+//! missing.
 
 use ppt_capture::EndReason;
 use serde_json::Value;
@@ -11,22 +12,22 @@ pub const MS: u64 = 1_000_000;
 pub struct MadeCapture {
     pub name: &'static str,
     pub files: Vec<Vec<u8>>,
-    /// Of each source, as JSON.
+    /// One for each source, as JSON.
     pub schemas: Vec<String>,
-    /// What no dump shows, file by file, where it is known.
+    /// Facts that no dump shows, for each file; None: unknown.
     pub told: Option<Vec<Vec<Value>>>,
-    /// CLOCK_REALTIME minus CLOCK_MONOTONIC in ns, where it is known.
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC in ns; None: unknown.
     pub offset: Option<u64>,
 }
 
-/// The captures of a maker, under a name.
+/// The captures of a maker, with a name.
 pub fn made(name: &'static str, maker: Maker, reason: EndReason) -> MadeCapture {
     let schemas = maker.schemas().map(|schema| schema.to_json()).collect();
     let (files, told) = maker.end(reason);
     MadeCapture { name, files, schemas, told: Some(told), offset: Some(REAL - MONO) }
 }
 
-/// A value of a list, by turns; lists of different lengths meet in every way.
+/// Element `n` modulo the length; lists of different lengths combine in every way.
 pub fn turn<T: Copy>(values: &[T], n: u64) -> T {
     values[(n % values.len() as u64) as usize]
 }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use made::MadeCapture;
 
-/// The captures that the capture writer makes.
+/// The captures from the capture writer.
 fn all() -> Vec<MadeCapture> {
     vec![
         values::values(),
@@ -37,7 +37,7 @@ fn all() -> Vec<MadeCapture> {
     ]
 }
 
-/// Writes all captures into a folder, and a list of them with what the programs need to know.
+/// Writes all captures into a folder, with a list of facts that the programs need.
 fn write(folder: &Path, ppt: &Path) {
     let mut list = Vec::new();
     for capture in all().iter().chain(live::all(ppt)) {
@@ -60,7 +60,7 @@ fn write(folder: &Path, ppt: &Path) {
     fs::write(folder.join("captures.json"), Value::from(list).to_string()).unwrap();
 }
 
-/// Holds a command against all captures.
+/// Checks a command with all captures.
 #[track_caller]
 fn check(name: &str) {
     let analysis = Path::new(env!("CARGO_BIN_EXE_ppt-analysis"));

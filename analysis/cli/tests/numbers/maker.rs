@@ -1,4 +1,4 @@
-//! Makes captures by the capture writer, from frames that are written down field by field.
+//! Makes captures with the capture writer, from explicit fields of frames.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub const SECOND: u64 = 1_000_000_000;
 /// CLOCK_MONOTONIC and CLOCK_REALTIME when each capture begins, ns.
 pub const MONO: u64 = 7_000 * SECOND;
 pub const REAL: u64 = 1_795_238_091 * SECOND;
-/// The clock of ticks: three of them in two nanoseconds.
+/// The tick clock: three ticks in two nanoseconds.
 pub const TICKS: u64 = MONO / 2 * 3;
 /// Frames of a chunk.
 const CHUNK: usize = 40;
@@ -78,7 +78,7 @@ struct MakerState {
     next_seq: u64,
     captured: u64,
     lost: Lost,
-    /// Lost before the frames that are not written yet.
+    /// Frames lost before the frames that are not written yet.
     before: Lost,
     frames: Vec<u8>,
     count: u32,
@@ -86,7 +86,7 @@ struct MakerState {
     latest: u64,
 }
 
-/// What a source is made of.
+/// The facts about a source.
 #[derive(Debug, Clone, Copy)]
 pub struct MakerProgram<'a> {
     /// A frame file.
@@ -96,7 +96,7 @@ pub struct MakerProgram<'a> {
     pub kind: &'a str,
 }
 
-/// The cells of a ring in a reading, by their numbers; without a ring, those that all threads share.
+/// The cells of a ring in a reading, by their numbers; without a ring, the shared ones.
 #[derive(Debug, Clone)]
 pub struct RowOfCells {
     pub ring: Option<u32>,
@@ -104,7 +104,7 @@ pub struct RowOfCells {
     pub cells: Vec<(u32, u64)>,
 }
 
-/// A capture that is being made, or a series of them.
+/// A capture, or a series, that is being made.
 pub struct Maker {
     header: FileHeader,
     writer: CaptureWriter<Vec<u8>>,
@@ -113,7 +113,7 @@ pub struct Maker {
     dropped: BTreeMap<u16, Dropped>,
     now: u64,
     files: Vec<Vec<u8>>,
-    /// What no dump shows, of the file that is written, and of those before.
+    /// Facts that no dump shows, about the current file, and about earlier ones.
     told: Vec<Value>,
     told_before: Vec<Vec<Value>>,
 }
@@ -202,18 +202,18 @@ impl Maker {
         key
     }
 
-    /// Sequence numbers of the ring begin with this one.
+    /// Sets the first sequence number of a ring.
     pub fn begins_at(&mut self, ring: MakerRing, seqno: u64) {
         let state = self.rings.get_mut(&ring).unwrap();
         (state.first_seq, state.next_seq) = (seqno, seqno);
     }
 
-    /// What the listener's clock shows: the frames from here on are drained then.
+    /// Sets the listener's clock: later frames are drained at this time.
     pub fn at(&mut self, mono_ns: u64) {
         self.now = mono_ns;
     }
 
-    /// Adds a frame; fields that are not named are 0.
+    /// Adds a frame; fields without a value are 0.
     pub fn frame(&mut self, ring: MakerRing, kind: &str, fields: &[(&str, MakerWord)]) {
         let schema = &self.sources[usize::from(ring.source)].1;
         let id = schema.frames.iter().position(|frame| frame.name == kind);
@@ -236,7 +236,7 @@ impl Maker {
         }
     }
 
-    /// Writes the frames of a ring that are not written yet.
+    /// Writes the pending frames of a ring.
     pub fn flush(&mut self, ring: MakerRing) {
         let (source, schema) = &self.sources[usize::from(ring.source)];
         let state = self.rings.get_mut(&ring).unwrap();
@@ -267,7 +267,7 @@ impl Maker {
         state.frames.clear();
     }
 
-    /// Frames are lost before the next one, which the head of its chunk says.
+    /// Adds lost frames before the next frame; the head of its chunk states them.
     pub fn lose(&mut self, ring: MakerRing, lost: Lost) {
         self.flush(ring);
         let state = self.rings.get_mut(&ring).unwrap();
@@ -276,7 +276,7 @@ impl Maker {
         state.next_seq += lost.total();
     }
 
-    /// Frames are missing, which a chunk of its own says.
+    /// Adds missing frames in a chunk of their own.
     pub fn gap(&mut self, ring: MakerRing, count: u64, cause: Cause) {
         self.flush(ring);
         let nonce = self.sources[usize::from(ring.source)].0.segments[0].nonce;
@@ -297,7 +297,7 @@ impl Maker {
         state.next_seq += count;
     }
 
-    /// Frames of a source that never got a number, since it began.
+    /// Adds frames of a source that never got a number, as a total since it began.
     pub fn drops(&mut self, source: u16, dropped: Dropped) {
         self.writer.drops(&Drops { source, dropped, mono_ns: self.now }).unwrap();
         self.dropped.insert(source, dropped);
@@ -306,7 +306,7 @@ impl Maker {
         self.told.push(json!({ "told": "drops", "source": source, "dropped": causes }));
     }
 
-    /// A reading of counters and histograms: rings, their threads, cells and values.
+    /// Adds a reading of counters and histograms: rings, their threads, cells and values.
     pub fn cells(&mut self, source: u16, base: bool, rows: &[RowOfCells]) {
         let mut packed = CellRows::default();
         for row in rows {
@@ -388,7 +388,7 @@ impl Maker {
         }
     }
 
-    /// The files, and what was recorded in each.
+    /// The files, and the recorded facts about each.
     pub fn end(mut self, reason: EndReason) -> (Vec<Vec<u8>>, Vec<Vec<Value>>) {
         let last = self.finish(reason, &self.header.clone());
         self.files.push(last);

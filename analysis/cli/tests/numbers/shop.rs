@@ -1,4 +1,4 @@
-//! Threads and processes that work, lose frames, and fork; what the kernel did with them.
+//! Threads and processes that work, lose frames, and fork; and their kernel activity.
 
 use ppt_capture::{Cause, Dropped, EndReason, Lost};
 
@@ -21,7 +21,7 @@ frame query { interval time run @at; u32 rows; }
 frame request @span(process, fifo) { char name[8] @key; time when @at; int code; }
 ";
 
-/// Jobs of a ring: nested intervals, and a gap of time now and then.
+/// Jobs of a ring: nested intervals, sometimes with a gap of time.
 fn job(at: u64, n: u64) -> Vec<(&'static str, MakerWord)> {
     let length = 200_000 + n * 7_919 % 600_000;
     vec![
@@ -36,7 +36,7 @@ fn job(at: u64, n: u64) -> Vec<(&'static str, MakerWord)> {
 }
 
 fn request(id: u64, edge: u64, at: u64) -> Vec<(&'static str, MakerWord)> {
-    // Its stamp is ticks.
+    // Stamps are in ticks.
     let ticks = TICKS + (at - MONO) / 2 * 3;
     vec![
         ("id", id.into()),
@@ -52,7 +52,7 @@ fn named(name: &str, edge: u64, at: u64) -> Vec<(&'static str, MakerWord)> {
     vec![("name", name.into()), ("edge", edge.into()), ("when", at.into()), ("code", code.into())]
 }
 
-/// Everything that can be missing, with all causes, in two buffers of one process.
+/// Missing frames of every cause, in two buffers of one process.
 pub fn lossy() -> MadeCapture {
     let mut maker = Maker::begin(3);
     let shop = maker.source(MakerProgram { frames: SHOP, pid: 4211, kind: "" });
@@ -104,12 +104,12 @@ pub fn lossy() -> MadeCapture {
         }
     }
     maker.drops(shop, Dropped { no_ring: 5, nested: 2, not_mapped: 40 });
-    // What is lost at the end has no frame behind it.
+    // Frames lost at the end have no frame after them.
     maker.gap(rings[2], 8, Cause::Disk);
     made("lossy", maker, EndReason::Failed)
 }
 
-/// Three processes, whose spans begin in one and end in another.
+/// Three processes with spans that cross processes.
 pub fn forked() -> MadeCapture {
     let mut maker = Maker::begin(4);
     let pids = [4211u32, 4230, 4231];
@@ -138,10 +138,10 @@ pub fn forked() -> MadeCapture {
     made("forked", maker, EndReason::Stopped)
 }
 
-/// When something happened, which frame says so, and its fields.
+/// Time, frame and fields of an event.
 type ShopRow = (u64, &'static str, Vec<(&'static str, u64)>);
 
-/// What the kernel did with two threads, in a buffer of its own.
+/// Kernel activity of two threads, in a buffer of its own.
 pub fn kernel() -> MadeCapture {
     let mut maker = Maker::begin(8);
     let shop = maker.source(MakerProgram { frames: SHOP, pid: 4211, kind: "" });
@@ -223,7 +223,7 @@ pub fn single(count: u64, name: &'static str) -> MadeCapture {
     made(name, maker, EndReason::Exited)
 }
 
-/// It ends in the middle of a chunk, and has no end.
+/// A capture that ends in the middle of a chunk, without an end.
 pub fn cut() -> MadeCapture {
     let mut made = lossy();
     let length = made.files[0].len() * 3 / 5;

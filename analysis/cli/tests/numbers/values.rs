@@ -1,4 +1,4 @@
-//! Values and times as far as their types allow, and every clock.
+//! Extreme values and times of all types, and every clock.
 
 use ppt_capture::EndReason;
 
@@ -77,7 +77,7 @@ pub fn values() -> MadeCapture {
             ("mono", (MONO + SECOND + n * MS + 7).into()),
             ("cpu", (n * 250).into()),
         ];
-        // Every seventh time was not taken; an interval may lack an end, or end before it starts.
+        // Every seventh time is missing; an interval may lack an end, or end before it starts.
         if n % 7 != 3 {
             fields.push(("when", at.into()));
         }
@@ -113,7 +113,7 @@ frame old { time when @at; int n; }
 frame spec { time when @clock(realtime) @at; int n; interval time work; }
 ";
 
-/// Times that are as far away as their types allow.
+/// The most distant times of each type.
 pub fn far() -> MadeCapture {
     let mut maker = Maker::begin(2);
     let far = maker.source(MakerProgram { frames: FAR, pid: 4211, kind: "" });
