@@ -87,8 +87,12 @@ impl Failure {
 
     /// The work panicked.
     pub(crate) fn of_panic() -> Failure {
-        let said = panicked::first().unwrap_or_else(|| "a panic".to_owned());
-        if said.contains("offset overflow") { Failure::TextTooLong } else { Failure::Bug(said) }
+        let message = panicked::first().unwrap_or_else(|| "a panic".to_owned());
+        if message.contains("offset overflow") {
+            Failure::TextTooLong
+        } else {
+            Failure::Bug(message)
+        }
     }
 
     fn model(code: &'static str, usage: bool, text: String) -> Failure {
@@ -207,7 +211,7 @@ impl Failure {
     }
 
     /// Prints the error, with advice for the command line.
-    pub(crate) fn say(&self) {
+    pub(crate) fn print(&self) {
         let code = self.code();
         match self {
             Failure::Query(error) | Failure::Report(ReportError::Query(error)) => match error {
@@ -219,7 +223,7 @@ impl Failure {
                     message::error(code, format_args!("{}: {error}: {hint}", folder.display()));
                 }
                 QueryError::Failed(_) => match panicked::first() {
-                    Some(_) => Failure::of_panic().say(),
+                    Some(_) => Failure::of_panic().print(),
                     None => message::error(code, self),
                 },
                 _ => message::error(code, self),
@@ -253,7 +257,7 @@ impl Failure {
                 return signals::interrupted();
             }
             Failure::Usage(text) => message::note(text),
-            other => other.say(),
+            other => other.print(),
         }
         match self {
             Failure::Unjudged(_) => ExitCode::from(NOT_JUDGED),

@@ -111,7 +111,7 @@ pub(crate) fn check_name(path: &Path, format: &str) -> Result<(), Failure> {
 }
 
 /// Reports missing frames, once for each command.
-pub(crate) fn tell_loss(engine: &Engine) {
+pub(crate) fn warn_of_loss(engine: &Engine) {
     const FILES: usize = 5;
     let loss = engine.loss();
     if loss.absent > 0 {
@@ -125,11 +125,11 @@ pub(crate) fn tell_loss(engine: &Engine) {
         }
         message::note(format_args!("{text}"));
     }
-    tell_missing(loss, &engine.buffers_with_loss());
+    warn_of_missing(loss, &engine.buffers_with_loss());
 }
 
 /// Reports missing frames. `buffers`: those with missing frames, if others have none.
-fn tell_missing(loss: CaptureLoss, buffers: &[&str]) {
+fn warn_of_missing(loss: CaptureLoss, buffers: &[&str]) {
     if loss.missing() == 0 {
         return;
     }
@@ -151,7 +151,7 @@ fn tell_missing(loss: CaptureLoss, buffers: &[&str]) {
 }
 
 /// Reports faults of the captures, and returns the exit status.
-pub(crate) fn tell_troubles(engine: &Engine) -> ExitCode {
+pub(crate) fn report_faults(engine: &Engine) -> ExitCode {
     const SHOWN: usize = 5;
     let mut code = ExitCode::SUCCESS;
     for trouble in engine.set().troubles() {

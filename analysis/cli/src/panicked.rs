@@ -10,10 +10,10 @@ static FIRST: Mutex<Option<String>> = Mutex::new(None);
 /// Suppresses the output of panics; [`first`] returns the first one.
 pub(crate) fn keep() {
     panic::set_hook(Box::new(|info| {
-        let said = info.payload_as_str().unwrap_or("a panic");
+        let message = info.payload_as_str().unwrap_or("a panic");
         let place =
             info.location().map(|place| format!(" ({}:{})", short(place.file()), place.line()));
-        let text = format!("{said}{}", place.unwrap_or_default());
+        let text = format!("{message}{}", place.unwrap_or_default());
         FIRST.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
     }));
 }
@@ -39,8 +39,8 @@ mod tests {
         let done = std::thread::spawn(|| panic!("no such row")).join();
         let _ = panic::take_hook();
         assert!(done.is_err());
-        let said = first().unwrap();
-        assert!(said.starts_with("no such row (analysis/cli/src/panicked.rs:"), "{said}");
+        let message = first().unwrap();
+        assert!(message.starts_with("no such row (analysis/cli/src/panicked.rs:"), "{message}");
     }
 
     #[test]

@@ -61,10 +61,10 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
             for gate in &gates {
                 gate.select(&names).map_err(|error| Failure::no_field(&error))?;
             }
-            tell_unmeasured("", &only);
+            warn_of_unmeasured("", &only);
             save(args, only.entries, &engine)?;
-            open::tell_loss(&engine);
-            return Ok(open::tell_troubles(&engine));
+            open::warn_of_loss(&engine);
+            return Ok(open::report_faults(&engine));
         }
         (None, [_, ..]) => {
             let (_, first) = side(args, &args.captures.captures, &statistics)?;
@@ -83,8 +83,8 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     }
     alone("first", &first.entries, &second);
     alone("second", &second.entries, &first);
-    tell_unmeasured(" on the first side", &first);
-    tell_unmeasured(" on the second side", &second);
+    warn_of_unmeasured(" on the first side", &first);
+    warn_of_unmeasured(" on the second side", &second);
     let verdict = judge::all(&gates, &rows, [&first, &second])?;
     write(args, &rows, &engine)?;
     if verdict.passed() {
@@ -98,8 +98,8 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
             "a side has one run: the variation between runs is unknown, so a difference may be chance",
         );
     }
-    open::tell_loss(&engine);
-    let code = open::tell_troubles(&engine);
+    open::warn_of_loss(&engine);
+    let code = open::report_faults(&engine);
     // A proven failure has priority over one that cannot be ruled out.
     Ok(match (verdict.failed, verdict.unjudged) {
         (true, _) => ExitCode::FAILURE,
@@ -221,14 +221,14 @@ fn compared(
 
 /// Reports fields that only one side has: no gate judges them.
 fn alone(side: &str, its: &[Entry], others: &MeasuredSide) {
-    let there = |entry: &&Entry| {
+    let is_in_others = |entry: &&Entry| {
         let measured = others.entries.iter().map(|other| (&other.field, &other.by));
         let unmeasured = others.unmeasured.iter().map(|other| (&other.field, &other.by));
         measured.chain(unmeasured).any(|other| other == (&entry.field, &entry.by))
     };
     let alone: Vec<String> = its
         .iter()
-        .filter(|entry| !there(entry))
+        .filter(|entry| !is_in_others(entry))
         .map(|entry| text::called(&entry.field, &entry.by))
         .collect();
     if alone.is_empty() {
@@ -243,7 +243,7 @@ fn alone(side: &str, its: &[Entry], others: &MeasuredSide) {
 }
 
 /// Reports fields that cannot be compared, and why. Fields without values are not reported.
-fn tell_unmeasured(side: &str, of: &MeasuredSide) {
+fn warn_of_unmeasured(side: &str, of: &MeasuredSide) {
     let has_values = |why: &CompareError| *why != CompareError::NoValues;
     let mut fields = of.unmeasured.iter().filter(|field| has_values(&field.why));
     for field in fields.by_ref().take(MAX_NAMES) {
@@ -263,8 +263,8 @@ fn save(args: &args::Compare, entries: Vec<Entry>, engine: &Engine) -> Result<()
         let why = "there is nothing to save: no field has values of two runs or frames";
         return Err(Failure::Usage(why.to_owned()));
     }
-    let beside = args.baseline.as_deref();
-    let mut output = open::output_distinct_from(path, args.to.force, engine, beside)?;
+    let baseline = args.baseline.as_deref();
+    let mut output = open::output_distinct_from(path, args.to.force, engine, baseline)?;
     let text = Baseline::new(entries).to_json();
     output.file().write_all(text.as_bytes()).map_err(Failure::writing(&output.name()))?;
     Ok(output.publish()?)

@@ -35,6 +35,6 @@ pub(crate) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
         }
     };
     runtime.block_on(run::question(engine.set().watch(), work))?;
-    open::tell_loss(&engine);
-    Ok(open::tell_troubles(&engine))
+    open::warn_of_loss(&engine);
+    Ok(open::report_faults(&engine))
 }

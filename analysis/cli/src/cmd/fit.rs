@@ -65,8 +65,8 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
         let until = picture::until(at, limit.map(|limit| limit.1));
         picture::write(&[picture::panels(&assessed, &table, until)], drawing)?;
     }
-    open::tell_loss(&engine);
-    Ok(open::tell_troubles(&engine))
+    open::warn_of_loss(&engine);
+    Ok(open::report_faults(&engine))
 }
 
 /// Reports how many rows of a table are left out. `of`: the component.

@@ -64,11 +64,11 @@ pub(crate) fn run(args: &args::Graph) -> Result<ExitCode, Failure> {
     }
     let name = output.name();
     let mut out = BufWriter::new(output.file());
-    say(args, &answer, &mut out).map_err(Failure::writing(&name))?;
+    write_answer(args, &answer, &mut out).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
-    open::tell_loss(&engine);
-    Ok(open::tell_troubles(&engine))
+    open::warn_of_loss(&engine);
+    Ok(open::report_faults(&engine))
 }
 
 /// The edge lines of a file.
@@ -105,7 +105,11 @@ fn warn(graph: &PointGraph) {
     }
 }
 
-fn say(args: &args::Graph, answer: &GraphOutput, mut out: impl Write + Send) -> io::Result<()> {
+fn write_answer(
+    args: &args::Graph,
+    answer: &GraphOutput,
+    mut out: impl Write + Send,
+) -> io::Result<()> {
     if let (Some(drawing), GraphOutput::Points(PointsAnswer { graph, .. })) = (args.draw, answer) {
         let text = match drawing {
             Drawing::Dot => ppt_report::points::dot(graph),

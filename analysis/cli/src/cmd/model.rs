@@ -47,8 +47,8 @@ pub(crate) fn run(args: &args::ModelArgs) -> Result<ExitCode, Failure> {
         let rows: Vec<[Panel; 2]> = answers.into_iter().flat_map(|model| model.picture).collect();
         picture::write(&rows, drawing)?;
     }
-    open::tell_loss(&engine);
-    Ok(open::tell_troubles(&engine))
+    open::warn_of_loss(&engine);
+    Ok(open::report_faults(&engine))
 }
 
 fn answer(

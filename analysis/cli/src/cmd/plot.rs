@@ -44,8 +44,8 @@ pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
     let svg = runtime.block_on(run::question(engine.set().watch(), work))?;
     output.file().write_all(svg.as_bytes()).map_err(Failure::writing(&output.name()))?;
     output.publish()?;
-    open::tell_loss(&engine);
-    Ok(open::tell_troubles(&engine))
+    open::warn_of_loss(&engine);
+    Ok(open::report_faults(&engine))
 }
 
 /// Default number of slowest intervals.

@@ -31,8 +31,8 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     let page = ppt_report::page(&facts);
     output.file().write_all(page.as_bytes()).map_err(Failure::writing(&output.name()))?;
     output.publish()?;
-    open::tell_loss(&engine);
-    Ok(open::tell_troubles(&engine))
+    open::warn_of_loss(&engine);
+    Ok(open::report_faults(&engine))
 }
 
 /// The command line, quoted for a shell.

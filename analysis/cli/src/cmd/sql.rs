@@ -63,8 +63,8 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
         }
         None => answerer::serve(&session)?,
     }
-    open::tell_loss(&session.engine);
-    Ok(open::tell_troubles(&session.engine))
+    open::warn_of_loss(&session.engine);
+    Ok(open::report_faults(&session.engine))
 }
 
 /// Whether statements are typed at a prompt.

@@ -41,11 +41,12 @@ pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
     let totals = if is_of_all(args) { engine.totals()? } else { Vec::new() };
     let name = output.name();
     let mut out = BufWriter::new(output.file());
-    say(args, &ask, &engine, (&frames, &totals), &mut out).map_err(Failure::writing(&name))?;
+    write_answer(args, &ask, &engine, (&frames, &totals), &mut out)
+        .map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
-    open::tell_loss(&engine);
-    Ok(open::tell_troubles(&engine))
+    open::warn_of_loss(&engine);
+    Ok(open::report_faults(&engine))
 }
 
 /// Whether everything is requested: counters and histograms belong to no frame and no group.
@@ -56,7 +57,7 @@ fn is_of_all(args: &args::Stat) -> bool {
     !one && !parts
 }
 
-fn say(
+fn write_answer(
     args: &args::Stat,
     ask: &Ask,
     engine: &Engine,

@@ -150,8 +150,8 @@ fn watch_it(args: &args::Top, watch: &GrowingCapture, app: &mut App) -> Result<(
                 Event::Key(key) if key.kind != KeyEventKind::Release => match app.key(key) {
                     Some(Wish::Quit) => return Ok(()),
                     Some(Wish::Save) => {
-                        let said = save(watch);
-                        app.say(said.unwrap_or_else(|failure| failure.to_string()));
+                        let message = save(watch);
+                        app.show_message(message.unwrap_or_else(|failure| failure.to_string()));
                     }
                     Some(Wish::Redraw) => screen.clear().map_err(failed)?,
                     None => {}

@@ -36,11 +36,11 @@ pub(crate) fn run(args: &args::WhatIf) -> Result<ExitCode, Failure> {
     };
     let name = output.name();
     let mut out = BufWriter::new(output.file());
-    say(args, &answers, &mut out).map_err(Failure::writing(&name))?;
+    write_answer(args, &answers, &mut out).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
-    open::tell_loss(&engine);
-    Ok(open::tell_troubles(&engine))
+    open::warn_of_loss(&engine);
+    Ok(open::report_faults(&engine))
 }
 
 /// The answers.
@@ -94,7 +94,11 @@ fn metrics(args: &args::WhatIf, run: &LoadedRun) -> Vec<Metric> {
     run.spans.iter().map(|span| Metric::Length(span.clone())).chain([Metric::End]).collect()
 }
 
-fn say(args: &args::WhatIf, answers: &Answers, mut out: impl Write + Send) -> io::Result<()> {
+fn write_answer(
+    args: &args::WhatIf,
+    answers: &Answers,
+    mut out: impl Write + Send,
+) -> io::Result<()> {
     let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
     let by_extension = open::format_by_extension(&args.to.output);
     let format = match args.format.as_deref() {

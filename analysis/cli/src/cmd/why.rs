@@ -35,14 +35,18 @@ pub(crate) fn run(args: &args::WhyArgs) -> Result<ExitCode, Failure> {
     let answer = runtime.block_on(run::question(engine.set().watch(), work))?;
     let name = output.name();
     let mut out = BufWriter::new(output.file());
-    say(args, &answer, &mut out).map_err(Failure::writing(&name))?;
+    write_answer(args, &answer, &mut out).map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
-    open::tell_loss(&engine);
-    Ok(open::tell_troubles(&engine))
+    open::warn_of_loss(&engine);
+    Ok(open::report_faults(&engine))
 }
 
-fn say(args: &args::WhyArgs, answer: &WhyAnswer, mut out: impl Write + Send) -> io::Result<()> {
+fn write_answer(
+    args: &args::WhyArgs,
+    answer: &WhyAnswer,
+    mut out: impl Write + Send,
+) -> io::Result<()> {
     let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
     let by_extension = open::format_by_extension(&args.to.output);
     let format = match args.format.as_deref() {

@@ -43,7 +43,7 @@ impl ChildEnd {
 
     /// Prints why it ended, and returns the exit status.
     pub(crate) fn report(self, memory: Memory) -> ExitCode {
-        self.say(memory);
+        self.print(memory);
         match self {
             ChildEnd::Exited(status) => ExitCode::from(status),
             ChildEnd::Stopped(signal) => signals::end_by(signal),
@@ -52,7 +52,7 @@ impl ChildEnd {
     }
 
     /// Prints why it ended, unless the process has done so.
-    pub(crate) fn say(self, memory: Memory) {
+    pub(crate) fn print(self, memory: Memory) {
         if self.is_violent() {
             message::StatusLine::shown().clear();
         }

@@ -56,13 +56,13 @@ pub(super) async fn measured(
     selection: Selection<'_>,
 ) -> Result<MeasuredSide, Failure> {
     let mut side = MeasuredSide::default();
-    let mut there = Vec::new();
+    let mut names = Vec::new();
     let tables = tables(engine, selection.frame)?;
     for table in &tables {
         let steps = steps(engine, table).await?;
         let mut fields = fields(table, selection.by, &steps);
         let full = |field: &OfStep| field.full_name(table);
-        there.extend(fields.iter().map(full));
+        names.extend(fields.iter().map(full));
         let is_selected = |field: &OfStep| {
             let mut names = selection.fields.iter();
             selection.fields.is_empty() || names.any(|name| is_called(&full(field), name))
@@ -77,9 +77,9 @@ pub(super) async fn measured(
             side.unmeasured.extend(measured.unmeasured);
         }
     }
-    let is_there = |name: &&String| there.iter().any(|field| is_called(field, name));
+    let is_there = |name: &&String| names.iter().any(|field| is_called(field, name));
     match selection.fields.iter().find(|name| !is_there(name)) {
-        Some(name) => Err(Failure::no_such_field(name, &there)),
+        Some(name) => Err(Failure::no_such_field(name, &names)),
         None => Ok(side),
     }
 }

@@ -12,7 +12,7 @@ use ppt_query::text::{duration, grouped, time};
 use super::columns::{columns, percent};
 
 /// Maximum number of points of a side that are shown.
-const TOLD: usize = 5;
+const MAX_POINTS: usize = 5;
 
 pub(super) fn write(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
     let (from, to) = (plain(&ways.from), plain(&ways.to));
@@ -24,20 +24,20 @@ pub(super) fn write(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
         grouped(ways.beginnings)
     )?;
     if ways.ambiguous > 0 {
-        let told = grouped(ways.ambiguous);
-        writeln!(out, "{told} of them may come from another one, or on another way")?;
+        let count = grouped(ways.ambiguous);
+        writeln!(out, "{count} of them may come from another one, or on another way")?;
     }
     if ways.reached > 0 {
-        let said = |value: Option<f64>| value.map_or("?".to_owned(), duration);
+        let text = |value: Option<f64>| value.map_or("?".to_owned(), duration);
         let [p50, p90, p99, _] = ways.latency.percentiles_as_floats();
         let most = ways.latency.max.map(|max| max.float());
         writeln!(
             out,
             "latency: p50 {}, p90 {}, p99 {}, max {}",
-            said(p50),
-            said(p90),
-            said(p99),
-            said(most)
+            text(p50),
+            text(p90),
+            text(p99),
+            text(most)
         )?;
         if let Some((mean, sd, most)) = ways.in_flight {
             writeln!(
@@ -123,11 +123,11 @@ fn r#where(hop: &Hop) -> String {
 
 /// Points that the thread passed instead.
 fn meanwhile(hop: &Hop) -> String {
-    let told = hop.meanwhile.iter().take(3).map(|(point, count)| match count {
+    let points = hop.meanwhile.iter().take(3).map(|(point, count)| match count {
         1 => plain(point),
         count => format!("{} × {}", grouped(*count), plain(point)),
     });
-    match told.collect::<Vec<_>>() {
+    match points.collect::<Vec<_>>() {
         texts if texts.is_empty() => String::new(),
         texts => format!("which meanwhile passed {}", texts.join(", ")),
     }
@@ -137,9 +137,9 @@ fn no_route(ways: &Ways, gap: &PathGap, out: &mut impl Write) -> io::Result<()> 
     let (from, to) = (plain(&ways.from), plain(&ways.to));
     writeln!(out, "\nno route to {} {to}:", grouped(gap.ends))?;
     let list = |all: &[(String, u64)]| {
-        let told = all.iter().filter(|entry| entry.1 > 0).take(TOLD);
-        let told = told.map(|(point, count)| format!("{} × {}", grouped(*count), plain(point)));
-        told.collect::<Vec<_>>().join(", ")
+        let points = all.iter().filter(|entry| entry.1 > 0).take(MAX_POINTS);
+        let points = points.map(|(point, count)| format!("{} × {}", grouped(*count), plain(point)));
+        points.collect::<Vec<_>>().join(", ")
     };
     if !gap.forward.is_empty() {
         writeln!(out, "  what {from} leads to ends at {}", list(&gap.forward))?;

@@ -67,7 +67,7 @@ impl Answerer {
             Err(end @ ChildEnd::Stopped(signal)) if signal != SIGINT => Ok(Answered::Ended(end)),
             Err(end) => {
                 self.question.terminal.restore(false);
-                end.say(self.memory);
+                end.print(self.memory);
                 self.begin_again(wakes)
             }
         }
@@ -155,7 +155,7 @@ fn answer(session: &SqlSession, text: &str, changes: &mut Vec<String>) {
     }
     let all = match statements(text) {
         Ok(all) => all,
-        Err(error) => return Failure::from(error).say(),
+        Err(error) => return Failure::from(error).print(),
     };
     let is_one = all.len() == 1;
     for statement in all {
@@ -169,7 +169,7 @@ fn answer(session: &SqlSession, text: &str, changes: &mut Vec<String>) {
                 session.wait_for_rest();
                 return message::note("cancelled");
             }
-            Err(failure) => return failure.say(),
+            Err(failure) => return failure.print(),
         }
     }
 }

@@ -35,7 +35,7 @@ impl SqlSession {
     /// Answers all statements of `text` into `to`.
     pub(crate) fn all(&self, text: &str, to: &Path) -> Result<(), Failure> {
         let steps = steps(text)?;
-        let mut output = self.beside(to)?;
+        let mut output = self.open_output(to)?;
         let name = output.name();
         let mut out = BufWriter::with_capacity(BUFFER, output.file());
         let mut answered = 0;
@@ -111,10 +111,10 @@ impl SqlSession {
             let why = format!("COPY writes files, not {to}");
             return Err(QueryError::NotHere(why).into());
         }
-        self.beside(Path::new(to))
+        self.open_output(Path::new(to))
     }
 
-    fn beside(&self, to: &Path) -> Result<Output, Failure> {
+    fn open_output(&self, to: &Path) -> Result<Output, Failure> {
         open::output_distinct_from(to, self.force, &self.engine, self.file.as_deref())
     }
 }

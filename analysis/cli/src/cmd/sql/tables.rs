@@ -36,10 +36,13 @@ fn describe(engine: &Engine, wanted: &str, out: &mut impl Write) -> io::Result<(
         return writeln!(out, "there is no table {wanted}; \\d lists them");
     };
     for field in table.schema().fields() {
-        let said = |key: &str| field.metadata().get(key).map_or("", String::as_str);
-        let unit =
-            if said("unit").is_empty() { String::new() } else { format!(" [{}]", said("unit")) };
-        let text = format!("{:<20} {}{unit}  {}", field.name(), field.data_type(), said("doc"));
+        let metadata = |key: &str| field.metadata().get(key).map_or("", String::as_str);
+        let unit = if metadata("unit").is_empty() {
+            String::new()
+        } else {
+            format!(" [{}]", metadata("unit"))
+        };
+        let text = format!("{:<20} {}{unit}  {}", field.name(), field.data_type(), metadata("doc"));
         writeln!(out, "  {}", plain(text.trim_end()))?;
     }
     Ok(())

@@ -16,7 +16,7 @@ pub(super) fn write(
     for frame in frames {
         for group in &frame.groups {
             let of_frame = std::iter::once(of_frame(group, ask));
-            for (field, said) in of_frame.chain(group.fields.iter().map(of_field)) {
+            for (field, values) in of_frame.chain(group.fields.iter().map(of_field)) {
                 let mut object = Map::new();
                 object.insert("buffer".into(), json!(frame.buffer));
                 object.insert("frame".into(), json!(frame.frame));
@@ -25,7 +25,7 @@ pub(super) fn write(
                     ask.by.iter().zip(&group.by).map(|(name, value)| (name.clone(), json!(value)));
                 object.insert("by".into(), Value::Object(by.collect()));
                 object.insert("slice".into(), json!(group.slice));
-                object.extend(said);
+                object.extend(values);
                 let object = plain_json(&Value::Object(object).to_string());
                 write!(out, "{before}{object}")?;
                 before = ",\n";
@@ -50,18 +50,18 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 fn of_frame(group: &Group, ask: &Ask) -> JsonRow {
-    let said = json!({
+    let fields = json!({
         "count": group.count,
         "rate": group.rate(ask.every),
         "first": group.time.map(|time| time.0),
         "last": group.time.map(|time| time.1),
         "threads": group.threads,
     });
-    (Value::Null, object(said))
+    (Value::Null, object(fields))
 }
 
 fn of_field(field: &FieldSummary) -> JsonRow {
-    let said = match &field.values {
+    let values = match &field.values {
         SummaryValues::Numbers { summary, busy, .. } => {
             let [p50, p90, p99, p999] = summary.percentiles;
             json!({
@@ -90,9 +90,9 @@ fn of_field(field: &FieldSummary) -> JsonRow {
             "count": count, "nulls": nulls, "distinct": distinct.count, "exact": distinct.exact,
         }),
     };
-    let mut said = object(said);
-    said.insert("step".into(), json!(field.step));
-    (json!(field.name), said)
+    let mut values = object(values);
+    values.insert("step".into(), json!(field.step));
+    (json!(field.name), values)
 }
 
 /// A counter or a histogram. A bucket contains values from `lo` on and below `hi`; an open bucket lacks
@@ -180,7 +180,7 @@ mod tests {
         ];
         let mut out = Vec::new();
         write((&[], &totals), &Ask::default(), &mut out).unwrap();
-        let said: Value = serde_json::from_slice(&out).unwrap();
+        let written: Value = serde_json::from_slice(&out).unwrap();
         let expected = json!([
             {"buffer": "net", "counter": "bytes_in", "unit": "B", "value": -5},
             {"buffer": "net", "histogram": "handling", "unit": "ns", "count": 3,
@@ -188,6 +188,6 @@ mod tests {
              "p99": {"lo": 2048, "hi": null}, "p999": {"lo": 2048, "hi": null},
              "max": {"lo": 2048, "hi": null}},
         ]);
-        assert_eq!(said, expected);
+        assert_eq!(written, expected);
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct App {
     choice: Choice,
     typing: bool,
     help: bool,
-    said: Option<String>,
+    message: Option<String>,
     /// First line of the table that is visible.
     top: usize,
 }
@@ -43,7 +43,7 @@ impl App {
             choice: Choice { page, sort: Sort::Rate, filter, row: 0, open: false, colours },
             typing: false,
             help: false,
-            said: None,
+            message: None,
             top: 0,
         }
     }
@@ -70,13 +70,13 @@ impl App {
     }
 
     /// Shows a message until a key is pressed.
-    pub fn say(&mut self, text: String) {
-        self.said = Some(plain(&text));
+    pub fn show_message(&mut self, text: String) {
+        self.message = Some(plain(&text));
     }
 
     /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> Option<Wish> {
-        self.said = None;
+        self.message = None;
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         if is_control && matches!(key.code, KeyCode::Char('c' | 'd')) {
             return Some(Wish::Quit);
@@ -161,8 +161,8 @@ impl App {
     }
 
     fn foot(&self) -> Line<'static> {
-        if let Some(said) = &self.said {
-            return Line::from(said.clone());
+        if let Some(message) = &self.message {
+            return Line::from(message.clone());
         }
         if self.typing {
             return Line::from(format!("filter: {}▏  Enter: done  Esc: none", self.choice.filter));

@@ -248,8 +248,8 @@ fn measured_cells(picture: &MetricPicture) -> [String; 6] {
             };
             // A unit that is longer than its column would move the others.
             let short = |text: String| {
-                let told = with_unit(text.clone());
-                if wide(&told) <= NUMBER { told } else { text }
+                let long = with_unit(text.clone());
+                if wide(&long) <= NUMBER { long } else { text }
             };
             let none = String::new;
             [short(rate(picture.rate)), short(counted_up(*total)), none(), none(), none(), none()]
@@ -277,10 +277,10 @@ fn of_field(field: &FieldPicture, name: usize, width: u16) -> Line<'static> {
     match (&field.numbers, &field.words) {
         _ if field.distinct.is_some() => {
             let about = |count: DistinctCount| if count.exact { "" } else { "about " };
-            let told = field.distinct.map(|distinct| {
+            let different = field.distinct.map(|distinct| {
                 format!("{}{} different", about(distinct), grouped(distinct.count))
             });
-            text.push_str(&told.unwrap_or_default());
+            text.push_str(&different.unwrap_or_default());
         }
         (Some(numbers), _) => {
             let value = |value: f64| measured(value, &field.unit);

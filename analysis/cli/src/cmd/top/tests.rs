@@ -304,7 +304,7 @@ fn text_of_a_target_is_nothing_that_a_terminal_obeys() {
     }
     let mut app = App::new(Page::Frames, evil.into(), true);
     app.show(picture, Phase::Ended(evil.into()));
-    app.say(evil.into());
+    app.show_message(evil.into());
     for keys in ["", "/\x1b", "\n", "\t", "w"] {
         press(&mut app, keys);
         let text = drawn(&mut app, 200, 30).join("");

@@ -62,17 +62,17 @@ fn about(doing: Option<&Doing>) -> Option<String> {
 }
 
 fn part(part: &SlowPart) -> Value {
-    let said = PartText::new(&part.part);
+    let text = PartText::new(&part.part);
     json!({
-        "part": said.part,
+        "part": text.part,
         "cause": part.cause(),
         "ns": part.spent.ns,
         "times": part.spent.times,
         "longest": part.spent.longest.1 - part.spent.longest.0,
-        "call": said.call,
-        "woken_by": said.woken_by,
-        "waker": said.waker,
-        "waker_name": said.waker_name,
+        "call": text.call,
+        "woken_by": text.woken_by,
+        "waker": text.waker,
+        "waker_name": text.waker_name,
         "inside": part.inside.as_ref().map(|entry| &entry.name),
         "inside_about": about(part.inside.as_ref()),
         "doing": part.doing.as_ref().map(|doing| &doing.name),
@@ -81,8 +81,8 @@ fn part(part: &SlowPart) -> Value {
         "doing_frame": part.doing.as_ref().map(frame),
         "running_in": part.running_in.iter().map(running_in).collect::<Vec<_>>(),
         "stacks": stacks(&part.functions),
-        "successor": said.successor,
-        "successor_name": said.successor_name,
+        "successor": text.successor,
+        "successor_name": text.successor_name,
         "hops": part.hops.iter().map(hop).collect::<Vec<_>>(),
     })
 }
@@ -121,17 +121,17 @@ fn frame(doing: &Doing) -> Value {
 }
 
 fn hop(hop: &Hop) -> Value {
-    let said = PartText::new(&hop.part);
+    let text = PartText::new(&hop.part);
     json!({
         "thread": hop.thread,
         "thread_name": hop.name,
         "from": hop.within.0,
         "to": hop.within.1,
-        "part": said.part,
+        "part": text.part,
         "ns": hop.spent.ns,
-        "call": said.call,
-        "woken_by": said.woken_by,
-        "waker": said.waker,
+        "call": text.call,
+        "woken_by": text.woken_by,
+        "waker": text.waker,
         "doing": hop.doing.as_ref().map(|entry| &entry.name),
     })
 }

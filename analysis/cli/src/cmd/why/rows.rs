@@ -16,7 +16,7 @@ struct WhyRow<'a> {
     alike: i64,
     slow: &'a Slow,
     part: &'a SlowPart,
-    said: PartText<'a>,
+    description: PartText<'a>,
 }
 
 pub(super) fn batch(slow: &[Slow]) -> Result<RecordBatch, ArrowError> {
@@ -24,8 +24,13 @@ pub(super) fn batch(slow: &[Slow]) -> Result<RecordBatch, ArrowError> {
         .zip(slow.iter().zip(alike(slow)))
         .flat_map(|(rank, (slow, alike))| {
             let alike = alike as i64;
-            let row =
-                move |part| WhyRow { rank, alike, slow, part, said: PartText::new(&part.part) };
+            let row = move |part| WhyRow {
+                rank,
+                alike,
+                slow,
+                part,
+                description: PartText::new(&part.part),
+            };
             slow.parts.iter().map(row)
         })
         .collect();
@@ -53,22 +58,22 @@ pub(super) fn batch(slow: &[Slow]) -> Result<RecordBatch, ArrowError> {
         ("tid", int(&|row| row.slow.tid)),
         ("ts", Arc::new(ts.with_timezone("UTC"))),
         ("dur", long(&|row| Some(row.slow.dur))),
-        ("part", text(&|row| owned(row.said.part))),
+        ("part", text(&|row| owned(row.description.part))),
         ("ns", long(&|row| Some(row.part.spent.ns))),
         ("times", long(&|row| i64::try_from(row.part.spent.times).ok())),
         ("longest", long(&|row| Some(row.part.spent.longest.1 - row.part.spent.longest.0))),
-        ("call", text(&|row| row.said.call.and_then(owned))),
-        ("woken_by", text(&|row| row.said.woken_by.and_then(owned))),
-        ("waker", int(&|row| row.said.waker)),
+        ("call", text(&|row| row.description.call.and_then(owned))),
+        ("woken_by", text(&|row| row.description.woken_by.and_then(owned))),
+        ("waker", int(&|row| row.description.waker)),
         ("doing", text(&|row| row.part.doing.as_ref().and_then(|doing| owned(&doing.name)))),
         ("doing_ns", long(&|row| row.part.doing.as_ref().map(|doing| doing.ns))),
-        ("successor", int(&|row| row.said.successor)),
-        ("successor_name", text(&|row| row.said.successor_name.and_then(owned))),
+        ("successor", int(&|row| row.description.successor)),
+        ("successor_name", text(&|row| row.description.successor_name.and_then(owned))),
         ("request", text(&|row| Some(row.slow.label()).filter(|entry| !entry.is_empty()))),
         ("inside", text(&|row| row.part.inside.as_ref().and_then(|entry| owned(&entry.name)))),
         ("alike", long(&|row| Some(row.alike))),
         ("thread", text(&|row| row.slow.thread.clone())),
-        ("waker_name", text(&|row| row.said.waker_name.and_then(owned))),
+        ("waker_name", text(&|row| row.description.waker_name.and_then(owned))),
         (
             "running_in",
             text(&|row| row.part.running_in.first().and_then(|share| owned(&share.name))),

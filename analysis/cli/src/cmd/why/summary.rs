@@ -23,8 +23,8 @@ pub(super) fn write(tails: &[Tail], out: &mut impl Write) -> io::Result<()> {
             let share = 100.0 * ns as f64 / tail.ns.max(1) as f64;
             [format!("{share:.1} %"), duration(ns as f64), cause]
         };
-        let told = tail.causes.iter().take(CAUSES);
-        lines.extend(told.map(|entry| line(entry.ns, plain(&entry.cause))));
+        let causes = tail.causes.iter().take(CAUSES);
+        lines.extend(causes.map(|entry| line(entry.ns, plain(&entry.cause))));
         if let Some(others) = tail.causes.get(CAUSES..).filter(|entry| !entry.is_empty()) {
             let ns = others.iter().map(|entry| entry.ns).sum();
             lines.push(line(ns, format!("{} other causes", grouped(others.len() as u64))));
