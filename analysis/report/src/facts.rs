@@ -101,7 +101,7 @@ impl Facts {
             let known = swept.as_mut().filter(|_| total.unit == RowUnit::Frame);
             let known = known.and_then(|swept| {
                 let is_of_span = swept.is_of(span.as_ref());
-                let known = swept.known(table)?;
+                let known = swept.take_fields(table)?;
                 Some(KnownFields { slices: known.slices.filter(|_| is_of_span), ..known })
             });
             let span = (span.as_ref(), known);

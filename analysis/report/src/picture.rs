@@ -10,7 +10,7 @@ const COLOURS: [&str; 8] =
     ["#2f6db5", "#d1603d", "#3a8f6b", "#8a5ba6", "#b8860b", "#c2457c", "#4b8e9e", "#6b6b6b"];
 /// Pixels above a panel for its title, and next to it for its axis.
 const ABOVE: f64 = 30.0;
-const BESIDE: f64 = 68.0;
+const LEFT: f64 = 68.0;
 
 /// An SVG of a fixed size, with its own colours.
 pub(crate) struct Picture {
@@ -46,8 +46,8 @@ impl Picture {
 
     /// Restricts what follows to this part of the picture, in pixels.
     pub fn panel(&mut self, left: f64, top: f64, width: f64, height: f64) {
-        (self.left, self.top) = (left + BESIDE, top + ABOVE);
-        (self.width, self.height) = (width - BESIDE - 18.0, height - ABOVE - 52.0);
+        (self.left, self.top) = (left + LEFT, top + ABOVE);
+        (self.width, self.height) = (width - LEFT - 18.0, height - ABOVE - 52.0);
     }
 
     fn x(&self, share: f64) -> f64 {
@@ -60,7 +60,7 @@ impl Picture {
 
     /// Horizontal position of text above a panel.
     fn edge(&self) -> f64 {
-        self.left - BESIDE + 16.0
+        self.left - LEFT + 16.0
     }
 
     pub fn left_axis(&mut self, axis: &Axis, unit: &str) {

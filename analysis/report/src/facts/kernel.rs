@@ -85,15 +85,15 @@ impl KernelFacts {
         threads.sort_by_key(|thread| std::cmp::Reverse((thread.ns[0], thread.ns[1])));
         let more = threads.len().saturating_sub(THREADS);
         threads.truncate(THREADS);
-        let told = "count(*), count(*) FILTER (WHERE failed), sum(dur) AS s, \
+        let columns = "count(*), count(*) FILTER (WHERE failed), sum(dur) AS s, \
                     approx_percentile_cont(dur, 0.5), approx_percentile_cont(dur, 0.99), max(dur)";
         let end = format!("GROUP BY name ORDER BY s DESC NULLS LAST, name LIMIT {CALLS}");
         let blocked = format!(
-            "SELECT name, {told} FROM (SELECT blocked_in AS name, false AS failed, dur \
+            "SELECT name, {columns} FROM (SELECT blocked_in AS name, false AS failed, dur \
              FROM thread_states WHERE state = 'blocked') {end}"
         );
         let calls = format!(
-            "SELECT name, {told} FROM (SELECT name, result < 0 AS failed, dur FROM syscalls) {end}"
+            "SELECT name, {columns} FROM (SELECT name, result < 0 AS failed, dur FROM syscalls) {end}"
         );
         let faults = "SELECT kind, count(*) AS n FROM faults GROUP BY kind ORDER BY n DESC, kind";
         let faults = rows::all(engine, faults).await?.into_iter();

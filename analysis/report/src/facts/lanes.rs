@@ -31,7 +31,7 @@ const LANES: usize = 48;
 /// Maximum number of buckets of all threads together.
 const BUCKETS: usize = 120_000;
 /// Maximum number of characters of a mark.
-const SAID: usize = 200;
+const MAX_MARK_CHARS: usize = 200;
 /// Maximum number of buckets of a thread: more than a screen has pixels.
 const MAX_BUCKETS: usize = 3000;
 
@@ -217,7 +217,7 @@ async fn states(
 fn trigger_text(trigger: &Trigger) -> String {
     let more = [&trigger.expression, &trigger.note].into_iter().filter(|text| !text.is_empty());
     let all: Vec<&str> = [&trigger.why].into_iter().chain(more).map(String::as_str).collect();
-    plain(&all.join(": ")).chars().take(SAID).collect()
+    plain(&all.join(": ")).chars().take(MAX_MARK_CHARS).collect()
 }
 
 /// Reads the times of frames without intervals.

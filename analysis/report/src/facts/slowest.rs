@@ -25,7 +25,7 @@ pub(super) async fn add(
     mut swept: Option<&mut SweptFacts>,
 ) -> Result<(), ReportError> {
     for (table, frame) in tables.iter().zip(frames) {
-        let mut known = swept.as_mut().map(|swept| swept.longest(table)).unwrap_or_default();
+        let mut known = swept.as_mut().map(|swept| swept.take_longest(table)).unwrap_or_default();
         let intervals = frame.fields.iter().filter(|field| field.interval.is_some());
         let intervals: Vec<String> = intervals.map(|field| field.name.clone()).collect();
         for field in frame.fields.iter_mut().filter(|field| field.interval.is_some()) {

@@ -174,12 +174,12 @@ impl SweptFacts {
     }
 
     /// Takes the other facts about a kind.
-    pub fn known(&mut self, table: &FrameTable) -> Option<KnownFields> {
+    pub fn take_fields(&mut self, table: &FrameTable) -> Option<KnownFields> {
         self.kind(table).map(|kind| std::mem::take(&mut kind.known))
     }
 
     /// Takes the frames with the longest values of each interval of a kind.
-    pub fn longest(&mut self, table: &FrameTable) -> HashMap<String, Vec<RecordBatch>> {
+    pub fn take_longest(&mut self, table: &FrameTable) -> HashMap<String, Vec<RecordBatch>> {
         self.kind(table).map(|kind| std::mem::take(&mut kind.longest)).unwrap_or_default()
     }
 }

@@ -24,7 +24,7 @@ pub fn section(facts: &Facts) -> String {
     let charts =
         facts.clocks.iter().take(CHARTS).map(|clock| over(clock, span)).collect::<String>();
     format!(
-        "<section id=clocks>\n<h2>Clocks</h2>\n<p class=note>Times are told by the clock of host \
+        "<section id=clocks>\n<h2>Clocks</h2>\n<p class=note>Times are by the clock of host \
          {}. The truth is between <code>time_lo</code> and <code>time_hi</code>: so far apart are these for the \
          other hosts.</p>\n{}<div class=pair>\n{charts}</div>\n</section>\n",
         escape_html(&first.reference),

@@ -111,7 +111,7 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
     }
     let longest = field.why.iter().map(|slow| slow.dur).max().unwrap_or(1).max(1) as f64;
     let mut table = HtmlTable::new(&["", "length", "request", "where it went", "in words"], 0);
-    let mut said: Vec<(String, usize)> = Vec::new();
+    let mut sentences: Vec<(String, usize)> = Vec::new();
     for (rank, slow) in (1..).zip(&field.why) {
         let part = |entry: &SlowPart| Share {
             class: class(&entry.part),
@@ -121,10 +121,10 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
         let shares: Vec<Share> = slow.parts.iter().map(part).collect();
         let shape = slow.shape();
         // Equal sentences are shown once.
-        let words = match said.iter().find(|entry| entry.0 == shape) {
+        let words = match sentences.iter().find(|entry| entry.0 == shape) {
             Some((_, first)) => format!("for the same reason as {first}"),
             None => {
-                said.push((shape, rank));
+                sentences.push((shape, rank));
                 format!("{}{}", escape_long_html(&slow.sentence()), ways(facts, slow))
             }
         };

@@ -67,23 +67,23 @@ fn counted(counter: &CounterFacts, span: Option<&ChartSpan>) -> String {
 
 fn observed(histogram: &HistogramFacts, span: Option<&ChartSpan>) -> String {
     let HistogramFacts { label, unit, is_time, all, over } = histogram;
-    let said = |entry: Option<_>| bucket(entry, unit, *is_time);
-    let mut told = vec![("count", grouped(all.count()))];
+    let bucket_text = |entry: Option<_>| bucket(entry, unit, *is_time);
+    let mut details = vec![("count", grouped(all.count()))];
     let parts = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
     for ((name, part), enough) in parts.into_iter().zip(MIN_VALUES) {
         let is_few = (1..enough).contains(&all.count());
-        told.push((
+        details.push((
             name,
-            if is_few { TOO_FEW_VALUES.to_owned() } else { said(all.quantile(part)) },
+            if is_few { TOO_FEW_VALUES.to_owned() } else { bucket_text(all.quantile(part)) },
         ));
     }
-    told.push(("max", said(all.quantile(1.0))));
-    let told: String = told
+    details.push(("max", bucket_text(all.quantile(1.0))));
+    let details: String = details
         .iter()
         .map(|(name, value)| format!("<div><dt>{name}<dd>{}</div>", escape_html(value)))
         .collect();
     let mut out = format!(
-        "<h3 data-name=\"{0}\">{0}</h3>\n<dl class=\"said long\">{told}</dl>\n",
+        "<h3 data-name=\"{0}\">{0}</h3>\n<dl class=\"said long\">{details}</dl>\n",
         escape_html(label)
     );
     let Some(span) = span.filter(|_| all.count() > 0) else { return out };
@@ -108,7 +108,7 @@ fn observed(histogram: &HistogramFacts, span: Option<&ChartSpan>) -> String {
     out.push_str(&chart::buckets(&format!("distribution of {label}"), &all.0, unit, *is_time));
     let mut table = HtmlTable::new(&["bucket", "count"], 1);
     for &(lo, hi, count) in &all.0 {
-        table.row([said(Some((lo, hi))), grouped(count)]);
+        table.row([bucket_text(Some((lo, hi))), grouped(count)]);
     }
     out.push_str(&folded("As a table", &table));
     out.push_str("</figure></div>\n");

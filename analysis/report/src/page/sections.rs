@@ -36,15 +36,15 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
         return String::new();
     }
     let label = escape_html(&frame.label);
-    let mut said = vec![counted(frame.count, "frame")];
+    let mut details = vec![counted(frame.count, "frame")];
     if let Some(rate) = frame.rate {
-        said.push(format!("{}/s", three(if rate >= 100.0 { rate.round() } else { rate })));
+        details.push(format!("{}/s", three(if rate >= 100.0 { rate.round() } else { rate })));
     }
-    said.push(counted(frame.threads, "thread"));
+    details.push(counted(frame.threads, "thread"));
     let mut out = format!(
         "<section id={}>\n<h2>{label}</h2>\n<p class=said>{}</p>\n",
         anchor(at),
-        said.iter().map(|text| format!("<span>{text}</span>")).collect::<String>()
+        details.iter().map(|text| format!("<span>{text}</span>")).collect::<String>()
     );
     if let Some(span) = &facts.span
         && room.take()
@@ -134,7 +134,7 @@ pub fn interval(
     let summary = &field.summary;
     let unit = &field.unit;
     let [p50, p90, p99, p999] = percentile_texts(summary, unit);
-    let mut said = vec![
+    let mut details = vec![
         ("count", grouped(summary.count)),
         ("p50", p50),
         ("p90", p90),
@@ -144,18 +144,18 @@ pub fn interval(
         ("mean", value(summary.mean_as_float(), unit)),
     ];
     if let Some(busy) = field.busy {
-        said.push(("busy", format!("{} %", three(busy * 100.0))));
+        details.push(("busy", format!("{} %", three(busy * 100.0))));
     }
     if summary.nulls > 0 {
-        said.push(("no value", grouped(summary.nulls)));
+        details.push(("no value", grouped(summary.nulls)));
     }
-    let said: String = said
+    let details: String = details
         .iter()
         .map(|(name, value)| format!("<div><dt>{name}<dd>{}</div>", escape_html(value)))
         .collect();
     let name = format!("{}.{}", frame.label, field.label);
     let mut out = format!(
-        "<h3 id={id}>{}{}</h3>\n<dl class=said>{said}</dl>\n{}",
+        "<h3 id={id}>{}{}</h3>\n<dl class=said>{details}</dl>\n{}",
         swatch(field.interval),
         escape_html(&name),
         exactness(field)

@@ -30,7 +30,7 @@ pub fn title(facts: &Facts) -> String {
 
 pub fn header(facts: &Facts) -> String {
     let title = escape_html(&title(facts));
-    let mut said: Vec<String> = Vec::new();
+    let mut details: Vec<String> = Vec::new();
     let mut processes: Vec<String> = Vec::new();
     for program in &facts.programs {
         let name = format!("pid {}", program.pid);
@@ -40,8 +40,8 @@ pub fn header(facts: &Facts) -> String {
     }
     match processes.len() {
         0 => {}
-        1..=3 => said.push(escape_html(&processes.join(", "))),
-        many => said.push(counted(many as u64, "process").replace("processs", "processes")),
+        1..=3 => details.push(escape_html(&processes.join(", "))),
+        many => details.push(counted(many as u64, "process").replace("processs", "processes")),
     }
     let mut hosts: Vec<&str> = facts.programs.iter().map(|program| program.host.as_str()).collect();
     hosts.sort_unstable();
@@ -49,12 +49,12 @@ pub fn header(facts: &Facts) -> String {
     hosts.retain(|host| !host.is_empty());
     match hosts.len() {
         0 => {}
-        1..=3 => said.push(format!("on {}", escape_html(&hosts.join(", ")))),
-        many => said.push(format!("on {many} hosts")),
+        1..=3 => details.push(format!("on {}", escape_html(&hosts.join(", ")))),
+        many => details.push(format!("on {many} hosts")),
     }
     if let Some(span) = &facts.span {
-        said.push(escape_html(&moment(span.first)));
-        said.push(duration(span.len() as f64));
+        details.push(escape_html(&moment(span.first)));
+        details.push(duration(span.len() as f64));
     }
     let tags: Vec<String> = facts
         .programs
@@ -68,7 +68,7 @@ pub fn header(facts: &Facts) -> String {
         .collect();
     format!(
         "<header>\n<h1>{title}</h1>\n<p class=said>{}</p>\n{}\n{}</header>\n",
-        said.iter().map(|text| format!("<span>{text}</span>")).collect::<String>(),
+        details.iter().map(|text| format!("<span>{text}</span>")).collect::<String>(),
         if tags.is_empty() {
             String::new()
         } else {

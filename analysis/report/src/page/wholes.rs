@@ -56,15 +56,15 @@ pub fn section(facts: &Facts, whole: &FrameFacts, at: usize, room: &Room) -> Str
 
 /// The times between steps, on one axis.
 fn from_step_to_step(steps: &[&FieldFacts], colour: &str) -> String {
-    let told: Vec<_> = steps.iter().filter(|step| step.summary.count > 0).collect();
-    if told.is_empty() {
+    let steps: Vec<_> = steps.iter().filter(|step| step.summary.count > 0).collect();
+    if steps.is_empty() {
         return String::new();
     }
-    let axis = chart::range_axis(told.iter().map(|facts| &facts.summary));
+    let axis = chart::range_axis(steps.iter().map(|facts| &facts.summary));
     let scale = chart::range_title(&axis);
     let columns = ["from step to step", "count", "mean", "p50", "p90", "p99", "max", scale];
     let mut table = HtmlTable::new(&columns, 1);
-    for step in told {
+    for step in steps {
         let summary = &step.summary;
         let [p50, p90, p99, _] = percentile_texts(summary, &step.unit);
         let [mean, max] = [summary.mean_as_float(), number(summary.max)];
