@@ -125,12 +125,12 @@ pub struct Searcher {
     /// Whether many processes are searched, so that unlikely places are left out.
     many: bool,
     /// The content of files that were read before. `None` stands for a file that is not an object.
-    files: HashMap<FileId, Option<Rc<Object>>>,
+    files: HashMap<FileVersion, Option<Rc<Object>>>,
     scanner: Scanner,
 }
 
 /// A file as it was when it was read.
-type FileId = (u64, u64, u64, (i64, i64), (i64, i64));
+type FileVersion = (u64, u64, u64, (i64, i64), (i64, i64));
 
 impl Searcher {
     /// Creates a searcher for one requested process.

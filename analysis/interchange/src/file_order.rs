@@ -247,8 +247,8 @@ impl BatchIndex {
             let rows: usize = read.batches.iter().map(|(_, batch)| batch.num_rows()).sum();
             for (table, batch) in &read.batches {
                 let measure = &measures[*table];
-                // Text is part of the frames; its buffers grow by doubling.
-                let text = if measure.has_text { 2 * batch.bytes / rows.max(1) } else { 0 };
+                // Text is part of the frames; the room for it grows by doubling.
+                let text = if measure.has_text { 2 * read.bytes / rows.max(1) } else { 0 };
                 let times = measure.times.times(batch);
                 for (kind, interval) in measure.kinds.each() {
                     let (mut wanted, mut first, mut last) = (0, i64::MAX, i64::MIN);

@@ -237,7 +237,10 @@ impl Live<'_> {
         if !follow.known.contains_key(&origin) {
             return Ok(());
         }
-        if discovery == Discovery::Scan && follow.command.is_none() && !self.descends(&target, origin) {
+        if discovery == Discovery::Scan
+            && follow.command.is_none()
+            && !self.descends(&target, origin)
+        {
             return Ok(());
         }
         self.mourn_newest(origin);
