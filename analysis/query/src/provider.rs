@@ -49,7 +49,7 @@ impl Provided {
         let request = TableRequest { columns, bounds, limit, parts, memory };
         let planned = self.table.plan(&request).map_err(external)?;
         let mut all = vec![self.planned(planned.scan, planned.pass)?];
-        for beside in planned.beside {
+        for beside in planned.more {
             all.push(self.planned(beside.scan, beside.pass)?);
         }
         match (all.pop(), all.is_empty()) {

@@ -1,4 +1,4 @@
-//! Captures of several hosts on the clock of one of them, by the readings of `.sync` files.
+//! Converts the times of several hosts' captures to the clock of one host, by the readings of `.sync` files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,20 +16,20 @@ use crate::error::{SetError, SyncFault};
 use crate::hosts::{CaptureClock, Clocks, TimeBounds};
 use crate::set::{CaptureSet, Opened};
 
-/// So long before the first reading of a capture, and after the last one, times still have bounds.
+/// Seconds before the first reading of a capture and after the last one in which times still have bounds.
 const BEYOND_S: u64 = 60;
 
 impl CaptureSet {
-    /// Tells all times by the clock of one host: of `reference`, which may be any host that has a capture or
-    /// readings, else of the first capture.
+    /// Converts all times to the clock of one host: `reference`, which may be any host with a capture or
+    /// readings, or else the host of the first capture.
     ///
     /// The readings are those of `files`, and of all `*.sync` in the folders of captures of several hosts.
-    /// Captures of a host that no reading joins with the reference stay as they are, and their times cannot
+    /// Captures of a host that no reading relates to the reference stay as they are, and their times cannot
     /// be compared with others.
     ///
     /// # Errors
-    /// A file cannot be read or is none; one of `files` is of other hosts or boots; no host is called
-    /// `reference`.
+    /// A file cannot be read or is invalid, one of `files` is of other hosts or boots, or no host has the
+    /// name `reference`.
     pub fn align(self, files: &[PathBuf], reference: Option<&str>) -> Result<Self, SetError> {
         let hosts: BTreeSet<_> = self.captures().iter().map(Opened::host_and_boot).collect();
         let alone = files.is_empty() && hosts.len() < 2;
@@ -37,10 +37,10 @@ impl CaptureSet {
         if let Some(name) = reference {
             let captured = hosts.into_iter().map(|(name, _)| name);
             let read = readings.hosts().iter().map(|host| host.name().to_owned());
-            let there: BTreeSet<String> = captured.chain(read).collect();
-            if !there.contains(name) {
-                let there = there.into_iter().collect();
-                return Err(SetError::Reference { name: name.to_owned(), there });
+            let hosts_found: BTreeSet<String> = captured.chain(read).collect();
+            if !hosts_found.contains(name) {
+                let hosts_found = hosts_found.into_iter().collect();
+                return Err(SetError::Reference { name: name.to_owned(), hosts_found });
             }
         }
         if alone {
@@ -48,28 +48,28 @@ impl CaptureSet {
         }
         let found: Vec<Option<usize>> =
             self.captures().iter().map(|capture| host_of(capture, &readings)).collect();
-        let called = |name: &str| {
+        let host_named = |name: &str| {
             let mut captured = self.captures().iter().zip(&found);
             let own = captured
                 .find_map(|(opened, &found)| found.filter(|_| opened.host_and_boot().0 == name));
             let is_captured =
                 || self.captures().iter().any(|capture| capture.host_and_boot().0 == name);
-            // Of several boots of a host without a capture, the last one that was read counts.
+            // If a host without a capture has several boots, the last one in the readings counts.
             let read = || readings.hosts().iter().rposition(|host| host.name() == name);
             own.or_else(|| if is_captured() { None } else { read() })
         };
         let reference = match reference {
-            Some(name) => called(name),
+            Some(name) => host_named(name),
             None => found.iter().flatten().next().copied(),
         };
         match reference {
-            Some(reference) => self.told_by(reference, &readings, &found),
+            Some(reference) => self.aligned_to(reference, &readings, &found),
             None => Ok(self),
         }
     }
 
-    /// `found`: the host of each capture, by its place in the readings.
-    fn told_by(
+    /// `found`: for each capture, the index of its host in the readings.
+    fn aligned_to(
         self,
         reference: usize,
         readings: &ClockReadings,
@@ -81,19 +81,21 @@ impl CaptureSet {
         let table = table_of(own.map(|entry| entry.0.catalog().as_ref()), readings, reference);
         let alignments: Vec<Option<Arc<Alignment>>> = (self.captures().iter().zip(found))
             .map(|(capture, &host)| {
-                let of = OfCapture { capture, host: host?, readings, times: &times, table: &table };
-                // What has no bounds at all cannot be compared.
-                let alignment = Alignment::new(of.known())
-                    .filter(|alignment| unknown(alignment, &of.span()) < 1.0);
+                let capture_times =
+                    CaptureTimes { capture, host: host?, readings, times: &times, table: &table };
+                // Times without any bounds cannot be compared.
+                let alignment = Alignment::new(capture_times.points())
+                    .filter(|alignment| unknown(alignment, &capture_times.span()) < 1.0);
                 alignment.map(Arc::new)
             })
             .collect();
         let mut unbounded: BTreeMap<String, f64> = BTreeMap::new();
         for ((capture, alignment), &host) in self.captures().iter().zip(&alignments).zip(found) {
             if let (Some(alignment), Some(host)) = (alignment, host) {
-                let of = OfCapture { capture, host, readings, times: &times, table: &table };
+                let capture_times =
+                    CaptureTimes { capture, host, readings, times: &times, table: &table };
                 let part = unbounded.entry(capture.host_and_boot().0).or_default();
-                *part = part.max(unknown(alignment, &of.span()));
+                *part = part.max(unknown(alignment, &capture_times.span()));
             }
         }
         unbounded.retain(|_, part| *part > 0.0);
@@ -118,29 +120,32 @@ impl CaptureSet {
                 },
             }
         };
-        let of = self.captures().iter().zip(&alignments).zip(found);
-        let of = (0..).zip(of).map(clock).collect();
+        let captures = self.captures().iter().zip(&alignments).zip(found);
+        let clocks_of_captures = (0..).zip(captures).map(clock).collect();
         let name = readings.hosts()[reference].name().to_owned();
-        let clocks = Clocks::new(of, self.captures().iter().map(|capture| capture.id.clone()))
-            .told_by(name, unbounded);
+        let clocks = Clocks::new(
+            clocks_of_captures,
+            self.captures().iter().map(|capture| capture.id.clone()),
+        )
+        .with_reference(name, unbounded);
         Ok(self.with_clocks(clocks, alignments))
     }
 }
 
-/// The part of a span of own times, from 0 to 1, for which nothing is known of the bounds.
+/// The part of a span of the host's own times, from 0 to 1, in which times have no bounds.
 fn unknown(alignment: &Alignment, span: &Range<i64>) -> f64 {
     let known = alignment.times().windows(2).filter(|window| !window[0].gap);
     let known =
         known.map(|pair| pair[1].own.min(span.end).saturating_sub(pair[0].own.max(span.start)));
     let known: i64 = known.filter(|&number| number > 0).sum();
     match span.end.saturating_sub(span.start) {
-        // A moment.
+        // An empty span.
         ..=0 => f64::from(u8::from(known == 0 && alignment.times().iter().all(|time| time.gap))),
         length => 1.0 - known as f64 / length as f64,
     }
 }
 
-/// The readings of files that are named, and of those beside the captures.
+/// The readings of `files`, and of the `.sync` files in the folders of captures.
 fn readings(set: &CaptureSet, files: &[PathBuf]) -> Result<ClockReadings, SetError> {
     let mut all = ClockReadings::default();
     for path in files {
@@ -149,7 +154,8 @@ fn readings(set: &CaptureSet, files: &[PathBuf]) -> Result<ClockReadings, SetErr
             let mut own = ClockReadings::default();
             add(&mut own, path, &bytes)?;
             let host = |name: &str, boot: &str| format!("{name} (boot {boot})");
-            let readings = own.hosts().iter().map(|it| host(it.name(), it.boot_id())).collect();
+            let readings =
+                own.hosts().iter().map(|read| host(read.name(), read.boot_id())).collect();
             let captures = set.captures().iter().map(Opened::host_and_boot);
             let captures: BTreeSet<_> =
                 captures.map(|capture| host(&capture.0, &capture.1)).collect();
@@ -160,7 +166,7 @@ fn readings(set: &CaptureSet, files: &[PathBuf]) -> Result<ClockReadings, SetErr
     }
     let named: BTreeSet<PathBuf> =
         files.iter().filter_map(|file| file.canonicalize().ok()).collect();
-    for path in beside(set) {
+    for path in sync_files_near(set) {
         let is_named = path.canonicalize().is_ok_and(|path| named.contains(&path));
         if !is_named {
             let bytes = read(&path)?;
@@ -182,15 +188,15 @@ fn add(to: &mut ClockReadings, path: &Path, bytes: &[u8]) -> Result<(), SetError
     to.read(bytes).map_err(fault)
 }
 
-/// Whether it has readings of a host of the set.
+/// Whether a `.sync` file has readings of a host of the set.
 fn concerns(set: &CaptureSet, path: &Path, bytes: &[u8]) -> Result<bool, SetError> {
     let mut own = ClockReadings::default();
     add(&mut own, path, bytes)?;
     Ok(set.captures().iter().any(|capture| host_of(capture, &own).is_some()))
 }
 
-/// The `.sync` files in the folders of captures, in the order of their names.
-fn beside(set: &CaptureSet) -> BTreeSet<PathBuf> {
+/// The `.sync` files in the folders of captures, sorted by name.
+fn sync_files_near(set: &CaptureSet) -> BTreeSet<PathBuf> {
     let folder = |opened: &Opened| opened.path.parent().map(Path::to_owned);
     let folders: BTreeSet<PathBuf> = set.captures().iter().filter_map(folder).collect();
     let files = folders.iter().flat_map(|folder| {
@@ -204,30 +210,28 @@ fn beside(set: &CaptureSet) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// The host of a capture among those of readings: of the same boot, and of the same name where several have
-/// that boot.
+/// The index of a capture's host in the readings: the host with its boot, and with its name if several
+/// hosts have that boot.
 fn host_of(capture: &Opened, readings: &ClockReadings) -> Option<usize> {
     let (name, boot) = capture.host_and_boot();
     let mut same = (0..).zip(readings.hosts()).filter(|entry| entry.1.boot_id() == boot);
     let (first, more) = (same.next()?, same.next());
-    let called = || {
-        (0..)
-            .zip(readings.hosts())
-            .find(|entry| entry.1.boot_id() == boot && entry.1.name() == name)
-    };
     match more {
         None => Some(first.0),
-        Some(_) => called().map(|called| called.0),
+        Some(_) => {
+            let mut hosts = readings.hosts().iter();
+            hosts.position(|host| host.boot_id() == boot && host.name() == name)
+        }
     }
 }
 
-/// What the ticks of a host are: as its capture says, and outside of it as its readings say.
+/// The clock table of a host: from its capture, and outside of the capture's period from the readings.
 fn table_of(own: Option<&Catalog>, readings: &ClockReadings, host: usize) -> ClockTable {
     let mut table = ClockTable::default();
     table.set_tick_hz(readings.hosts()[host].tick_hz());
     let captured = own.map_or(&[][..], |catalog| &catalog.clock_readings);
     let read = readings.clocks(host);
-    // The first offset to realtime counts.
+    // The table uses the first offset to realtime.
     let is_offset =
         |reading: &&ClockReading| reading.a != ClockId::Tick && reading.b != ClockId::Tick;
     table.add(&captured.iter().chain(read).filter(is_offset).copied().collect::<Vec<_>>());
@@ -256,8 +260,8 @@ fn table_of(own: Option<&Catalog>, readings: &ClockReadings, host: usize) -> Clo
     table
 }
 
-/// What a reading of ticks against realtime says of the monotonic clock: a host without a capture has no
-/// reading of these two.
+/// A reading of the monotonic clock against realtime, from one of ticks against realtime. A host without a
+/// capture has no direct reading.
 fn offset_of(reading: &ClockReading, table: &ClockTable) -> Option<ClockReading> {
     if (reading.a, reading.b) != (ClockId::Tick, ClockId::Realtime) {
         return None;
@@ -267,19 +271,19 @@ fn offset_of(reading: &ClockReading, table: &ClockTable) -> Option<ClockReading>
     Some(ClockReading { a: ClockId::Monotonic, a_before, a_after, ..*reading })
 }
 
-/// A capture, and what its times are found by.
-struct OfCapture<'a> {
+/// The times of a capture, and the input of their conversion.
+struct CaptureTimes<'a> {
     capture: &'a Opened,
-    /// The place of its host in the readings.
+    /// Index of its host in the readings.
     host: usize,
     readings: &'a ClockReadings,
     times: &'a Times,
-    /// The ticks of the reference.
+    /// The clock table of the reference host.
     table: &'a ClockTable,
 }
 
-impl OfCapture<'_> {
-    /// From its first to its last reading of clocks, by its own clock, in ns since the epoch.
+impl CaptureTimes<'_> {
+    /// The period from its first to its last reading of clocks, on its own clock, in ns since the epoch.
     fn span(&self) -> Range<i64> {
         let catalog = self.capture.catalog();
         let times = catalog.clocks.tick_points().map(|tick_point| tick_point.0);
@@ -289,43 +293,39 @@ impl OfCapture<'_> {
         };
         let times: Vec<i64> = times.filter_map(own).collect();
         let ends = times.iter().min().zip(times.iter().max());
-        // What was imported has no ticks.
+        // Imported captures have no ticks.
         ends.map_or(i64::MIN..i64::MIN, |(&first, &last)| first..last)
     }
 
-    /// What is known of its times.
-    fn known(&self) -> Vec<Aligned> {
+    /// Points between which its times are interpolated.
+    fn points(&self) -> Vec<Aligned> {
         let catalog = self.capture.catalog();
-        // What was imported has no ticks: those of its host count.
+        // Imported captures have no ticks: those of the host are used.
         let of_host = table_of(None, self.readings, self.host);
         let has_ticks = catalog.clocks.tick_readings() > 0;
         let clocks = if has_ticks { &catalog.clocks } else { &of_host };
         let exact = has_ticks && only_ticks(catalog);
-        let doubt = if exact { 0 } else { self.capture.time_error() };
-        let mut known: Vec<Aligned> = Vec::new();
+        let error = if exact { 0 } else { self.capture.time_error() };
+        let mut points: Vec<Aligned> = Vec::new();
         let mut run: Vec<u64> = Vec::new();
         for (tick, _, jumps) in clocks.tick_points() {
             run.push(tick);
             if jumps {
                 for (tick, ends) in self.ticks(&run) {
-                    match self.at(tick, clocks, doubt) {
-                        Some(time) => known.push(Aligned { gap: ends, ..time }),
-                        None => known
-                            .iter_mut()
-                            .last()
-                            .into_iter()
-                            .for_each(|aligned| aligned.gap = true),
+                    match self.at(tick, clocks, error) {
+                        Some(time) => points.push(Aligned { gap: ends, ..time }),
+                        None => points.last_mut().into_iter().for_each(|last| last.gap = true),
                     }
                 }
-                known.iter_mut().last().into_iter().for_each(|aligned| aligned.gap = true);
+                points.last_mut().into_iter().for_each(|last| last.gap = true);
                 run.clear();
             }
         }
-        known
+        points
     }
 
-    /// Ticks between which times are on lines, and whether nothing is known behind one. In the readings of
-    /// `run`, the counter did not jump.
+    /// Ticks between which times are interpolated, each with whether a gap without bounds follows. `run`:
+    /// readings between which the counter did not jump.
     fn ticks(&self, run: &[u64]) -> BTreeMap<u64, bool> {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return BTreeMap::new() };
         let beyond = self.readings.hosts()[self.host].tick_hz().saturating_mul(BEYOND_S);
@@ -340,20 +340,21 @@ impl OfCapture<'_> {
         ticks
     }
 
-    fn at(&self, tick: u64, clocks: &ClockTable, doubt: i64) -> Option<Aligned> {
+    /// The aligned time of a tick; None: it has no bounds.
+    fn at(&self, tick: u64, clocks: &ClockTable, error: i64) -> Option<Aligned> {
         let near = u64::MAX;
         let mono = clocks.tick_to_monotonic(tick, near)?;
         let own = i64::try_from(mono + self.capture.catalog().offset()?).ok()?;
         let between = self.times.at(self.host, tick)?;
         let epoch = |tick: i128| self.table.tick_to_epoch(u64::try_from(tick).ok()?, near);
-        // A time between two ticks is rounded down.
-        let lo = epoch(between.lo)?.saturating_sub(doubt).saturating_sub(1);
-        let hi = epoch(between.hi)?.saturating_add(doubt).saturating_add(1);
+        // Ticks are rounded down to ns.
+        let lo = epoch(between.lo)?.saturating_sub(error).saturating_sub(1);
+        let hi = epoch(between.hi)?.saturating_add(error).saturating_add(1);
         Some(Aligned { own, lo, ts: epoch(between.mid)?, hi, gap: false })
     }
 }
 
-/// Whether all times of its frames are ticks: then readings of them leave no doubt.
+/// Whether all times of its frames are trusted ticks, whose readings have no further error.
 fn only_ticks(catalog: &Catalog) -> bool {
     catalog.clocks.distrusted().is_none()
         && catalog.sources.iter().all(|info| {

@@ -1,9 +1,9 @@
-//! The bounds of a query on a table, as far as heads of chunks show that a chunk has no such row.
+//! Bounds of a query, as far as heads of chunks can rule out rows.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Numbers from the first to the second, both included.
+/// A range of numbers, both ends included.
 pub type Range = (i64, i64);
 
 /// A number that the heads of chunks bound.
@@ -13,7 +13,7 @@ pub type Range = (i64, i64);
 pub enum BoundedNumber {
     Ts,
     Drained,
-    /// `coalesce(ts, drained)`: what `--from` and `--to` bound.
+    /// `coalesce(ts, drained)`, which `--from` and `--to` bound.
     Time,
     Seqno,
     Ring,
@@ -21,7 +21,7 @@ pub enum BoundedNumber {
     Pid,
 }
 
-/// A text that names what chunks belong to, or hold.
+/// A text that heads of chunks, or their sources, determine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 #[expect(missing_docs, reason = "named after the columns")]
@@ -34,16 +34,15 @@ pub enum BoundedText {
     Name,
 }
 
-/// What bounds a column.
+/// The kind of bounds that apply to a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "named after the types that they hold")]
 pub enum Bounded {
     Number(BoundedNumber),
     Word(BoundedText),
 }
 
-/// Bounds of the rows that are asked for. What is outside of them need not be read; what is read
-/// may still be outside.
+/// Bounds of the wanted rows. A scan may skip rows outside of them, but need not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bounds {
     numbers: Vec<(BoundedNumber, Range)>,
@@ -51,7 +50,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Bounds `number`, beside what bounds it already.
+    /// Restricts `number` to a range, in addition to its present bounds.
     pub fn within(&mut self, number: BoundedNumber, range: Range) {
         match self.numbers.iter_mut().find(|(known, _)| *known == number) {
             Some((_, known)) => *known = (known.0.max(range.0), known.1.min(range.1)),
@@ -59,7 +58,7 @@ impl Bounds {
         }
     }
 
-    /// Asks for one of `words`.
+    /// Restricts a text to one of `words`, in addition to its present bounds.
     pub fn one_of(&mut self, word: BoundedText, words: BTreeSet<String>) {
         match self.words.iter_mut().find(|(known, _)| *known == word) {
             Some((_, known)) => known.retain(|text| words.contains(text)),
@@ -67,7 +66,7 @@ impl Bounds {
         }
     }
 
-    /// What is within these bounds and within others.
+    /// The intersection with other bounds.
     #[must_use]
     pub fn and(mut self, other: Bounds) -> Bounds {
         other.numbers.into_iter().for_each(|(number, range)| self.within(number, range));
@@ -75,7 +74,7 @@ impl Bounds {
         self
     }
 
-    /// What holds of all that is within these bounds or within others.
+    /// Bounds that include all rows within these bounds or within others.
     #[must_use]
     pub fn or(self, other: &Bounds) -> Bounds {
         let numbers = self.numbers.into_iter().filter_map(|(number, (from, to))| {
@@ -89,7 +88,7 @@ impl Bounds {
         Bounds { numbers: numbers.collect(), words: words.collect() }
     }
 
-    /// Of these only the bounds of some numbers and words.
+    /// The bounds of these numbers and words only.
     #[must_use]
     pub fn only(&self, numbers: &[BoundedNumber], words: &[BoundedText]) -> Bounds {
         Bounds {
@@ -103,7 +102,7 @@ impl Bounds {
         }
     }
 
-    /// Whether everything is asked for.
+    /// Whether there are no bounds.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty() && self.words.is_empty()
     }
@@ -113,23 +112,23 @@ impl Bounds {
         self.numbers.iter().find(|entry| entry.0 == number).map(|number| number.1)
     }
 
-    /// Whether `value` is within the bounds of `number`. An unknown value never is: it is NULL.
+    /// Whether `value` is within the bounds of `number`. NULL is not within any bounds.
     pub fn has(&self, number: BoundedNumber, value: Option<i64>) -> bool {
         self.range(number)
             .is_none_or(|(from, to)| value.is_some_and(|value| from <= value && value <= to))
     }
 
-    /// Whether something from the first to the second value may be.
+    /// Whether a range of values overlaps the bounds of `number`.
     pub fn overlaps(&self, number: BoundedNumber, values: Range) -> bool {
         self.range(number).is_none_or(|(from, to)| values.0 <= to && from <= values.1)
     }
 
-    /// Whether `text` is asked for.
+    /// Whether `text` is within the bounds of `word`.
     pub fn has_word(&self, word: BoundedText, text: &str) -> bool {
         self.words_of(word).is_none_or(|words| words.contains(text))
     }
 
-    /// The words that are asked for, if not all are.
+    /// The wanted words, if there are bounds.
     pub fn words_of(&self, word: BoundedText) -> Option<&BTreeSet<String>> {
         self.words.iter().find(|entry| entry.0 == word).map(|entry| &entry.1)
     }

@@ -1,4 +1,4 @@
-//! Arrow columns out of the columns of frames.
+//! Builds Arrow columns from the fields of frames.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use arrow_array::types::{
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    ArrayRef, ArrowPrimitiveType, BooleanArray, DictionaryArray, FixedSizeBinaryArray,
+    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, DictionaryArray, FixedSizeBinaryArray,
     PrimitiveArray, StringArray,
 };
 use arrow_buffer::{
@@ -26,17 +26,17 @@ use ppt_symbols::Namer;
 
 use crate::rows::RowsInChunk;
 
-/// A moment: TIMESTAMP in ns, UTC.
+/// The type of times: TIMESTAMP in ns, UTC.
 pub(crate) fn timestamp() -> DataType {
     DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()))
 }
 
-/// Text of which there are few.
+/// The type of words: texts that many rows share.
 pub(crate) fn word_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// The Arrow type of a column; a new type of columns is an arm here.
+/// The Arrow type of a column.
 pub(crate) fn data_type(ty: ColumnType) -> DataType {
     match ty {
         ColumnType::Int(int) | ColumnType::Length { of: Measure::Int(int), .. } => integer(int),
@@ -55,8 +55,8 @@ pub(crate) fn data_type(ty: ColumnType) -> DataType {
     }
 }
 
-/// The type that holds all values of two types, which captures of several versions have; None if there
-/// is none.
+/// The narrowest type that holds all values of two types; None: no type does. Captures of several
+/// versions may have different types in one column.
 pub(crate) fn wider(one: &DataType, other: &DataType) -> Option<DataType> {
     use DataType::{Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
     let signed = [Int8, Int16, Int32, Int64];
@@ -102,7 +102,7 @@ fn time_type(time: TimeType) -> DataType {
     }
 }
 
-/// The words of a dictionary, the same in all batches of a table.
+/// A dictionary of words; all batches of a table share it.
 #[derive(Debug, Default)]
 pub(crate) struct Dictionary {
     words: Vec<String>,
@@ -110,7 +110,7 @@ pub(crate) struct Dictionary {
 }
 
 impl Dictionary {
-    /// The key of `word`, which is put in if it is not there.
+    /// The key of `word`, which is added if it is absent.
     pub fn key(&mut self, word: &str) -> i32 {
         if let Some(&key) = self.keys.get(word) {
             return key;
@@ -121,38 +121,40 @@ impl Dictionary {
         key
     }
 
-    /// The key of `word`, if it is there.
+    /// The key of `word`, if the dictionary has it.
     pub fn get(&self, word: &str) -> Option<i32> {
         self.keys.get(word).copied()
     }
 
-    /// The words, by key.
+    /// The words, in the order of their keys.
     pub fn array(&self) -> Arc<StringArray> {
         Arc::new(StringArray::from_iter_values(&self.words))
     }
 }
 
-/// Which key of a dictionary each value of an enum has.
+/// The dictionary keys of the values of an enum.
 #[derive(Debug, Default)]
 pub(crate) struct EnumKeys {
-    /// Values from `least` on without large holes; a key below 0 is none.
+    /// The smallest value, to which `dense[0]` belongs.
     least: i128,
+    /// Keys of successive values; a negative key means that the value has no name. Empty: the range is
+    /// too wide.
     dense: Vec<i32>,
-    /// All of them, sorted.
+    /// Values and keys, sorted by value.
     sparse: Vec<(i128, i32)>,
 }
 
-/// Values of an enum that are looked up in one step, if they lie in so narrow a range.
-const DENSE: i128 = 4096;
+/// Largest range of enum values that is looked up by index.
+const MAX_DENSE_RANGE: i128 = 4096;
 
 impl EnumKeys {
-    /// Those of `names`, whose words are put into `dictionary`.
+    /// The keys of `names` in `dictionary`, to which the names are added.
     pub fn new(names: &EnumNames, dictionary: &mut Dictionary) -> EnumKeys {
         let sparse: Vec<_> =
             names.iter().map(|(value, name)| (value, dictionary.key(name))).collect();
         let mut keys = EnumKeys { least: 0, dense: Vec::new(), sparse };
         if let (Some(&(least, _)), Some(&(most, _))) = (keys.sparse.first(), keys.sparse.last())
-            && most - least < DENSE
+            && most - least < MAX_DENSE_RANGE
         {
             keys.least = least;
             keys.dense.resize((most - least) as usize + 1, -1);
@@ -175,7 +177,7 @@ impl EnumKeys {
     }
 }
 
-/// A column on its way.
+/// Builds a column.
 #[derive(Debug)]
 pub(crate) struct Builder {
     ty: DataType,
@@ -204,49 +206,38 @@ enum BuilderValues {
 #[derive(Debug)]
 struct DictionaryWords {
     keys: Vec<i32>,
-    /// What every batch has.
+    /// The words that all batches share.
     words: Arc<StringArray>,
-    /// Numbers that have no name, behind those.
+    /// Values of an enum without a name; their keys follow those of `words`.
     numbers: Vec<i128>,
-    found: HashMap<i128, i32>,
-    /// Names of addresses, behind those. A column has numbers without a name, or these.
+    number_keys: HashMap<i128, i32>,
+    /// Names of addresses; their keys follow those of `words`. A column has `numbers` or `names`, not both.
     names: Vec<Arc<str>>,
-    named: HashMap<Arc<str>, i32>,
+    name_keys: HashMap<Arc<str>, i32>,
 }
 
 impl DictionaryWords {
     fn number(&mut self, value: i128) -> i32 {
-        let next = (self.words.len_of() + self.numbers.len()) as i32;
-        *self.found.entry(value).or_insert_with(|| {
+        let next = (self.words.len() + self.numbers.len()) as i32;
+        *self.number_keys.entry(value).or_insert_with(|| {
             self.numbers.push(value);
             next
         })
     }
 
     fn name(&mut self, name: &Arc<str>) -> i32 {
-        if let Some(&key) = self.named.get(name) {
+        if let Some(&key) = self.name_keys.get(name) {
             return key;
         }
-        let key = (self.words.len_of() + self.names.len()) as i32;
+        let key = (self.words.len() + self.names.len()) as i32;
         self.names.push(name.clone());
-        self.named.insert(name.clone(), key);
+        self.name_keys.insert(name.clone(), key);
         key
     }
 }
 
-/// The length of an array, without its trait.
-trait LenOf {
-    fn len_of(&self) -> usize;
-}
-
-impl LenOf for StringArray {
-    fn len_of(&self) -> usize {
-        arrow_array::Array::len(self)
-    }
-}
-
 impl Builder {
-    /// A column of this type, of words those of `words`.
+    /// A builder of a column of this type; `words` is the dictionary of a column of words.
     pub fn new(ty: &DataType, words: Option<&Arc<StringArray>>) -> Builder {
         let values = match ty {
             DataType::Int8 => BuilderValues::I8(Vec::new()),
@@ -265,16 +256,16 @@ impl Builder {
                 keys: Vec::new(),
                 words: words.cloned().unwrap_or_else(|| Dictionary::default().array()),
                 numbers: Vec::new(),
-                found: HashMap::new(),
+                number_keys: HashMap::new(),
                 names: Vec::new(),
-                named: HashMap::new(),
+                name_keys: HashMap::new(),
             }),
             _ => BuilderValues::I64(Vec::new()), // and timestamps
         };
         Builder { ty: ty.clone(), values, nulls: NullBufferBuilder::new(0) }
     }
 
-    /// Appends what `reader` finds in `rows`.
+    /// Appends the values that `reader` reads from frames.
     pub fn gather(&mut self, reader: &Reader, from: &FrameValues<'_>) {
         reader.visit(from.stamps, Append { builder: self, from });
     }
@@ -287,7 +278,7 @@ impl Builder {
         }
     }
 
-    /// Appends what `read` finds.
+    /// Appends the value of `read` for each row.
     #[inline(always)]
     pub fn each<T: Copy + Default + Any>(
         &mut self,
@@ -312,12 +303,12 @@ impl Builder {
         nulls.append_n_non_nulls(known);
     }
 
-    /// Appends the names of the addresses that `reader` finds; NULL where there is none.
+    /// Appends the names of the addresses that `reader` reads; NULL for no address.
     pub fn names(&mut self, reader: &Reader, rows: RowsInChunk<'_>, namer: &mut Namer) {
         let Builder { values: BuilderValues::Words(words), nulls, .. } = self else {
             return self.nulls(rows.len());
         };
-        // The same few addresses come again and again.
+        // Few addresses occur, each many times.
         let mut known: HashMap<u64, i32> = HashMap::new();
         rows.each(|frame| {
             let address = reader.address(frame).filter(|&address| address != 0);
@@ -335,14 +326,14 @@ impl Builder {
         });
     }
 
-    /// Whether its values are of that type.
+    /// Whether its values have the type `T`.
     pub fn has<T: Any>(&mut self) -> bool {
         self.values.of_type::<T>().is_some()
     }
 
-    /// Appends whole numbers of a narrower type: see [`wider`].
+    /// Appends integers of a narrower type: see [`wider`].
     fn widened(&mut self, rows: RowsInChunk<'_>, read: impl Fn(&[u8]) -> Option<i128>) {
-        // Each value fits: it is of a narrower type.
+        // Each value fits: its type is narrower.
         match self.ty {
             DataType::Int16 => self.each(rows, |frame| read(frame).map(|number| number as i16)),
             DataType::Int32 => self.each(rows, |frame| read(frame).map(|number| number as i32)),
@@ -354,7 +345,7 @@ impl Builder {
         }
     }
 
-    /// Appends the same value `count` times; a key for words.
+    /// Appends the same value `count` times. The value of a column of words is a key.
     pub fn repeat<T: Copy + Default + Any>(&mut self, value: Option<T>, count: usize) {
         let (Some(value), Some(values)) = (value, self.values.of_type::<T>()) else {
             return self.nulls(count);
@@ -371,7 +362,7 @@ impl Builder {
         self.nulls.append_n_non_nulls(count);
     }
 
-    /// Appends bytes that `write` writes.
+    /// Appends the bytes that `write` writes for each row.
     pub fn fixed(&mut self, rows: RowsInChunk<'_>, mut write: impl FnMut(&[u8], &mut [u8])) {
         let BuilderValues::Fixed(width, bytes) = &mut self.values else {
             return self.nulls(rows.len());
@@ -405,7 +396,7 @@ impl Builder {
         }
     }
 
-    /// Appends texts that `read` finds.
+    /// Appends the text that `read` returns for each row.
     pub fn texts<'a>(
         &mut self,
         rows: RowsInChunk<'a>,
@@ -430,7 +421,7 @@ impl Builder {
         ends.push(bytes.len() as i32);
     }
 
-    /// Bytes that the column takes so far, about: text of a batch must stay below 2 GiB.
+    /// Approximate size of the column's text so far, in bytes. Text of a batch must stay below 2 GiB.
     pub fn bytes(&self) -> usize {
         match &self.values {
             BuilderValues::Text(_, bytes) | BuilderValues::Fixed(_, bytes) => bytes.len(),
@@ -438,7 +429,7 @@ impl Builder {
         }
     }
 
-    /// The column; the builder is empty again.
+    /// Returns the column and empties the builder.
     pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         fn plain<T: ArrowPrimitiveType>(
             values: &mut Vec<T::Native>,
@@ -486,9 +477,9 @@ impl Builder {
                     Arc::new(StringArray::from_iter_values(known.chain(numbers).chain(names)))
                 };
                 words.numbers.clear();
-                words.found.clear();
+                words.number_keys.clear();
                 words.names.clear();
-                words.named.clear();
+                words.name_keys.clear();
                 Arc::new(DictionaryArray::try_new(keys, all)?)
             }
         })
@@ -496,7 +487,7 @@ impl Builder {
 }
 
 impl BuilderValues {
-    /// The numbers, if they are of that type; keys of words are i32.
+    /// The values, if they have the type `T`. Keys of words are `i32`.
     fn of_type<T: Any>(&mut self) -> Option<&mut Vec<T>> {
         let any: &mut dyn Any = match self {
             BuilderValues::I8(values) => values,
@@ -517,19 +508,19 @@ impl BuilderValues {
     }
 }
 
-/// Where values are gathered from.
+/// Frames from which values are read, and the conversion of their times.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FrameValues<'a> {
     pub rows: RowsInChunk<'a>,
     pub stamps: &'a Stamps<'a>,
-    /// Realtime − monotonic.
+    /// Realtime − monotonic, ns.
     pub offset: Option<i128>,
-    /// Of an enum.
+    /// The keys of an enum's values.
     pub keys: Option<&'a EnumKeys>,
 }
 
 impl FrameValues<'_> {
-    /// ns since the epoch at the time in a frame.
+    /// The time in a frame, ns since the epoch.
     #[inline(always)]
     pub fn epoch(&self, time: Time, frame: &[u8]) -> Option<i64> {
         let ns = time.epoch(time.word(frame), self.stamps, self.offset)?;

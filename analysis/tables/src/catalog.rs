@@ -1,4 +1,4 @@
-//! What a capture holds, without its frames.
+//! The catalog of a capture: its content without the frames.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,35 +11,37 @@ use ppt_capture::{
     ProcessKey, SeriesPart, SourceInfo, ThreadNames, ThreadTable, Trigger,
 };
 
-/// Places of damage that are listed; all are counted.
+/// Largest number of damaged places that are listed; all are counted.
 const MAX_DAMAGED: usize = 1000;
 
-/// A chunk of frames.
+/// The position and the head of a chunk of frames.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChunkAt {
-    /// Where it is, from the first byte.
+    /// Offset in the file.
     pub offset: u64,
-    /// Bytes of it, as it is stored.
+    /// Stored size, in bytes.
     pub len: u32,
     /// Index of [`Catalog::owners`].
     pub owner: u32,
-    /// Its frames: first number, how many, and how many of them do not carry their number (0 where
-    /// only its head was read).
+    /// Number of its first frame.
     pub first_seq: u64,
+    /// Number of frames.
     pub count: u32,
+    /// Number of frames that do not carry their sequence number; 0 if only the head was read.
     pub bad: u32,
-    /// As in [`FramesHead`].
+    /// As in [`FramesHead`], like the following four.
     pub drained: u64,
     pub drained_by: u64,
     pub t_min: u64,
     pub t_max: u64,
     pub mask: u64,
-    /// Its number in the capture, and the checksum of what it holds.
+    /// Number of the chunk in the capture.
     pub ordinal: u64,
+    /// Checksum of the payload.
     pub crc: u32,
 }
 
-/// Whose frames a chunk holds: a ring, and the thread that owned it then.
+/// The ring of a chunk's frames, and the thread that owned it then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ChunkOwner {
     pub source: u16,
@@ -49,26 +51,26 @@ pub(crate) struct ChunkOwner {
     pub tid: u32,
 }
 
-/// A gap, and when it was noticed.
+/// A gap, and the time at which it was noticed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GapAt {
     pub gap: Gap,
-    /// CLOCK_MONOTONIC of the latest drain when it was stated; 0: unknown.
+    /// Time of the latest drain before the gap was recorded, CLOCK_MONOTONIC ns; 0: unknown.
     pub noticed: u64,
-    /// Of what is absent: what the capture before says of when it was written.
+    /// For absent frames: since when they may have been written, from the previous capture.
     pub since: Option<Since>,
 }
 
-/// From when on numbers were written that follow those of a capture, CLOCK_MONOTONIC ns; 0: unknown.
+/// The time since which frames were written that follow those of a capture, CLOCK_MONOTONIC ns; 0: unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Since {
-    /// As near as that is known: the last drain of their ring.
+    /// The best estimate: the last drain of their ring.
     pub near: u64,
-    /// Certainly not before this.
+    /// A lower bound.
     pub bound: u64,
 }
 
-/// What a capture holds, without its frames.
+/// The content of a capture, without the frames.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     pub short_id: Option<[u8; 8]>,
@@ -78,29 +80,29 @@ pub(crate) struct Catalog {
     pub clock_readings: Vec<ClockReading>,
     /// In the order of the file.
     pub chunks: Vec<ChunkAt>,
-    /// Those that are left out, which come before: they tell when frames beside them are missing.
+    /// Earlier chunks, which are not read. They bound the times of missing frames.
     pub left_out: Vec<ChunkAt>,
     pub owners: Vec<ChunkOwner>,
     pub gaps: Vec<GapAt>,
-    /// How many readings of counters and histograms there are.
+    /// Number of readings of counters and histograms.
     pub readings: usize,
-    /// Why it was written, if it is a window of a flight recorder.
+    /// The triggers of a window of a flight recorder.
     pub triggers: Vec<Trigger>,
-    /// Its place in a series, if it is not the first file of one.
+    /// Its position in a series of files; None for the first file.
     pub part: Option<SeriesPart>,
-    /// What was enabled and disabled.
+    /// Frames and metrics that were enabled and disabled.
     pub flips: Vec<Flip>,
     /// The names of threads.
     pub threads: ThreadTable,
-    /// What processes had mapped as code.
+    /// The code that processes had mapped.
     pub modules: ModuleTable,
     pub account: Account,
     pub end: Option<End>,
     /// See [`ppt_capture::Finish::complete`].
     pub complete: u64,
-    /// Where it was cut off, or is still being written.
+    /// Offset at which the file was cut off, or is being written.
     pub cut: Option<u64>,
-    /// Bytes that the file had when its end was reached.
+    /// Length of the file when its end was reached, in bytes.
     pub len: u64,
     pub damaged: Vec<Damage>,
     pub damages: u64,
@@ -109,24 +111,24 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// By the heads of chunks alone.
+    /// The catalog from the heads of chunks.
     pub fn by_heads(path: &Path) -> Result<Catalog, CaptureError> {
         let capture = Capture::open(path)?;
         Ok(CatalogReader::default().read(capture, Capture::read_heads)?)
     }
 
-    /// The same of the first `bytes` bytes, as if the file ended there.
+    /// The catalog from the heads of chunks in the first `bytes` bytes, as if the file ended there.
     pub fn of_beginning(file: &File, bytes: u64) -> Result<Catalog, CaptureError> {
         let capture = Capture::open_beginning(file.try_clone()?, bytes)?;
         Ok(CatalogReader::default().read(capture, Capture::read_heads)?)
     }
 
-    /// Leaves out chunks of frames that begin before the byte `from`.
+    /// Moves chunks of frames before the offset `from` to `left_out`.
     pub fn leave_out_before(&mut self, from: u64) {
         self.left_out.extend(self.chunks.extract_if(.., |chunk| chunk.offset < from));
     }
 
-    /// By reading the first `len` bytes as a whole: what `ppt info` says of them.
+    /// The catalog from all of the first `len` bytes, which agrees with `ppt info`.
     pub fn by_all(file: &File, len: u64) -> Result<Catalog, CaptureError> {
         let capture =
             Capture::from_reader(FileRange { file: file.try_clone()?, offset: 0, end: len })?;
@@ -135,7 +137,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Its place among other captures.
+    /// Its position among other captures.
     pub fn place(&self) -> CapturePlace {
         CapturePlace {
             id: self.header.as_ref().map_or([0; 16], |header| header.capture_id),
@@ -144,7 +146,7 @@ impl Catalog {
         }
     }
 
-    /// When numbers were written that follow those of a ring in this capture.
+    /// The time since which frames were written that follow those of a ring in this capture.
     pub fn since(&self, nonce: u64, ring: u32) -> Since {
         let created = self.header.as_ref().map_or(0, |header| header.created_mono_ns);
         let is_of_ring = |chunk: &&ChunkAt| {
@@ -153,25 +155,25 @@ impl Catalog {
         };
         let mut drains = self.chunks.iter().rev().filter(is_of_ring).map(|chunk| chunk.drained);
         let near = drains.next().unwrap_or(created);
-        // What the last drain found may have come just before it, and what it did not find just after.
+        // Frames may have been written just before the last drain, and the next ones just after it.
         let bound = drains.find(|&drained| drained < near).unwrap_or(created);
         Since { near, bound }
     }
 
-    /// The numbers before the capture that no capture of its set holds: how many there are of the rings
-    /// that `is_wanted` wants.
+    /// Number of frames before the capture that no capture of its set has, in the gaps for which
+    /// `is_wanted` is true.
     pub fn absent(&self, is_wanted: impl Fn(&Gap) -> bool) -> u64 {
         let gaps = self.gaps.iter().map(|at| &at.gap);
         let absent = gaps.filter(|gap| gap.cause == Cause::Absent && is_wanted(gap));
         absent.fold(0, |sum, gap| sum.saturating_add(gap.count))
     }
 
-    /// The name of the host; empty where the file header is damaged.
+    /// The name of the host; empty if the file header is damaged.
     pub fn host(&self) -> &str {
         self.header.as_ref().map_or("", |header| &header.host)
     }
 
-    /// Realtime − monotonic, ns: as the clocks were read, else as the file header has them.
+    /// Realtime − monotonic, ns: from the readings of clocks, or else from the file header.
     pub fn offset(&self) -> Option<i128> {
         let header = self.header.as_ref();
         let by_header = header.map(|header| {
@@ -180,19 +182,19 @@ impl Catalog {
         self.clocks.epoch_offset().or(by_header)
     }
 
-    /// ns since the epoch at a time of the listener's monotonic clock; 0 is none.
+    /// Converts a time of the listener's monotonic clock to ns since the epoch; None for 0.
     pub fn epoch(&self, mono_ns: u64) -> Option<i64> {
-        let known = (mono_ns != 0).then_some(mono_ns)?;
-        i64::try_from(self.clocks.aligned(i128::from(known) + self.offset()?)).ok()
+        let mono_ns = (mono_ns != 0).then_some(mono_ns)?;
+        i64::try_from(self.clocks.aligned(i128::from(mono_ns) + self.offset()?)).ok()
     }
 
-    /// When the last frames were drained.
+    /// Time of the last drain, CLOCK_MONOTONIC ns.
     pub fn last_drain(&self) -> u64 {
         self.chunks.last().map_or(0, |chunk| chunk.drained)
     }
 }
 
-/// A part of a file, without moving its position: others read it, too.
+/// Reads a range of a file without moving the file's position, which other readers share.
 struct FileRange {
     file: File,
     offset: u64,
@@ -201,8 +203,8 @@ struct FileRange {
 
 impl Read for FileRange {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = usize::try_from(self.end - self.offset).unwrap_or(usize::MAX);
-        let room = buffer.len().min(most);
+        let remaining = usize::try_from(self.end - self.offset).unwrap_or(usize::MAX);
+        let room = buffer.len().min(remaining);
         let read =
             std::os::unix::fs::FileExt::read_at(&self.file, &mut buffer[..room], self.offset)?;
         self.offset += read as u64;
@@ -214,6 +216,7 @@ impl Read for FileRange {
 struct CatalogReader {
     catalog: Catalog,
     owners: HashMap<ChunkOwner, u32>,
+    /// Time of the latest drain.
     latest: u64,
     names: Vec<ThreadNames>,
     mapped: Vec<Modules>,
@@ -264,7 +267,7 @@ impl CatalogReader {
         let processes: HashMap<u16, ProcessKey> =
             capture.sources().map(|info| (info.id, info.source.process.key())).collect();
         for names in &self.names {
-            // The reader refuses names of a source that it does not know.
+            // The reader has checked that the source exists.
             let process = processes.get(&names.source).copied().unwrap_or_default();
             self.catalog.threads.add(process, names);
         }

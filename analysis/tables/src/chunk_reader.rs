@@ -1,4 +1,4 @@
-//! Chunks of captures, read one after the other.
+//! Reads chunks of captures, one after the other.
 
 use std::io;
 use std::ops::Range;
@@ -7,16 +7,25 @@ use std::sync::Arc;
 use ppt_capture::{ChunkFile, Payload, Stamps};
 
 use crate::catalog::{Catalog, ChunkAt};
-use crate::chunk_table::kind_bit;
+use crate::chunk_row_source::kind_bit;
 use crate::error::TableError;
 use crate::rows::RowsInChunk;
 use crate::set::{CaptureSet, OwnerKeys};
 use crate::standard::ChunkRows;
 
-/// Bytes that are read at once where chunks follow each other.
-const AHEAD: u64 = 1 << 20;
+/// Largest number of bytes of adjacent chunks that one read covers.
+pub(crate) const MAX_READ: u64 = 1 << 20;
 
-/// What is known of a capture.
+/// A chunk of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ChunkId {
+    /// Index of the capture.
+    pub capture: u32,
+    /// Index of the chunk in the catalog of the capture.
+    pub index: u32,
+}
+
+/// The catalog of a capture, and the owners of its chunks.
 #[derive(Debug)]
 pub(crate) struct CaptureFacts {
     pub catalog: Arc<Catalog>,
@@ -24,57 +33,60 @@ pub(crate) struct CaptureFacts {
 }
 
 impl CaptureFacts {
-    /// Of each capture of a set.
+    /// The facts of each capture of a set.
     pub fn of_captures(set: &CaptureSet) -> Vec<CaptureFacts> {
         let captures = set.captures().iter().enumerate();
-        let known = captures.map(|(index, capture)| {
+        let facts = captures.map(|(index, capture)| {
             let catalog = capture.catalog().clone();
             let owners = set.owners(index, &catalog);
             CaptureFacts { catalog, owners }
         });
-        known.collect()
+        facts.collect()
+    }
+
+    /// The owner of a chunk.
+    pub fn owner(&self, chunk: &ChunkAt) -> Option<&OwnerKeys> {
+        self.owners.get(chunk.owner as usize)
     }
 
     /// Bytes of a frame of a chunk.
     pub fn stride(&self, chunk: &ChunkAt) -> u64 {
-        let owner = self.owners.get(chunk.owner as usize);
-        owner.map_or(0, |owner| self.catalog.sources[owner.info].schema.stride.into())
+        self.owner(chunk).map_or(0, |owner| self.catalog.sources[owner.info].schema.stride.into())
     }
 
-    /// Whether a chunk may hold frames whose kind their schema does not have.
+    /// Whether a chunk may hold frames whose kind is not in their schema.
     pub fn may_hold_unknown(&self, chunk: &ChunkAt) -> bool {
-        let Some(owner) = self.owners.get(chunk.owner as usize) else { return false };
+        let Some(owner) = self.owner(chunk) else { return false };
         let kinds = self.catalog.sources[owner.info].schema.frames.len();
-        // A frame of a buffer with one kind does not say what it is.
+        // If the buffer has one kind, its frames carry no kind.
         let known = (0..kinds).fold(0, |known, id| known | kind_bit(id));
         kinds > 1 && (chunk.mask == 0 || chunk.mask & !known != 0 || kinds > 63)
     }
 }
 
-/// Chunks of captures on their way.
+/// Reads chunks of captures, one after the other.
 pub(crate) struct ChunkReader {
     set: Arc<CaptureSet>,
     /// By capture.
-    known: Arc<Vec<CaptureFacts>>,
-    /// Chunks by capture and index.
-    chosen: Arc<Vec<(u32, u32)>>,
+    facts: Arc<Vec<CaptureFacts>>,
+    chosen: Arc<Vec<ChunkId>>,
     next: usize,
     end: usize,
-    /// The capture that is being read.
+    /// The open capture, and its index.
     file: Option<(u32, ChunkFile)>,
 }
 
 impl ChunkReader {
-    /// Reads this range of `chosen`.
+    /// A reader of this range of `chosen`.
     pub fn new(
         set: &Arc<CaptureSet>,
-        known: &Arc<Vec<CaptureFacts>>,
-        chosen: &Arc<Vec<(u32, u32)>>,
+        facts: &Arc<Vec<CaptureFacts>>,
+        chosen: &Arc<Vec<ChunkId>>,
         range: Range<usize>,
     ) -> ChunkReader {
         let reader = ChunkReader {
             set: set.clone(),
-            known: known.clone(),
+            facts: facts.clone(),
             chosen: chosen.clone(),
             next: range.start,
             end: range.end,
@@ -85,30 +97,30 @@ impl ChunkReader {
         reader
     }
 
-    fn chunk(&self, (capture, index): (u32, u32)) -> &ChunkAt {
-        &self.known[capture as usize].catalog.chunks[index as usize]
+    fn chunk(&self, id: ChunkId) -> &ChunkAt {
+        &self.facts[id.capture as usize].catalog.chunks[id.index as usize]
     }
 
-    /// The chunk that is read next; None at the end.
+    /// The next chunk; None at the end.
     pub fn next(&self) -> Option<&ChunkAt> {
         (self.next < self.end).then(|| self.chunk(self.chosen[self.next]))
     }
 
-    /// Reads no more.
+    /// Skips all remaining chunks.
     pub fn stop(&mut self) {
         self.next = self.end;
     }
 
-    /// Bytes from a chunk on that are wanted together with it: those of chunks right behind it.
+    /// Bytes from the beginning of a chunk to the end of the last chunk that one read covers.
     fn ahead(&self, capture: u32, first: &ChunkAt) -> u64 {
-        let known = &self.known[capture as usize].catalog.chunks;
+        let chunks = &self.facts[capture as usize].catalog.chunks;
         let mut end = first.offset + u64::from(first.len);
-        for &(other, index) in &self.chosen[self.next + 1..self.end] {
-            let chunk = &known.get(index as usize).filter(|_| other == capture);
+        for id in &self.chosen[self.next + 1..self.end] {
+            let chunk = chunks.get(id.index as usize).filter(|_| id.capture == capture);
             let follows = chunk.filter(|chunk| chunk.offset == end.next_multiple_of(64));
             let Some(chunk) = follows else { break };
             let further = chunk.offset + u64::from(chunk.len);
-            if further - first.offset > AHEAD {
+            if further - first.offset > MAX_READ {
                 break;
             }
             end = further;
@@ -116,14 +128,14 @@ impl ChunkReader {
         end - first.offset
     }
 
-    /// Gives the rows of the next chunk to `take`. None: there is none, it is damaged, or another one is
-    /// there now.
+    /// Passes the rows of the next chunk to `take`. None: no chunk is left, or the chunk is damaged or was
+    /// overwritten.
     pub fn read<R>(
         &mut self,
         take: impl FnOnce(&ChunkRows<'_>) -> R,
     ) -> Result<Option<R>, TableError> {
         let Some(chunk) = self.next().copied() else { return Ok(None) };
-        let (capture, _) = self.chosen[self.next];
+        let ChunkId { capture, .. } = self.chosen[self.next];
         if self.set.watch().is_cancelled() {
             return Err(TableError::Cancelled);
         }
@@ -131,7 +143,7 @@ impl ChunkReader {
         let opened = &self.set.captures()[capture as usize];
         let ahead = self.ahead(capture, &chunk);
         self.next += 1;
-        if self.file.as_ref().is_none_or(|(of, _)| *of != capture) {
+        if self.file.as_ref().is_none_or(|(open, _)| *open != capture) {
             self.file = Some((capture, ChunkFile::new(opened.file.clone())));
         }
         let Some((_, file)) = &mut self.file else { return Ok(None) };
@@ -143,22 +155,24 @@ impl ChunkReader {
                 None
             }
             Ok(payload) => {
-                each_chunk(&self.known[capture as usize], (capture as usize, &chunk), payload, take)
+                let facts = &self.facts[capture as usize];
+                with_chunk_rows(facts, capture as usize, &chunk, payload, take)
             }
         })
     }
 }
 
-/// Gives the rows of a chunk of a capture to `take`. None: another chunk is there now, because the file
-/// was written over.
-pub(crate) fn each_chunk<R>(
-    known: &CaptureFacts,
-    (capture, at): (usize, &ChunkAt),
+/// Passes the rows of a chunk to `take`. None: the file was overwritten, and the payload is of another
+/// chunk.
+pub(crate) fn with_chunk_rows<R>(
+    facts: &CaptureFacts,
+    capture: usize,
+    at: &ChunkAt,
     payload: Payload<'_>,
     take: impl FnOnce(&ChunkRows<'_>) -> R,
 ) -> Option<R> {
-    let CaptureFacts { catalog, owners } = known;
-    let owner = owners.get(at.owner as usize).filter(|owner| {
+    let catalog = &facts.catalog;
+    let owner = facts.owner(at).filter(|owner| {
         let head = &payload.head;
         (owner.source, owner.nonce, at.first_seq, at.count)
             == (head.source, head.nonce, head.first_seq, head.count)
@@ -168,7 +182,7 @@ pub(crate) fn each_chunk<R>(
     let rows = RowsInChunk {
         bytes: payload.bytes(),
         stride: payload.head.stride as usize,
-        which: (!whole).then_some(&good),
+        selected: (!whole).then_some(&good),
     };
     let namespace = catalog.sources[owner.info].source.process.time_namespace();
     let stamps = Stamps::new(&catalog.clocks, at.drained, namespace);

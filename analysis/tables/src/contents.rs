@@ -1,4 +1,4 @@
-//! What captures hold, for readers of frames that make no tables.
+//! The content of captures, for readers that process frames without tables.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::gap_times::Neighbours;
 use crate::readings::Changes;
 use crate::set::{CaptureSet, Opened};
 
-/// What the heads of the chunks of one capture say.
+/// The content of one capture, from the heads of its chunks.
 #[derive(Debug)]
 pub struct Contents {
     set: Arc<CaptureSet>,
@@ -26,9 +26,9 @@ pub struct Contents {
 /// A chunk of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameChunk {
-    /// Where it is, from the first byte of the capture.
+    /// Offset in the capture.
     pub offset: u64,
-    /// Bytes of it, as it is stored.
+    /// Stored size, in bytes.
     pub len: u64,
     /// Its number in the capture.
     pub ordinal: u64,
@@ -38,12 +38,11 @@ pub struct FrameChunk {
     pub owner: usize,
     /// The number of its first frame in its ring.
     pub first_seq: u64,
-    /// How many frames it has.
+    /// Number of frames.
     pub count: u32,
-    /// When its first frame was drained, CLOCK_MONOTONIC ns; 0: unknown.
+    /// Time at which its first frame was drained, CLOCK_MONOTONIC ns; 0: unknown.
     pub drained: u64,
-    /// The least and the greatest time of its frames, ns since the epoch, as far as its head has
-    /// them.
+    /// The earliest and the latest time of its frames, ns since the epoch; None: the head has no times.
     pub times: Option<(i64, i64)>,
 }
 
@@ -58,11 +57,11 @@ pub struct RingOwner {
     pub ring: u32,
     /// The thread; None: unknown.
     pub tid: Option<u32>,
-    /// The process, by a number that is the same for all captures of the set.
+    /// Number of the process in the set.
     pub process: u32,
 }
 
-/// Frames that are not in the capture.
+/// A run of frames that are not in the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissingFrames {
     /// Index of [`Contents::sources`].
@@ -71,19 +70,19 @@ pub struct MissingFrames {
     pub segment: u64,
     /// The ring in the segment.
     pub ring: u32,
-    /// The thread, where it is known.
+    /// The thread; None: unknown.
     pub tid: Option<u32>,
     /// The first number that is missing.
     pub first_seq: u64,
-    /// How many.
+    /// Number of missing frames.
     pub count: u64,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// When they were written, at the earliest and at the latest: ns since the epoch.
+    /// Bounds of the times at which they were written, ns since the epoch.
     pub times: (Option<i64>, Option<i64>),
 }
 
-/// What a reading found in a counter, in one row of a segment.
+/// A reading of a counter in one row of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterReading {
     /// Index of [`Contents::sources`].
@@ -94,16 +93,16 @@ pub struct CounterReading {
     pub segment: u64,
     /// The ring; None: the row that all threads share.
     pub ring: Option<u32>,
-    /// When it was read, ns since the epoch.
+    /// Time of the reading, ns since the epoch.
     pub ts: Option<i64>,
-    /// What was added since the session began.
+    /// The sum of all additions since the session began.
     pub value: i64,
-    /// What was added since the reading before.
+    /// The sum of all additions since the previous reading.
     pub delta: i64,
 }
 
 impl CaptureSet {
-    /// What each capture holds, by the heads of its chunks.
+    /// The content of each capture, from the heads of its chunks.
     pub fn contents(self: &Arc<CaptureSet>) -> Vec<Contents> {
         let all = self.captures().iter().enumerate();
         let contents = all.map(|(capture, opened)| Contents {
@@ -120,7 +119,7 @@ impl Contents {
         &self.set.captures()[self.capture]
     }
 
-    /// The capture, as it was named.
+    /// The path that the user gave.
     pub fn path(&self) -> &Path {
         &self.opened().path
     }
@@ -130,17 +129,17 @@ impl Contents {
         &self.opened().id
     }
 
-    /// Its bytes.
+    /// The file.
     pub fn file(&self) -> &Arc<File> {
         &self.opened().file
     }
 
-    /// How many bytes of it are looked at.
+    /// Number of bytes that are read.
     pub fn bytes(&self) -> u64 {
         self.opened().bytes
     }
 
-    /// The header of the file, if it is not damaged.
+    /// The file header; None: it is damaged.
     pub fn header(&self) -> Option<&FileHeader> {
         self.catalog.header.as_ref()
     }
@@ -150,7 +149,7 @@ impl Contents {
         self.catalog.host()
     }
 
-    /// Whether it has an end: it was closed, and does not grow.
+    /// Whether it has an end: it was closed, and no longer grows.
     pub fn has_ended(&self) -> bool {
         self.catalog.end.is_some()
     }
@@ -160,12 +159,12 @@ impl Contents {
         self.catalog.end.as_ref()
     }
 
-    /// Its place in a series, if it is not the first file of one.
+    /// Its position in a series of files; None for the first file.
     pub fn part(&self) -> Option<&SeriesPart> {
         self.catalog.part.as_ref()
     }
 
-    /// What was captured, lost and dropped.
+    /// The counts of captured, lost and dropped frames.
     pub fn account(&self) -> &Account {
         &self.catalog.account
     }
@@ -180,7 +179,7 @@ impl Contents {
         &self.catalog.clocks
     }
 
-    /// How far a time can be from the truth, ns.
+    /// The largest error of a time, in ns.
     pub fn time_error(&self) -> i64 {
         self.opened().time_error()
     }
@@ -190,18 +189,18 @@ impl Contents {
         self.catalog.offset()
     }
 
-    /// ns since the epoch at a time of the listener's monotonic clock; 0 is none.
+    /// Converts a time of the listener's monotonic clock to ns since the epoch; None for 0.
     pub fn epoch(&self, mono_ns: u64) -> Option<i64> {
         self.catalog.epoch(mono_ns)
     }
 
-    /// Every frame that was published before this time, ns since the epoch, is in it, or in an earlier
-    /// file of its series, or lost; None: nobody says so.
+    /// The time before which no frame is outstanding, ns since the epoch: every earlier frame is in this
+    /// capture or an earlier file of its series, or lost. None: unknown.
     pub fn complete(&self) -> Option<i64> {
         self.catalog.epoch(self.catalog.complete)
     }
 
-    /// Converts the times of a chunk.
+    /// The conversion of a chunk's times.
     pub fn stamps(&self, chunk: &FrameChunk) -> Stamps<'_> {
         let owner = &self.catalog.owners[chunk.owner];
         let mut sources = self.catalog.sources.iter();
@@ -224,13 +223,13 @@ impl Contents {
         owners.collect()
     }
 
-    /// The number of the process of a source, the same for all captures of the set.
+    /// The number of a source's process in the set.
     pub fn process(&self, source: usize) -> u32 {
         let info = &self.catalog.sources[source];
         self.set.process(self.capture, info).max(0) as u32
     }
 
-    /// Its chunks of frames, in the order of the file.
+    /// Its chunks of frames, in file order.
     pub fn chunks(&self) -> Vec<FrameChunk> {
         let neighbours = Neighbours::new(&self.catalog);
         let chunk = |at: &ChunkAt| FrameChunk {
@@ -247,7 +246,7 @@ impl Contents {
         self.catalog.chunks.iter().map(chunk).collect()
     }
 
-    /// What is missing in it, by its heads.
+    /// The missing frames, from the heads of chunks.
     pub fn missing(&self) -> Vec<MissingFrames> {
         let neighbours = Neighbours::new(&self.catalog);
         let missing = self.catalog.gaps.iter().filter_map(|at| {
@@ -267,7 +266,7 @@ impl Contents {
         missing.collect()
     }
 
-    /// What readings found in counters, in the order of the file.
+    /// The readings of counters, in file order.
     ///
     /// # Errors
     /// The capture cannot be read.
@@ -282,8 +281,8 @@ impl Contents {
             }
             let cell = metric.cells.start;
             let value = changed.cells.get(&cell).copied().unwrap_or_default();
-            // A count that does not fit becomes the largest number; a level may be negative.
-            let told = |value: u64| match metric.shape {
+            // A count is at most `i64::MAX`; an up-down counter may be negative.
+            let number = |value: u64| match metric.shape {
                 MetricShape::UpDownCounter => value as i64,
                 _ => i64::try_from(value).unwrap_or(i64::MAX),
             };
@@ -293,14 +292,14 @@ impl Contents {
                 segment: change.nonce,
                 ring: change.ring,
                 ts: self.catalog.epoch(change.mono_ns),
-                value: told(value),
-                delta: told(changed.delta(cell)),
+                value: number(value),
+                delta: number(changed.delta(cell)),
             });
         }
         Ok(counters)
     }
 
-    /// Notes damage that was found in a chunk.
+    /// Records damage that was found in a chunk.
     pub fn damage(&self, damage: Damage) {
         self.opened().damage(damage);
     }

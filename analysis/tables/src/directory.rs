@@ -1,4 +1,4 @@
-//! What tables are called.
+//! Names of tables.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,65 +11,65 @@ use crate::table::CaptureTable;
 use crate::tables::{ALL, NamedTable, TableSubject};
 use crate::time_bounds::bracketed;
 
-/// Tables by their names.
+/// Tables by name.
 type Tables = BTreeMap<String, Arc<dyn CaptureTable>>;
 /// The buffer of a table, and the table.
 type Owned = (String, Arc<dyn CaptureTable>);
 
-/// The spans or the chains of a kind of frames.
+/// The table of the spans or chains of a kind of frames.
 #[derive(Debug, Clone)]
 pub struct SpansOrChains {
     /// The buffer.
     pub buffer: String,
-    /// The kind of frames that they are made of.
+    /// The kind of their frames.
     pub frame: String,
-    /// Whether they are chains; else they are spans.
+    /// True: chains; false: spans.
     pub is_chain: bool,
     /// The name of the table in its buffer.
     pub name: String,
     /// The table.
     pub table: Arc<dyn CaptureTable>,
-    /// The same while captures grow.
+    /// The table for captures that grow.
     pub growing: Arc<dyn GrowingTable>,
 }
 
-/// The tables of a set by their names.
+/// The tables of a set by name.
 ///
-/// Each buffer is a schema (`dve.job`). The plain name works where one buffer has it, and that of the
-/// fixed tables always: a frame called `gaps` is `ppt_gaps`, or `dve.gaps`. What is made of frames gives
-/// way to those: beside a frame `request_spans`, the spans of `request` are `ppt_request_spans`.
+/// Each buffer is a schema (`dve.job`). A plain name is enough if only one buffer has the table. Fixed tables
+/// have precedence: a frame called `gaps` is `ppt_gaps`, or `dve.gaps`. Frames have precedence over spans and
+/// chains: if there is a frame `request_spans`, the spans of `request` are `ppt_request_spans`.
 #[derive(Debug, Default)]
 pub struct Directory {
     plain: Tables,
     buffers: BTreeMap<String, Tables>,
-    /// Each kind of frames once: its buffer, name and table.
+    /// Each kind of frames: its buffer, name and table.
     frames: Vec<(String, String, Arc<dyn CaptureTable>)>,
     wholes: Vec<SpansOrChains>,
-    /// Names that several buffers have.
+    /// Names of tables in several buffers, with the buffers.
     ambiguous: BTreeMap<String, Vec<String>>,
 }
 
 impl Directory {
-    /// The name of the schema of plain names: no buffer may be called so.
+    /// The name of the schema of plain names. No buffer may have this name.
     pub const PLAIN: &'static str = "ppt";
 
     /// The tables of `set`.
     ///
     /// # Errors
-    /// Frames of one name that do not fit into one table.
+    /// Frames of the same name do not fit into one table.
     pub fn new(set: &Arc<CaptureSet>) -> Result<Directory, SetError> {
-        let mut all = Vec::new();
+        let mut tables = Vec::new();
         for make in ALL {
-            all.extend(make(set)?);
+            tables.extend(make(set)?);
         }
-        let mut directory = Directory::named(all);
+        let mut directory = Directory::from_tables(tables);
         if set.clocks().reference().is_some() {
             directory.bracket(set);
         }
         Ok(directory)
     }
 
-    /// Adds the bounds of times to the tables that have times.
+    /// Adds columns with the bounds of times to the tables with times.
     fn bracket(&mut self, set: &CaptureSet) {
         let all = self.buffers.values_mut().chain([&mut self.plain]);
         for table in all.flat_map(BTreeMap::values_mut) {
@@ -79,11 +79,11 @@ impl Directory {
         }
     }
 
-    fn named(all: Vec<NamedTable>) -> Directory {
+    fn from_tables(tables: Vec<NamedTable>) -> Directory {
         let mut directory = Directory::default();
         let mut of_buffers = Vec::new();
-        for NamedTable { of, name, table, growing } in all {
-            match of {
+        for NamedTable { subject, name, table, growing } in tables {
+            match subject {
                 TableSubject::Set => _ = directory.plain.insert(name, table),
                 TableSubject::Frame(buffer) => {
                     directory.frames.push((buffer.clone(), name.clone(), table.clone()));
@@ -115,7 +115,7 @@ impl Directory {
             let plain = if fixed.contains(&name) { format!("ppt_{name}") } else { name.clone() };
             let schema = directory.buffers.entry(schema_of(&buffer)).or_default();
             schema.insert(name, table.clone());
-            // The name that the table has elsewhere works here, too, unless a frame is called so.
+            // Its plain name works in the schema, too, unless a frame has that name.
             if let Entry::Vacant(free) = schema.entry(plain.clone()) {
                 free.insert(table.clone());
             }
@@ -146,28 +146,28 @@ impl Directory {
         &self.buffers
     }
 
-    /// Each kind of frames once: its buffer, its name, and its table.
+    /// Each kind of frames: its buffer, its name, and its table.
     pub fn frames(&self) -> &[(String, String, Arc<dyn CaptureTable>)] {
         &self.frames
     }
 
-    /// The spans and chains of each kind of frames that has some.
+    /// The tables of spans and chains.
     pub fn wholes(&self) -> &[SpansOrChains] {
         &self.wholes
     }
 
-    /// The schema that a buffer's tables are in.
+    /// The schema of a buffer's tables.
     pub fn schema_of(buffer: &str) -> String {
         schema_of(buffer)
     }
 
-    /// The buffers that have a table of that name, where several do.
+    /// The buffers that have a table of this name, if there are several.
     pub fn ambiguous(&self, name: &str) -> Option<&[String]> {
         self.ambiguous.get(name).map(Vec::as_slice)
     }
 }
 
-/// The schema of a buffer. Frame files bar the exceptions; captures need not come from them.
+/// The schema of a buffer. Frame files cannot use the reserved names, but other captures can.
 fn schema_of(buffer: &str) -> String {
     match buffer {
         Directory::PLAIN | "information_schema" => format!("ppt_{buffer}"),

@@ -1,4 +1,4 @@
-//! What can go wrong with a set of captures.
+//! Errors of sets and tables.
 
 use std::path::PathBuf;
 
@@ -7,75 +7,75 @@ use ppt_capture::sync::SyncError;
 use ppt_capture::times::TimesError;
 use thiserror::Error;
 
-/// Why captures cannot be asked.
+/// Why a set of captures cannot be opened or queried.
 #[derive(Debug, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum SetError {
-    /// Nothing was named.
+    /// No capture was named.
     #[error("no capture is named")]
     NoCapture,
-    /// A pattern that matches nothing, or is none.
+    /// A pattern matches nothing, or is invalid.
     #[error("nothing matches `{pattern}`{}", because(.why))]
     NoMatch {
         /// The pattern.
         pattern: String,
-        /// What is wrong with it, if it is wrong.
+        /// Why it is invalid; None: it matches nothing.
         why: Option<String>,
     },
-    /// One of them cannot be read.
+    /// A capture cannot be read.
     #[error("{}: {error}", path.display())]
     Capture {
-        /// Which one.
+        /// The capture.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: CaptureError,
     },
-    /// Readings of clocks that cannot be read.
+    /// A file of clock readings cannot be read.
     #[error("{}: {fault}", path.display())]
     #[strum(serialize = "bad-sync")]
     Sync {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         fault: SyncFault,
     },
-    /// Readings of clocks that are of none of the captures.
+    /// A file of clock readings has no host and boot of a capture.
     #[error(
         "{}: no capture is of a host and a boot that it has readings of: it has {}, and captures are of {}",
         path.display(), readings.join(", "), captures.join(", ")
     )]
     #[strum(serialize = "sync-of-others")]
     OtherBoot {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The hosts of its readings.
         readings: Vec<String>,
         /// The hosts of the captures.
         captures: Vec<String>,
     },
-    /// Readings of clocks that say nothing of a host.
+    /// Readings of clocks do not determine the times of a host.
     #[error(transparent)]
     #[strum(serialize = "bad-sync")]
     Times(TimesError),
     /// The host whose clock was wanted has neither a capture nor readings of clocks.
-    #[error("no capture and no .sync file is of a host `{name}`; there are: {}", there.join(", "))]
+    #[error("no capture and no .sync file is of a host `{name}`; there are: {}", hosts_found.join(", "))]
     #[strum(serialize = "no-such-host")]
     Reference {
-        /// What was wanted.
+        /// The name of the wanted host.
         name: String,
-        /// What there is.
-        there: Vec<String>,
+        /// The hosts that have captures or readings.
+        hosts_found: Vec<String>,
     },
-    /// Edge lines that say different things.
-    #[error("two edge lines say different things of `{from}` and `{to}`")]
+    /// Two edge lines contradict each other.
+    #[error("two edge lines contradict each other about `{from}` and `{to}`")]
     #[strum(serialize = "edges-differ")]
     Edges {
-        /// The point that comes first.
+        /// The point from which the edges lead.
         from: String,
-        /// The one that follows.
+        /// The point to which the edges lead.
         to: String,
     },
-    /// Frames of one name that do not fit into one table.
+    /// Frames of the same name do not fit into one table.
     #[error(transparent)]
     #[strum(serialize = "captures-differ")]
     Conflict(Box<Conflict>),
@@ -88,33 +88,33 @@ pub enum SetError {
     first.display(), second.display()
 )]
 pub struct Conflict {
-    /// The frame, with its buffer.
+    /// The name of the frame, with its buffer.
     pub table: String,
     /// The column.
     pub column: String,
-    /// A capture with that column.
+    /// A capture with the column.
     pub first: PathBuf,
-    /// What it is there.
+    /// The type of the column in `first`.
     pub first_type: String,
-    /// Another one.
+    /// A capture in which the column has another type.
     pub second: PathBuf,
-    /// What it is there.
+    /// The type of the column in `second`.
     pub second_type: String,
 }
 
-/// Why a file of readings of clocks cannot be read.
+/// Why a file of clock readings cannot be read.
 #[derive(Debug, Error)]
 pub enum SyncFault {
-    /// It cannot be read.
+    /// Reading the file failed.
     #[error(transparent)]
     Read(std::io::Error),
-    /// It does not say what such a file says.
+    /// The content is invalid.
     #[error(transparent)]
     Content(SyncError),
 }
 
 impl SetError {
-    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    /// The short name of the message, under which `docs/troubleshooting.md` explains it.
     pub fn code(&self) -> &'static str {
         match self {
             SetError::Capture { error, .. } => error.code(),
@@ -130,15 +130,15 @@ fn because(why: &Option<String>) -> String {
 /// Why rows cannot be read.
 #[derive(Debug, Error)]
 pub enum TableError {
-    /// The capture cannot be read.
+    /// A capture cannot be read.
     #[error("{}: {error}", path.display())]
     Read {
-        /// Which one.
+        /// The capture.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: CaptureError,
     },
-    /// Times of several hosts, which nothing relates to each other.
+    /// The table has times of several hosts whose clocks are not related.
     #[error(
         "`{table}` has frames of {}, and nothing says how their clocks compare",
         hosts.join(" and ")
@@ -149,32 +149,32 @@ pub enum TableError {
         /// The hosts, each with its boot.
         hosts: Vec<String>,
     },
-    /// One identity would have too many edges.
+    /// One identity has too many edges.
     #[error(
-        "{outs} points let out `{of}` {value}, and {ins} take it in: each with each is too much"
+        "{outs} points let out `{hash_type}` {value}, and {ins} take it in: each with each is too much"
     )]
     Hot {
         /// The hash type.
-        of: String,
+        hash_type: String,
         /// The identity.
         value: String,
-        /// How many let it out, as far as was read.
+        /// Number of frames that it leaves, of those read so far.
         outs: u64,
-        /// How many take it in.
+        /// Number of frames that it enters, of those read so far.
         ins: u64,
     },
-    /// Nobody knows when something was, not even about.
+    /// A time is too uncertain.
     #[error("a time is uncertain by {width} ns, more than clocks are ({limit} ns)")]
     Wide {
-        /// How uncertain it is.
+        /// Its uncertainty, in ns.
         width: i64,
-        /// How uncertain it may be.
+        /// The largest allowed uncertainty, in ns.
         limit: i64,
     },
-    /// Nobody waits for them any more.
+    /// The reader was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// Arrow refuses the columns; a bug.
+    /// Columns of the wrong type or length; a bug.
     #[error(transparent)]
     Arrow(#[from] arrow_schema::ArrowError),
 }

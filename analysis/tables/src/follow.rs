@@ -1,5 +1,5 @@
-//! A pass that follows chains: rows of the same group and key come one after the other, in the order of
-//! time. Of the chain that is looked at, its first row is kept, and a time for each step.
+//! A pass that follows chains. Its input is grouped by group and key, and sorted by time. Memory: the first
+//! row of the current chain, and a time for each of its steps.
 
 use std::sync::Arc;
 
@@ -13,50 +13,50 @@ use arrow_schema::SchemaRef;
 use crate::builder::timestamp;
 use crate::error::TableError;
 use crate::gather::{BatchRow, gather};
-use crate::pair::MissingOf;
+use crate::pair::FindMissing;
 use crate::table::Runner;
 use crate::whole::{ChainSteps, ChainVerdict, Missing, NOTHING};
 
-/// Rows of a batch that comes out.
+/// Rows of an output batch.
 const ROWS: usize = 8192;
-/// Times of chains that are kept until they come out.
-const TIMES: usize = 1 << 20;
+/// Largest number of times of finished chains in memory.
+const MAX_TIMES: usize = 1 << 20;
 
-/// A column that comes out.
+/// An output column.
 #[derive(Debug, Clone)]
 pub(crate) enum ChainColumn {
-    /// A column of what is read: of the earliest step.
+    /// The value of the earliest frame in this input column.
     Own(usize),
     Total,
-    /// By plan: the number of the step, if that has it.
+    /// The time of a step: by plan, its number, if the plan has it.
     Step(Vec<Option<usize>>),
-    /// By plan: the number of the step before.
+    /// The time from a step to the next one: by plan, the number of the step, if the plan has both.
     Between(Vec<Option<usize>>),
     State,
 }
 
-/// Where the columns are that chains take, and which come out.
+/// A pass that follows chains: indices of its input columns, and its output columns.
 #[derive(Clone)]
 pub(crate) struct Follow {
     pub group: usize,
     pub key: usize,
     pub mark: usize,
     pub ts: usize,
-    /// By group: its plan.
+    /// By group: number of its plan.
     pub plans: Vec<usize>,
-    /// By plan: its steps.
+    /// By plan: names of its steps.
     pub steps: Vec<Vec<String>>,
     pub columns: Vec<ChainColumn>,
     pub schema: SchemaRef,
-    /// None: nobody asks for states.
-    pub missing: Option<MissingOf>,
+    /// None: states are not requested.
+    pub missing: Option<FindMissing>,
 }
 
 impl Follow {
     pub fn runner(&self) -> Box<dyn Runner> {
         Box::new(Following {
             follow: self.clone(),
-            on_its_way: None,
+            current: None,
             kept: Vec::new(),
             done: Vec::new(),
             missing: None,
@@ -64,22 +64,23 @@ impl Follow {
     }
 }
 
-/// A chain: its earliest row, and what was taken.
-struct OneChain {
+/// A chain: its earliest row, and its steps.
+struct OpenChain {
     group: usize,
     key: Vec<u8>,
     first: BatchRow,
-    /// The row says when it was.
+    /// The row has a time.
     timed: bool,
     taken: ChainSteps,
 }
 
+/// Follows one chain after the other.
 struct Following {
     follow: Follow,
-    on_its_way: Option<OneChain>,
+    current: Option<OpenChain>,
     kept: Vec<RecordBatch>,
-    done: Vec<OneChain>,
-    /// By group, once they are known.
+    done: Vec<OpenChain>,
+    /// By group, once it was computed.
     missing: Option<Vec<Missing>>,
 }
 
@@ -97,10 +98,10 @@ impl Runner for Following {
         let mut out = Vec::new();
         for row in 0..rows {
             let (group, key) = (groups.value(row) as usize, keys.value(row));
-            let is_same = |chain: &&mut OneChain| chain.group == group && chain.key == key;
+            let is_same = |chain: &&mut OpenChain| chain.group == group && chain.key == key;
             let ts = times.is_valid(row).then(|| times.value(row));
             let step = usize::try_from(marks.value(row)).ok();
-            if let Some(chain) = self.on_its_way.as_mut().filter(is_same) {
+            if let Some(chain) = self.current.as_mut().filter(is_same) {
                 // Rows without a time come first.
                 if ts.is_some() && !chain.timed {
                     (chain.first, chain.timed) = ((number, row), true);
@@ -108,19 +109,19 @@ impl Runner for Following {
                 chain.taken.add_step(step, ts);
                 continue;
             }
-            self.done.extend(self.on_its_way.take());
+            self.done.extend(self.current.take());
             let steps = self.steps(group).len();
-            if self.done.len() * steps.max(1) > TIMES {
+            if self.done.len() * steps.max(1) > MAX_TIMES {
                 out.extend(self.flush()?);
             }
             let mut taken = ChainSteps::new(steps);
             taken.add_step(step, ts);
             let (first, timed) = ((number, row), ts.is_some());
-            self.on_its_way = Some(OneChain { group, key: key.to_owned(), first, timed, taken });
+            self.current = Some(OpenChain { group, key: key.to_owned(), first, timed, taken });
         }
         out.extend(self.flush()?);
-        let Some(chain) = &mut self.on_its_way else { return Ok(out) };
-        // A copy of the one row: a slice would keep all of its batch.
+        let Some(chain) = &mut self.current else { return Ok(out) };
+        // A copy of the row: a slice would keep the whole batch in memory.
         let (batch, row) = std::mem::take(&mut chain.first);
         let one = arrow_array::UInt32Array::from(vec![row as u32]);
         self.kept = vec![arrow_select::take::take_record_batch(&self.kept[batch], &one)?];
@@ -128,7 +129,7 @@ impl Runner for Following {
     }
 
     fn finish(&mut self) -> Result<Vec<RecordBatch>, TableError> {
-        self.done.extend(self.on_its_way.take());
+        self.done.extend(self.current.take());
         self.flush()
     }
 }
@@ -139,7 +140,7 @@ impl Following {
         plan.and_then(|&plan| self.follow.steps.get(plan)).map_or(&[], Vec::as_slice)
     }
 
-    /// The chains that are done.
+    /// Returns the rows of the finished chains.
     fn flush(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         let done = std::mem::take(&mut self.done);
         if let (None, Some(find), false) = (&self.missing, &self.follow.missing, done.is_empty()) {
@@ -148,26 +149,26 @@ impl Following {
         done.chunks(ROWS).map(|chains| self.batch(chains)).collect()
     }
 
-    fn batch(&self, chains: &[OneChain]) -> Result<RecordBatch, TableError> {
-        let of_plan = |by_plan: &[Option<usize>], chain: &OneChain| {
+    fn batch(&self, chains: &[OpenChain]) -> Result<RecordBatch, TableError> {
+        let of_plan = |by_plan: &[Option<usize>], chain: &OpenChain| {
             by_plan.get(*self.follow.plans.get(chain.group)?).copied().flatten()
         };
         let column = |out: &ChainColumn| -> Result<ArrayRef, TableError> {
             let all = chains.iter();
             Ok(match out {
-                ChainColumn::Own(of) => {
-                    gather(&self.kept, *of, all.map(|chain| Some(chain.first)))?
+                ChainColumn::Own(input) => {
+                    gather(&self.kept, *input, all.map(|chain| Some(chain.first)))?
                 }
                 ChainColumn::Total => {
                     Arc::new(all.map(|chain| chain.taken.total()).collect::<Int64Array>())
                 }
                 ChainColumn::Step(by_plan) => {
-                    let time = |chain: &OneChain| chain.taken.time(of_plan(by_plan, chain)?);
+                    let time = |chain: &OpenChain| chain.taken.time(of_plan(by_plan, chain)?);
                     let times = all.map(time).collect::<TimestampNanosecondArray>();
                     Arc::new(times.with_data_type(timestamp()))
                 }
                 ChainColumn::Between(by_plan) => {
-                    let between = |chain: &OneChain| {
+                    let between = |chain: &OpenChain| {
                         let from = of_plan(by_plan, chain)?;
                         chain.taken.between(from, from + 1)
                     };
@@ -187,7 +188,7 @@ impl Following {
         Ok(RecordBatch::try_new_with_options(self.follow.schema.clone(), columns, &options)?)
     }
 
-    fn state(&self, chain: &OneChain) -> String {
+    fn state(&self, chain: &OpenChain) -> String {
         let missing = self.missing.as_ref().and_then(|missing| missing.get(chain.group));
         let names = |steps: &[usize]| {
             let all = self.steps(chain.group);

@@ -1,14 +1,14 @@
-//! Rows of several batches as one column.
+//! Gathers rows of several batches into one column.
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, new_empty_array};
 use arrow_schema::ArrowError;
 use arrow_select::interleave::interleave;
 use arrow_select::take::take;
 
-/// A row: the number of its batch, and where it is there.
+/// Index of the batch, and index of the row in the batch: the form that `interleave` takes.
 pub(crate) type BatchRow = (usize, usize);
 
-/// `column` of `rows` of `batches`, in the order of `rows`; None is NULL.
+/// The values of `column` in `rows`, in their order; NULL for None.
 pub(crate) fn gather(
     batches: &[RecordBatch],
     column: usize,
@@ -25,7 +25,7 @@ pub(crate) fn gather(
         return Ok(new_empty_array(first.data_type()));
     }
     if rows.contains(&null) {
-        // With the words of the others, if it is a dictionary.
+        // A NULL that has the dictionary of the first batch, if there is one.
         arrays.push(take(first, &UInt32Array::from(vec![None]), None)?);
     }
     let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();

@@ -1,9 +1,9 @@
-//! Spans and chains while captures grow: which of them are done by some time, and which frames wait for
-//! others.
+//! Spans and chains while captures grow: decides which of them are complete at some time, and which frames
+//! wait for others.
 //!
-//! Whoever follows captures reads each frame once. [`GrowingWholes::settle`] takes the frames of a part
-//! and those that wait since earlier parts, and gives out the rows that are done. A frame is in exactly
-//! one row, whatever comes when.
+//! A follower of captures reads each frame once. [`GrowingWholes::settle`] takes the frames of a part and the
+//! waiting frames of earlier parts, and returns the finished rows. Each frame is in exactly one row, in
+//! whatever order frames arrive.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -25,44 +25,44 @@ use crate::pair::{Pair, PairColumn};
 use crate::table::{Runner, Scan};
 use crate::whole::{ChainSteps, Halves, Missing, NOTHING, SpanFrame};
 
-/// The column of rows that wait that says whose they are.
+/// The column of waiting rows that has the number of their group.
 const GROUP: &str = "ppt_group";
-/// Times during which frames are missing that are kept for a group. Beyond that the older half of them
-/// become one: what may be missing there only becomes more.
-const MANY_TIMES: usize = 4096;
+/// Largest number of periods of missing frames for a group. Beyond it, the older half is merged into one
+/// period, which covers more than they did.
+const MAX_TIMES: usize = 4096;
 
 /// Frames that wait for others.
 #[derive(Debug, Clone, Default)]
 pub struct WaitingWholes {
-    /// Whose they are.
+    /// The groups of the frames.
     pub groups: Vec<WaitingGroup>,
-    /// The frames, as they are read.
+    /// The frames, as a scan reads them.
     pub halves: Option<RecordBatch>,
-    /// The rows that they are as long as nothing comes that belongs to them.
+    /// The rows of the frames if no further frame belongs to them.
     pub rows: Option<RecordBatch>,
 }
 
-/// Frames that belong together if their keys are equal.
+/// A group of frames: those with equal keys form a span or a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingGroup {
-    /// Its identity in all captures of a series.
+    /// Identifies the group in all captures of a series.
     pub name: String,
-    /// When frames of it are missing in captures before the last one.
+    /// Periods in which its frames are missing in captures before the last one, ns since the epoch.
     pub before: Vec<(i64, i64)>,
-    /// The same in the last one.
+    /// Periods in which its frames are missing in the last capture, ns since the epoch.
     pub missing: Vec<(i64, i64)>,
 }
 
-/// What is settled.
+/// The result of settling a part.
 #[derive(Debug, Default)]
 pub struct SettledWholes {
-    /// The rows that are done.
+    /// The finished rows.
     pub rows: Vec<RecordBatch>,
-    /// What waits.
+    /// The frames that wait for others.
     pub waiting: WaitingWholes,
-    /// Frames that arrived after later frames had already been settled.
+    /// Number of frames that arrived after later frames had been settled.
     pub late: u64,
-    /// Frames that wait no longer because there were too many.
+    /// Number of frames that stopped waiting because too many waited.
     pub let_go: u64,
     /// Of what is done, by [`LINK_COLUMNS`]: each begin with its end, or each step with the next one.
     pub links: Vec<RecordBatch>,
@@ -70,52 +70,39 @@ pub struct SettledWholes {
     pub done: Option<RecordBatch>,
 }
 
-/// The columns of links: when the first of the two was written, what names it, and what names the other one.
-pub const LINK_COLUMNS: [&str; 9] = [
-    "ts",
-    "capture",
-    "segment",
-    "ring",
-    "seqno",
-    "end_capture",
-    "end_segment",
-    "end_ring",
-    "end_seqno",
-];
-
-/// Up to when what is there is settled.
+/// The time up to which frames are settled, and limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Settling {
-    /// Up to when it was settled before, ns since the epoch.
+    /// The time up to which frames were settled before, ns since the epoch.
     pub settled: Option<i64>,
-    /// Up to when frames are complete. None: all are there.
+    /// The time up to which all frames have arrived, ns since the epoch; None: all frames have arrived.
     pub until: Option<i64>,
-    /// The part is of another capture than the part before.
+    /// The part is of another capture than the previous part.
     pub is_next: bool,
-    /// Frames that may wait.
+    /// Largest number of frames that may wait.
     pub most: usize,
     /// Whether somebody asks for [`SettledWholes::links`] and [`SettledWholes::done`].
     pub with_links: bool,
 }
 
-/// What makes a whole.
+/// The form of a group: spans, or chains.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WholeForm {
     Span { fifo: bool },
     Chain { steps: usize },
 }
 
-/// Frames that belong together if their keys are equal.
+/// A group of frames: those with equal keys form a span or a chain.
 #[derive(Debug)]
 pub(crate) struct GrowingGroup {
-    /// Its identity in all captures of a series.
+    /// Identifies the group in all captures of a series.
     pub name: String,
     pub form: WholeForm,
-    /// When frames of it may be missing.
+    /// Periods in which its frames may be missing.
     pub missing: Missing,
 }
 
-/// Where the columns are that bring frames together.
+/// Indices of the columns by which frames are paired.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HalfColumns {
     pub group: usize,
@@ -128,14 +115,14 @@ pub(crate) struct HalfColumns {
     pub capture: usize,
 }
 
-/// All columns of a table, and all of its rows.
+/// The indices of all columns, and bounds that include all rows.
 pub(crate) fn everything(schema: &SchemaRef) -> (Vec<usize>, Bounds) {
     ((0..schema.fields().len()).collect(), Bounds::default())
 }
 
-/// Spans or chains whose captures grow.
+/// A table of spans or chains that can be read while its captures grow.
 pub trait GrowingTable: fmt::Debug + Send + Sync {
-    /// How its rows come about; `with_absent`: what is missing before the captures is missing.
+    /// The spans or chains of the captures. `with_absent`: frames before the captures count as missing.
     ///
     /// # Errors
     /// See [`TableError`].
@@ -178,15 +165,15 @@ impl fmt::Debug for GrowingWholes {
 }
 
 impl WaitingWholes {
-    /// The rows that are left when nothing more comes.
+    /// The remaining rows when no more frames arrive.
     pub fn last_rows(&self) -> Option<RecordBatch> {
         let rows = self.rows.as_ref().filter(|rows| rows.num_rows() > 0)?;
         let shown: Vec<usize> = (0..rows.num_columns() - 1).collect();
         rows.project(&shown).ok()
     }
 
-    /// Those of the groups that `is_wanted` wants by their number.
-    fn part(&self, is_wanted: impl Fn(i32) -> bool) -> Result<WaitingWholes, TableError> {
+    /// The frames and rows of the groups for whose number `is_wanted` is true.
+    fn filtered(&self, is_wanted: impl Fn(i32) -> bool) -> Result<WaitingWholes, TableError> {
         let chosen = |batch: &Option<RecordBatch>| -> Result<Option<RecordBatch>, TableError> {
             let Some(batch) = batch else { return Ok(None) };
             let groups = group_column(batch)?;
@@ -199,7 +186,7 @@ impl WaitingWholes {
     }
 }
 
-/// The numbers of the groups of what waits.
+/// The group numbers of waiting frames or rows.
 fn group_column(batch: &RecordBatch) -> Result<Int32Array, TableError> {
     let wrong = || arrow_schema::ArrowError::SchemaError(format!("no column {GROUP} of numbers"));
     let column = batch.column_by_name(GROUP).ok_or_else(wrong)?;
@@ -207,7 +194,7 @@ fn group_column(batch: &RecordBatch) -> Result<Int32Array, TableError> {
     Ok(column.clone())
 }
 
-/// The same rows of groups that have other numbers now.
+/// The rows with new group numbers: `numbers` has the new one for each old one.
 fn renumbered(batch: &RecordBatch, numbers: &[i32]) -> Result<RecordBatch, TableError> {
     let groups = group_column(batch)?;
     let new = groups.iter().map(|group| numbers.get(usize::try_from(group?).ok()?).copied());
@@ -219,7 +206,7 @@ fn renumbered(batch: &RecordBatch, numbers: &[i32]) -> Result<RecordBatch, Table
     Ok(RecordBatch::try_new(batch.schema(), columns.collect())?)
 }
 
-/// What becomes of frames.
+/// Row numbers of frames, divided.
 #[derive(Debug, Default)]
 struct SortedOut {
     done: Vec<u32>,
@@ -245,7 +232,7 @@ impl GrowingWholes {
         GrowingWholes { scan, schema, columns, groups, runner: Box::new(runner), links }
     }
 
-    /// Reads the frames of the part, and gives out what is done with them and with those that wait.
+    /// Reads the frames of the part, and returns the rows that they and the waiting frames complete.
     ///
     /// # Errors
     /// See [`TableError`].
@@ -267,7 +254,7 @@ impl GrowingWholes {
         let (own, others) = self.divide(waiting, &groups)?;
         match own.halves {
             Some(own) if own.schema().fields() == self.scan.schema().fields() => halves.push(own),
-            // Keys of frames that are called the same, and are not.
+            // Other frames with the same name: their keys have other types.
             Some(other) => {
                 settled.let_go += other.num_rows() as u64;
                 settled.rows.extend(WaitingWholes { halves: None, ..own }.last_rows());
@@ -303,24 +290,25 @@ impl GrowingWholes {
         Ok(settled)
     }
 
+    /// Number of frames that are older than what was settled before.
     fn late(&self, batch: &RecordBatch, settling: Settling) -> u64 {
         let Some(settled) = settling.settled else { return 0 };
         let times = batch.column(self.columns.ts).as_primitive::<TimestampNanosecondType>();
         times.iter().flatten().filter(|&ts| ts <= settled).count() as u64
     }
 
-    /// The groups of the part by their numbers, and behind them those that only wait.
+    /// The groups of the part in the order of their numbers, followed by those of waiting frames only.
     fn known_groups(&self, waiting: &WaitingWholes, is_next: bool) -> Vec<WaitingGroup> {
         let known: HashMap<&str, &WaitingGroup> =
             waiting.groups.iter().map(|group| (group.name.as_str(), group)).collect();
         let before = |name: &str| -> Vec<(i64, i64)> {
             let Some(group) = known.get(name) else { return Vec::new() };
             let last = if is_next { &group.missing[..] } else { &[] };
-            few(group.before.iter().chain(last).copied())
+            at_most_max_times(group.before.iter().chain(last).copied())
         };
         let own = self.groups.iter().map(|group| WaitingGroup {
             before: before(&group.name),
-            missing: few(group.missing.times().iter().copied()),
+            missing: at_most_max_times(group.missing.times().iter().copied()),
             name: group.name.clone(),
         });
         let mut groups: Vec<WaitingGroup> = own.collect();
@@ -335,7 +323,8 @@ impl GrowingWholes {
         groups
     }
 
-    /// What waits, with the numbers of `groups`: that of the groups of the part, and the rest.
+    /// Renumbers the waiting frames as in `groups`, and divides them: those of groups of the part, and the
+    /// others.
     fn divide(
         &self,
         mut waiting: WaitingWholes,
@@ -351,18 +340,19 @@ impl GrowingWholes {
         }
         let own = 0..self.groups.len() as i32;
         Ok((
-            waiting.part(|group| own.contains(&group))?,
-            waiting.part(|group| !own.contains(&group))?,
+            waiting.filtered(|group| own.contains(&group))?,
+            waiting.filtered(|group| !own.contains(&group))?,
         ))
     }
 
-    /// Which frames are done by `until`, in the order in which they are paired.
+    /// Divides frames into those that are done at `until` and those that wait, each in pairing order.
     fn sort_out(&self, all: &RecordBatch, until: Option<i64>) -> SortedOut {
         let half = HalfValues::new(all, &self.columns);
         let mut order: Vec<u32> = (0..all.num_rows() as u32).collect();
         order.sort_by(|&a, &b| half.compare(a as usize, b as usize));
         let mut out = SortedOut::default();
-        let is_same = |a: &u32, b: &u32| half.whose(*a as usize) == half.whose(*b as usize);
+        let is_same =
+            |a: &u32, b: &u32| half.group_and_key(*a as usize) == half.group_and_key(*b as usize);
         for run in order.chunk_by(is_same) {
             let waits = self.waiting(&half, run, until);
             for &row in run {
@@ -372,19 +362,19 @@ impl GrowingWholes {
         out
     }
 
-    /// The frames of one key that wait for others.
+    /// The frames of one key that wait for others; `run` has the frames of the key in pairing order.
     fn waiting(&self, half: &HalfValues<'_>, run: &[u32], until: Option<i64>) -> HashSet<u32> {
         let Some(until) = until else { return HashSet::new() };
-        let is_there = |row: &&u32| half.ts(**row as usize).is_none_or(|ts| ts <= until);
-        // Those without a time come first, the others in the order of time.
-        let there = run.iter().take_while(is_there).count();
-        let (there, later) = run.split_at(there);
+        let is_settled = |row: &&u32| half.ts(**row as usize).is_none_or(|ts| ts <= until);
+        // Frames without a time come first, the others in the order of time.
+        let settled = run.iter().take_while(is_settled).count();
+        let (settled, later) = run.split_at(settled);
         let mut waits: HashSet<u32> = later.iter().copied().collect();
         let group = half.groups.value(run[0] as usize) as usize;
         match self.groups.get(group).map(|group| group.form) {
             Some(WholeForm::Span { fifo }) => {
                 let mut halves = Halves::new(fifo);
-                for &row in there {
+                for &row in settled {
                     let frame = match half.marks.value(row as usize) {
                         0 => SpanFrame::Begin,
                         1 => SpanFrame::End,
@@ -396,12 +386,12 @@ impl GrowingWholes {
             }
             Some(WholeForm::Chain { steps }) => {
                 let mut taken = ChainSteps::new(steps);
-                for &row in there {
+                for &row in settled {
                     let step = usize::try_from(half.marks.value(row as usize)).ok();
                     taken.add_step(step, half.ts(row as usize));
                 }
                 if !taken.has_all() {
-                    waits.extend(there);
+                    waits.extend(settled);
                 }
             }
             None => {}
@@ -409,7 +399,7 @@ impl GrowingWholes {
         waits
     }
 
-    /// Lets go the frames of the keys that have waited longest, where too many wait.
+    /// If too many frames wait, releases those of the keys that have waited longest; returns their number.
     fn let_go(&self, all: &RecordBatch, sorted: &mut SortedOut, settling: Settling) -> u64 {
         let Some(until) = settling.until else { return 0 };
         let half = HalfValues::new(all, &self.columns);
@@ -418,7 +408,8 @@ impl GrowingWholes {
         if count <= settling.most {
             return 0;
         }
-        let is_same = |a: &u32, b: &u32| half.whose(*a as usize) == half.whose(*b as usize);
+        let is_same =
+            |a: &u32, b: &u32| half.group_and_key(*a as usize) == half.group_and_key(*b as usize);
         let mut runs: Vec<&[u32]> = sorted.waiting.chunk_by(is_same).collect();
         runs.sort_by_key(|run| half.ts(run[0] as usize));
         let (mut gone, mut left) = (HashSet::new(), count);
@@ -437,7 +428,7 @@ impl GrowingWholes {
         count
     }
 
-    /// The rows of frames that are in the order in which they are paired.
+    /// The rows of frames that are in pairing order.
     fn run(
         &self,
         halves: &RecordBatch,
@@ -446,7 +437,7 @@ impl GrowingWholes {
         passed((self.runner)(missing), halves.clone())
     }
 
-    /// The same of those that wait, each with the number of its group.
+    /// The rows of waiting frames, each with the number of its group.
     fn rows_that_wait(
         &self,
         halves: &RecordBatch,
@@ -472,24 +463,13 @@ impl GrowingWholes {
     }
 }
 
-/// What a runner makes of rows.
-fn passed(mut runner: Box<dyn Runner>, rows: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
-    if rows.num_rows() == 0 {
-        return Ok(Vec::new());
-    }
-    let mut out = runner.push(rows)?;
-    out.extend(runner.finish()?);
-    out.retain(|batch| batch.num_rows() > 0);
-    Ok(out)
-}
-
-/// Those that wait of the groups of a part, and the others.
+/// Joins the waiting frames of the groups of a part and those of other groups.
 fn join(own: WaitingWholes, others: WaitingWholes) -> Result<WaitingWholes, TableError> {
     let both = |own: Option<RecordBatch>, other: Option<RecordBatch>| match (own, other) {
         (Some(own), Some(other)) if other.num_rows() > 0 => {
             if own.schema().fields() != other.schema().fields() {
-                let why = "frames of one name have other columns than before".to_owned();
-                return Err(TableError::from(arrow_schema::ArrowError::SchemaError(why)));
+                let message = "frames of one name have other columns than before".to_owned();
+                return Err(TableError::from(arrow_schema::ArrowError::SchemaError(message)));
             }
             Ok(Some(concat_batches(&own.schema(), [&own, &other])?))
         }
@@ -503,12 +483,12 @@ fn take(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch, TableError> 
     Ok(take_record_batch(batch, &UInt32Array::from(rows))?)
 }
 
-/// At most [`MANY_TIMES`] of these times.
-fn few(times: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
+/// Merges periods until at most [`MAX_TIMES`] are left.
+fn at_most_max_times(times: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
     let all = Missing::during(times.map(|(from, to)| (Some(from), Some(to))));
     let times = all.times();
-    match times.len().checked_sub(MANY_TIMES / 2) {
-        Some(old) if times.len() > MANY_TIMES => [(times[0].0, times[old].1)]
+    match times.len().checked_sub(MAX_TIMES / 2) {
+        Some(old) if times.len() > MAX_TIMES => [(times[0].0, times[old].1)]
             .into_iter()
             .chain(times[old + 1..].iter().copied())
             .collect(),
@@ -516,7 +496,7 @@ fn few(times: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
     }
 }
 
-/// The columns that bring frames together.
+/// The columns by which frames are paired.
 struct HalfValues<'a> {
     groups: &'a Int32Array,
     keys: &'a arrow_array::FixedSizeBinaryArray,
@@ -547,18 +527,18 @@ impl<'a> HalfValues<'a> {
         self.times.is_valid(row).then(|| self.times.value(row))
     }
 
-    fn whose(&self, row: usize) -> (i32, &[u8]) {
+    fn group_and_key(&self, row: usize) -> (i32, &[u8]) {
         (self.groups.value(row), self.keys.value(row))
     }
 
-    /// By group and key, then in time, then by what names a frame.
+    /// Pairing order: by group and key, then by time, then by the columns that identify a frame.
     fn compare(&self, a: usize, b: usize) -> Ordering {
         let number = |row: usize| {
             let ring = self.rings.is_valid(row).then(|| self.rings.value(row));
             (self.ts(row), ring, self.seqnos.value(row))
         };
         let names = |row: usize| (word(self.segments, row), word(self.captures, row));
-        let by_key = self.whose(a).cmp(&self.whose(b));
+        let by_key = self.group_and_key(a).cmp(&self.group_and_key(b));
         by_key.then_with(|| number(a).cmp(&number(b))).then_with(|| names(a).cmp(&names(b)))
     }
 }

@@ -1,4 +1,4 @@
-//! Several tables whose rows are frames, read together: each chunk once, in the order of the files.
+//! Reads several tables whose rows are frames together: each chunk once, in file order.
 
 use std::io;
 use std::ops::Range;
@@ -11,28 +11,26 @@ use ppt_capture::ChunkFile;
 use crate::bounds::Bounds;
 use crate::builder::Builder;
 use crate::catalog::ChunkAt;
-use crate::chunk_reader::{CaptureFacts, each_chunk};
+use crate::chunk_reader::{CaptureFacts, ChunkId, MAX_READ, with_chunk_rows};
+use crate::chunk_scan::{ChunkFilter, ChunkRowSource};
 use crate::error::TableError;
-use crate::of_chunks::{Choice, OfChunks};
 use crate::rows::KindRows;
 use crate::set::CaptureSet;
 use crate::standard::ChunkRows;
 use crate::table::CaptureTable;
 
-/// Bytes and rows of the frames of a batch, about: a consumer that waits for its last row holds all of it.
+/// Approximate limits of a batch, in bytes and rows of frames. A consumer keeps a whole batch in memory.
 const BATCH_BYTES: u64 = 4 << 20;
 const BATCH_ROWS: u64 = 65_536;
-/// Bytes that are read at once where chunks follow each other.
-const AHEAD: u64 = 1 << 20;
 
-/// What is asked for of one of the tables.
+/// The rows and columns that are wanted of one of the tables.
 #[derive(Debug, Clone, Copy)]
 pub struct ScannedTable<'a> {
     /// The table.
     pub table: &'a dyn CaptureTable,
-    /// Indices of the columns, in the order in which they are wanted.
+    /// Indices of the columns, in the wanted order.
     pub columns: &'a [usize],
-    /// What need not be read. Rows may be more than the bounds ask for, never fewer.
+    /// Bounds of the wanted rows. Rows outside of them may remain, none within is missing.
     pub bounds: &'a Bounds,
 }
 
@@ -41,40 +39,41 @@ pub struct ScannedTable<'a> {
 pub struct JointScan {
     set: Arc<CaptureSet>,
     members: Vec<Member>,
-    known: Vec<CaptureFacts>,
-    /// Chunks by capture and index, in the order in which they are read.
-    chosen: Vec<(u32, u32)>,
-    /// Where batches begin in `chosen`, and the end.
+    facts: Vec<CaptureFacts>,
+    /// Chunks in the order of reading.
+    chosen: Vec<ChunkId>,
+    /// Indices in `chosen` at which batches begin, and the end of the last one.
     batch_starts: Vec<usize>,
-    /// By capture and owner: the members that have rows of it.
+    /// By capture and owner: indices of the members that have rows from its chunks.
     readers: Vec<Vec<Vec<usize>>>,
     may_be_unknown: bool,
     times: ChunkTimes,
 }
 
-/// Between which times frames are, as far as the heads of chunks have them: no frame was before or after.
+/// Bounds of the times of frames, from the heads of chunks; ns since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ChunkTimes {
-    /// When they were, or else when the listener had them.
+    /// Times of the frames; times of draining for frames without a time.
     pub taken: Option<(i64, i64)>,
-    /// When the listener had them.
+    /// Times of draining.
     pub drained: Option<(i64, i64)>,
 }
 
 impl ChunkTimes {
     fn add(&mut self, taken: Option<(i64, i64)>, drained: Option<(i64, i64)>) {
-        let reach = |known: Option<(i64, i64)>, more: Option<(i64, i64)>| match (known, more) {
-            (Some(known), Some(more)) => Some((known.0.min(more.0), known.1.max(more.1))),
-            (known, more) => known.or(more),
+        let hull = |a: Option<(i64, i64)>, b: Option<(i64, i64)>| match (a, b) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
         };
-        self.taken = reach(self.taken, taken);
-        self.drained = reach(self.drained, drained);
+        self.taken = hull(self.taken, taken);
+        self.drained = hull(self.drained, drained);
     }
 }
 
+/// One of the tables.
 #[derive(Debug)]
 struct Member {
-    of: Arc<dyn OfChunks>,
+    source: Arc<dyn ChunkRowSource>,
     columns: Vec<usize>,
     schema: SchemaRef,
     words: Vec<Option<Arc<StringArray>>>,
@@ -90,19 +89,19 @@ impl Member {
     }
 }
 
-/// Rows of chunks that follow each other.
+/// Rows of successive chunks.
 #[derive(Debug)]
 pub struct ScanBatch {
-    /// Of each table that has rows: its number among those that were asked for, and the rows.
+    /// The rows of each table that has some, with the table's index in the request.
     pub batches: Vec<(usize, RecordBatch)>,
-    /// Bytes of the frames.
+    /// Total size of the frames, in bytes.
     pub bytes: usize,
-    /// Frames whose kind their schema does not have: they are in no table of a kind.
+    /// Number of frames whose kind is not in their schema. No table of a kind has them.
     pub unknown: u64,
 }
 
 impl JointScan {
-    /// Plans to read `tables`; None: one of them is not made of whole frames.
+    /// Plans a scan of `tables`; None: the rows of one of them are not frames.
     ///
     /// # Errors
     /// See [`TableError`].
@@ -111,17 +110,22 @@ impl JointScan {
         tables: &[ScannedTable<'_>],
     ) -> Result<Option<JointScan>, TableError> {
         let mut members = Vec::new();
-        for asked in tables {
-            let Some(chunked) = asked.table.chunked() else { return Ok(None) };
-            let schema = Arc::new(asked.table.schema().project(asked.columns)?);
-            let words = asked.columns.iter().map(|&column| chunked.0.dictionary(column)).collect();
-            members.push(Member { of: chunked.0, columns: asked.columns.to_vec(), schema, words });
+        for wanted in tables {
+            let Some(chunked) = wanted.table.chunked() else { return Ok(None) };
+            let schema = Arc::new(wanted.table.schema().project(wanted.columns)?);
+            let words = wanted.columns.iter().map(|&column| chunked.0.dictionary(column)).collect();
+            members.push(Member {
+                source: chunked.0,
+                columns: wanted.columns.to_vec(),
+                schema,
+                words,
+            });
         }
-        let known = CaptureFacts::of_captures(set);
-        let mut together = JointScan {
+        let facts = CaptureFacts::of_captures(set);
+        let mut scan = JointScan {
             set: set.clone(),
             members,
-            known,
+            facts,
             chosen: Vec::new(),
             batch_starts: vec![0],
             readers: Vec::new(),
@@ -129,77 +133,77 @@ impl JointScan {
             times: ChunkTimes::default(),
         };
         let (mut bytes, mut rows) = (0, 0);
-        for capture in 0..together.known.len() {
-            let of = &together.known[capture];
-            let choices = tables.iter().zip(&together.members).map(|(asked, member)| {
-                (Choice::new(set, member.of.as_ref(), capture, of, asked.bounds), asked.bounds)
+        for capture in 0..scan.facts.len() {
+            let facts = &scan.facts[capture];
+            let filters = tables.iter().zip(&scan.members).map(|(wanted, member)| {
+                ChunkFilter::new(set, member.source.as_ref(), capture, facts, wanted.bounds)
             });
-            let choices: Vec<_> = choices.collect();
-            let reads = |owner: usize| {
-                let wants = |entry: &(usize, &(Choice<'_>, &Bounds))| entry.1.0.wants(owner);
-                choices.iter().enumerate().filter(wants).map(|entry| entry.0).collect::<Vec<_>>()
+            let filters: Vec<_> = filters.collect();
+            let readers_of = |owner: usize| {
+                (0..filters.len()).filter(|&member| filters[member].wants(owner)).collect()
             };
-            let readers: Vec<Vec<usize>> = (0..of.owners.len()).map(reads).collect();
-            for (index, chunk) in of.catalog.chunks.iter().enumerate() {
+            let readers: Vec<Vec<usize>> = (0..facts.owners.len()).map(readers_of).collect();
+            for (index, chunk) in facts.catalog.chunks.iter().enumerate() {
                 let owner = chunk.owner as usize;
-                let all = readers.get(owner).into_iter().flatten();
+                let members = readers.get(owner).into_iter().flatten();
                 let mut is_read = false;
-                for (choice, bounds) in all.map(|&member| &choices[member]) {
-                    if choice.may_hold(chunk, bounds) {
+                for &member in members {
+                    let filter = &filters[member];
+                    if filter.may_hold(chunk, tables[member].bounds) {
                         is_read = true;
-                        together.times.add(choice.during(chunk), choice.drained(chunk));
+                        scan.times.add(filter.times_taken(chunk), filter.times_drained(chunk));
                     }
                 }
                 if !is_read {
-                    together.may_be_unknown |= of.may_hold_unknown(chunk);
+                    scan.may_be_unknown |= facts.may_hold_unknown(chunk);
                     continue;
                 }
-                let size = u64::from(chunk.count) * of.stride(chunk);
+                let size = u64::from(chunk.count) * facts.stride(chunk);
                 if bytes > 0
                     && (bytes + size > BATCH_BYTES || rows + u64::from(chunk.count) > BATCH_ROWS)
                 {
-                    together.batch_starts.push(together.chosen.len());
+                    scan.batch_starts.push(scan.chosen.len());
                     (bytes, rows) = (0, 0);
                 }
-                together.chosen.push((capture as u32, index as u32));
+                scan.chosen.push(ChunkId { capture: capture as u32, index: index as u32 });
                 (bytes, rows) = (bytes + size, rows + u64::from(chunk.count));
             }
-            together.readers.push(readers);
+            scan.readers.push(readers);
         }
-        together.batch_starts.push(together.chosen.len());
-        Ok(Some(together))
+        scan.batch_starts.push(scan.chosen.len());
+        Ok(Some(scan))
     }
 
-    /// The columns of a table, by its number.
+    /// The columns of a table, by the index of the table.
     pub fn schema(&self, table: usize) -> &SchemaRef {
         &self.members[table].schema
     }
 
-    /// How many batches there are.
+    /// The number of batches.
     pub fn batch_count(&self) -> usize {
         self.batch_starts.len() - 1
     }
 
-    /// Between which times the frames are.
+    /// Bounds of the times of the frames.
     pub fn times(&self) -> ChunkTimes {
         self.times
     }
 
-    /// Whether chunks that nobody reads may hold frames whose kind their schema does not have.
+    /// Whether skipped chunks may hold frames whose kind is not in their schema.
     pub fn may_be_unknown(&self) -> bool {
         self.may_be_unknown
     }
 
-    /// Reads some batches, in their order.
+    /// Reads a range of batches, in order.
     pub fn read(
         self: &Arc<Self>,
         batches: Range<usize>,
     ) -> impl Iterator<Item = Result<ScanBatch, TableError>> + Send + use<> {
         let chosen = &self.chosen[self.batch_starts[batches.start]..self.batch_starts[batches.end]];
-        let bytes = chosen.iter().map(|&entry| u64::from(self.chunk(entry).len)).sum();
+        let bytes = chosen.iter().map(|&id| u64::from(self.chunk(id).len)).sum();
         self.set.watch().plan(bytes);
         let mut reading = JointScanReader {
-            of: self.clone(),
+            scan: self.clone(),
             builders: self.members.iter().map(Member::builders).collect(),
             rows: vec![0; self.members.len()],
             kinds: KindRows::default(),
@@ -208,19 +212,19 @@ impl JointScan {
         batches.map(move |batch| reading.batch(batch))
     }
 
-    fn chunk(&self, (capture, index): (u32, u32)) -> &ChunkAt {
-        &self.known[capture as usize].catalog.chunks[index as usize]
+    fn chunk(&self, id: ChunkId) -> &ChunkAt {
+        &self.facts[id.capture as usize].catalog.chunks[id.index as usize]
     }
 
-    /// Bytes from a chunk on that are wanted together with it: those of chunks right behind it.
+    /// Bytes from the beginning of a chunk to the end of the last chunk that one read covers.
     fn ahead(&self, place: usize) -> u64 {
-        let (capture, _) = self.chosen[place];
+        let ChunkId { capture, .. } = self.chosen[place];
         let first = self.chunk(self.chosen[place]);
         let mut end = first.offset + u64::from(first.len);
-        for &next in self.chosen[place + 1..].iter().take_while(|next| next.0 == capture) {
+        for &next in self.chosen[place + 1..].iter().take_while(|next| next.capture == capture) {
             let chunk = self.chunk(next);
             let further = chunk.offset + u64::from(chunk.len);
-            if chunk.offset != end.next_multiple_of(64) || further - first.offset > AHEAD {
+            if chunk.offset != end.next_multiple_of(64) || further - first.offset > MAX_READ {
                 break;
             }
             end = further;
@@ -229,26 +233,26 @@ impl JointScan {
     }
 }
 
-/// Batches on their way.
+/// Reads the batches of a scan.
 struct JointScanReader {
-    of: Arc<JointScan>,
+    scan: Arc<JointScan>,
     /// By table.
     builders: Vec<Vec<Builder>>,
-    /// By table: rows of this batch.
+    /// By table: number of rows in the current batch.
     rows: Vec<usize>,
     kinds: KindRows,
-    /// The capture that is being read.
+    /// The open capture, and its index.
     file: Option<(u32, ChunkFile)>,
 }
 
 impl JointScanReader {
     fn batch(&mut self, batch: usize) -> Result<ScanBatch, TableError> {
-        let of = self.of.clone();
+        let scan = self.scan.clone();
         let mut read = ScanBatch { batches: Vec::new(), bytes: 0, unknown: 0 };
-        for place in of.batch_starts[batch]..of.batch_starts[batch + 1] {
+        for place in scan.batch_starts[batch]..scan.batch_starts[batch + 1] {
             self.append(place, &mut read)?;
         }
-        for (number, member) in of.members.iter().enumerate() {
+        for (number, member) in scan.members.iter().enumerate() {
             let rows = std::mem::take(&mut self.rows[number]);
             if rows == 0 {
                 continue;
@@ -265,21 +269,21 @@ impl JointScanReader {
 
     /// Appends the rows of a chunk.
     fn append(&mut self, place: usize, read: &mut ScanBatch) -> Result<(), TableError> {
-        let of = self.of.clone();
-        let (capture, _) = of.chosen[place];
-        let chunk = of.chunk(of.chosen[place]);
-        if of.set.watch().is_cancelled() {
+        let scan = self.scan.clone();
+        let ChunkId { capture, .. } = scan.chosen[place];
+        let chunk = scan.chunk(scan.chosen[place]);
+        if scan.set.watch().is_cancelled() {
             return Err(TableError::Cancelled);
         }
-        of.set.watch().count(chunk.len.into());
-        let opened = &of.set.captures()[capture as usize];
-        if self.file.as_ref().is_none_or(|(of, _)| *of != capture) {
+        scan.set.watch().count(chunk.len.into());
+        let opened = &scan.set.captures()[capture as usize];
+        if self.file.as_ref().is_none_or(|(open, _)| *open != capture) {
             self.file = Some((capture, ChunkFile::new(opened.file.clone())));
         }
         let Some((_, file)) = &mut self.file else { return Ok(()) };
         let failed =
             |error: io::Error| TableError::Read { path: opened.path.clone(), error: error.into() };
-        let ahead = of.ahead(place);
+        let ahead = scan.ahead(place);
         let payload = match file.read(chunk.offset, chunk.len.into(), ahead).map_err(failed)? {
             Ok(payload) => payload,
             Err(damage) => {
@@ -287,22 +291,23 @@ impl JointScanReader {
                 return Ok(());
             }
         };
-        let known = &of.known[capture as usize];
-        let readers = &of.readers[capture as usize][chunk.owner as usize];
+        let facts = &scan.facts[capture as usize];
+        let readers = &scan.readers[capture as usize][chunk.owner as usize];
         let (kinds, builders, rows) = (&mut self.kinds, &mut self.builders, &mut self.rows);
-        each_chunk(known, (capture as usize, chunk), payload, |found| {
+        with_chunk_rows(facts, capture as usize, chunk, payload, |found| {
             read.bytes += found.rows.bytes.len();
             let count = found.catalog.sources[found.owner.info].schema.frames.len();
             let mut of_kinds = None;
             if count > 1 {
-                kinds.find(found.rows, count);
+                kinds.group(found.rows, count);
                 read.unknown += kinds.unknown;
                 of_kinds = Some(&*kinds);
             }
             let found = ChunkRows { kinds: of_kinds, ..*found };
             for &reader in readers {
-                let member = &of.members[reader];
-                rows[reader] += member.of.append(&found, &member.columns, &mut builders[reader]);
+                let member = &scan.members[reader];
+                rows[reader] +=
+                    member.source.append(&found, &member.columns, &mut builders[reader]);
             }
         });
         Ok(())

@@ -1,8 +1,8 @@
-//! What the kernel did with threads: frames of its buffer become states, system calls and faults.
+//! Turns the kernel's events of threads into states, system calls and faults.
 //!
-//! - `event` decodes what a frame records, `words` names it.
-//! - `states` and `calls` follow one thread, event by event; nothing there knows tables.
-//! - `records` says when records are missing, and for whom that matters.
+//! - `event` defines the events, and the words of the tables.
+//! - `states` and `calls` follow one thread, event by event; they do not depend on tables.
+//! - `records` decides when records of a thread may be missing.
 
 mod calls;
 mod event;
@@ -11,5 +11,5 @@ mod states;
 
 pub(crate) use calls::{Call, Calls};
 pub(crate) use event::{KernelFrameKind, KernelWord, ThreadEvent};
-pub(crate) use records::{FrameChunk, KernelLoss, Records, RecordsBuilder};
-pub(crate) use states::{Knows, Stretch, ThreadTrack};
+pub(crate) use records::{FrameChunk, FramePosition, KernelLoss, Records, RecordsBuilder};
+pub(crate) use states::{Recorded, Stretch, ThreadTrack};

@@ -1,17 +1,16 @@
-//! From captures to Arrow: the one place that says which tables and columns there are.
+//! From captures to Arrow: the only place that defines tables and columns.
 //!
-//! A [`CaptureSet`] is what a query sees: captures, each once. [`Directory::new`] names the tables of a
-//! set; a [`CaptureTable`] has columns, and plans a [`Scan`] of those that are asked for: batches of rows,
-//! in parts that can be read side by side. What can be ruled out by the heads of chunks is not read
-//! ([`Bounds`]).
+//! A [`CaptureSet`] is the input of a query: captures, each once. [`Directory::new`] names the tables of a
+//! set. A [`CaptureTable`] has columns, and plans a [`Scan`] of the requested ones: batches of rows, in parts
+//! that can be read in parallel. A scan skips chunks whose heads rule out wanted rows ([`Bounds`]).
 //!
-//! A table is one file in `tables/` and one line in `tables::ALL`. Most are rows of
-//! chunks (`of_chunks`) or a few rows in memory (`small`); one whose rows depend on each other,
-//! in order, adds a [`Pass`].
+//! A table is one file in `tables/` and one line in `tables::ALL`. The rows of most tables come from chunks
+//! (`chunk_scan`) or are few and in memory (`small`). A table whose rows depend on each other adds a
+//! [`Pass`].
 //!
-//! What is not read is not checked, as in `ppt dump --from`: heads say how many frames a chunk
-//! holds. Tables of the account read captures as a whole once, as `ppt info` does
-//! ([`CaptureSet::verify`]), and so does opening one whose heads are damaged.
+//! Skipped chunks are not checked, as in `ppt dump --from`; their heads state how many frames they hold.
+//! Tables of the account read whole captures once, as `ppt info` does ([`CaptureSet::verify`]). So does
+//! opening a capture with damaged heads.
 
 #![forbid(unsafe_code)]
 
@@ -21,7 +20,8 @@ mod builder;
 mod catalog;
 mod causality;
 mod chunk_reader;
-mod chunk_table;
+mod chunk_row_source;
+mod chunk_scan;
 mod contents;
 mod directory;
 mod error;
@@ -34,7 +34,6 @@ mod joint_scan;
 mod kernel;
 mod loss;
 mod nest;
-mod of_chunks;
 mod pair;
 mod part;
 mod paths;
@@ -74,8 +73,8 @@ pub use thread_labels::ThreadLabels;
 pub use totals::{Total, TotalValue};
 pub use watch::ScanProgress;
 
-/// The function of a name of an address, without the place in it.
+/// The function in the name of an address, without the offset.
 pub use ppt_symbols::function_part;
 
-/// A place in a capture.
+/// A position in a capture, for `--from` and similar options.
 pub use ppt_capture::{Bound, NoBound};

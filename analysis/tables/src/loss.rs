@@ -1,48 +1,47 @@
-//! What is missing.
+//! Counts of missing frames.
 
 use ppt_capture::Dropped;
 
 use crate::set::CaptureSet;
 
-/// What is missing in captures, as far as it is known: from heads of chunks, and from what was
-/// read.
+/// Counts of frames in captures and of missing frames, as far as heads of chunks and previous reads show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CaptureLoss {
-    /// Frames that are there.
+    /// Frames in the captures.
     pub captured: u64,
-    /// Frames that were written and are not there.
+    /// Frames that were written but are not in the captures.
     pub lost: u64,
-    /// Runs of them.
+    /// Runs of lost frames.
     pub gaps: u64,
     /// Frames that their program could not write.
     pub dropped: u64,
-    /// Frames that were written between the captures, and that are in none of them. They are not lost.
+    /// Frames that were written between the captures. They do not count as lost.
     pub absent: u64,
 }
 
 impl CaptureLoss {
-    /// Frames that are lost or dropped.
+    /// Number of frames that are lost or dropped.
     pub fn missing(&self) -> u64 {
         self.lost.saturating_add(self.dropped)
     }
 }
 
-/// What the causes are called of frames that their program could not write: `account` counts them,
-/// `gaps` does not know them.
+/// Names of the causes of dropped frames, which their program could not write. `account` counts them; `gaps`
+/// has no rows for them.
 pub fn dropped_causes() -> [&'static str; 3] {
     Dropped::default().by_cause().map(|(cause, _)| cause.name())
 }
 
 impl CaptureSet {
-    /// What is missing in the buffers that `of` wants.
-    pub fn loss(&self, mut of: impl FnMut(&str) -> bool) -> CaptureLoss {
+    /// The counts for the buffers that `is_wanted` accepts.
+    pub fn loss(&self, mut is_wanted: impl FnMut(&str) -> bool) -> CaptureLoss {
         let mut loss = CaptureLoss::default();
         for capture in self.captures() {
             let catalog = capture.catalog();
             let wanted: Vec<u16> = catalog
                 .sources
                 .iter()
-                .filter(|info| of(&info.source.buffer))
+                .filter(|info| is_wanted(&info.source.buffer))
                 .map(|info| info.id)
                 .collect();
             for (key, ring) in catalog.account.rings() {
@@ -64,19 +63,19 @@ impl CaptureSet {
         loss
     }
 
-    /// Which files of a series are not among the captures, in words, each once; at most `most` of them.
-    pub fn absent_files(&self, most: usize) -> Vec<String> {
+    /// Texts that name files of a series that are not in the set; at most `limit` different ones.
+    pub fn absent_files(&self, limit: usize) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for files in self.absent().iter().filter_map(|absence| absence.files) {
-            let words = files.to_string();
-            if all.len() < most && !all.contains(&words) {
-                all.push(words);
+            let text = files.to_string();
+            if all.len() < limit && !all.contains(&text) {
+                all.push(text);
             }
         }
         all
     }
 
-    /// When the first of the captures began, ns since the epoch, where that is known.
+    /// The time at which the first capture began, ns since the epoch; None: unknown.
     pub fn began(&self) -> Option<i64> {
         let began = |catalog: &crate::catalog::Catalog| {
             catalog.epoch(catalog.header.as_ref()?.created_mono_ns)
@@ -84,7 +83,7 @@ impl CaptureSet {
         self.captures().iter().filter_map(|capture| began(capture.catalog())).min()
     }
 
-    /// The captures as they were named.
+    /// The paths that the user gave.
     pub fn paths(&self) -> impl Iterator<Item = &std::path::Path> {
         self.captures().iter().map(|capture| capture.path.as_path())
     }

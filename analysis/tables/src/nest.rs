@@ -1,8 +1,8 @@
-//! How slices nest: depth, parent, and what no child covers.
+//! Nesting of slices: depth, parent, and the time that no child covers.
 //!
-//! A slice lies in the innermost one of its thread that contains it, both ends included. Slices that overlap
-//! without one containing the other are neighbours. In the order of their starts, the longest first, one stack
-//! of open slices is enough.
+//! The parent of a slice is the innermost slice of its thread that contains it, both ends included. Slices
+//! that overlap without one containing the other are siblings. If slices are sorted by start, longest first,
+//! a single stack of open slices suffices.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::error::TableError;
 use crate::set::{CaptureSet, OwnerKeys};
 use crate::table::Runner;
 
-/// What comes of nesting.
+/// A column that nesting computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nested {
     Depth,
@@ -28,13 +28,30 @@ pub(crate) enum Nested {
     SelfTime,
 }
 
-/// What parents are named by: the owners of rings.
+/// An output column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum NestColumn {
+    /// The input column with this index.
+    Input(usize),
+    Nested(Nested),
+}
+
+/// The owners of rings, which identify parents.
 #[derive(Debug)]
 pub(crate) struct Parents {
     buffers: Arc<StringArray>,
     segments: Arc<StringArray>,
-    /// Keys of buffer and segment, and the ring.
-    owners: Vec<(i32, i32, Option<i32>)>,
+    owners: Vec<ParentOwner>,
+}
+
+/// The ring of a parent.
+#[derive(Debug, Clone, Copy)]
+struct ParentOwner {
+    /// Key of the buffer.
+    buffer: i32,
+    /// Key of the segment.
+    segment: i32,
+    ring: Option<i32>,
 }
 
 impl Parents {
@@ -44,14 +61,15 @@ impl Parents {
         Parents { buffers, segments, owners: Vec::new() }
     }
 
-    /// Takes in an owner; returns its number.
+    /// Adds an owner; returns its number.
     pub fn add(&mut self, owner: &OwnerKeys) -> i32 {
-        self.owners.push((owner.buffer, owner.segment, owner.ring));
+        let OwnerKeys { buffer, segment, ring, .. } = *owner;
+        self.owners.push(ParentOwner { buffer, segment, ring });
         self.owners.len() as i32 - 1
     }
 }
 
-/// Where the columns are that nesting takes, and which come out.
+/// A pass that nests slices: indices of its input columns, and its output columns.
 #[derive(Debug, Clone)]
 pub(crate) struct Nest {
     pub thread: usize,
@@ -59,8 +77,7 @@ pub(crate) struct Nest {
     pub dur: usize,
     pub seqno: usize,
     pub owner: usize,
-    /// A column of what is read, or one that is made.
-    pub columns: Vec<Result<usize, Nested>>,
+    pub columns: Vec<NestColumn>,
     pub schema: SchemaRef,
     pub parents: Arc<Parents>,
 }
@@ -75,35 +92,47 @@ impl Nest {
 /// A slice that may still have children.
 #[derive(Debug, Clone, Copy)]
 struct OpenParent {
-    /// Number of its batch, and its row there.
-    row: (u64, usize),
+    /// Number of its batch.
+    batch: u64,
+    /// Row in the batch.
+    row: usize,
     end: i64,
-    /// Its children cover everything up to here that they will ever cover.
+    /// All later children end after this time.
     covered_to: i64,
+    /// Time that no child covers so far, in ns.
     uncovered: i64,
+    frame: ParentFrame,
+}
+
+/// The frame of a parent.
+#[derive(Debug, Clone, Copy)]
+struct ParentFrame {
+    /// Number of the owner of its ring.
     owner: i32,
     seqno: Option<i64>,
 }
 
-/// Rows of which some are open.
+/// A batch in which slices may still be open.
 #[derive(Debug)]
 struct Waiting {
     batch: RecordBatch,
+    /// Number of open slices.
     open: usize,
-    /// By row.
+    /// By row, as the following two.
     depth: Vec<i32>,
     self_time: Vec<i64>,
-    parent: Vec<Option<(i32, Option<i64>)>>,
+    parent: Vec<Option<ParentFrame>>,
 }
 
-/// Slices of one thread after the other.
+/// Nests the slices of one thread after the other.
 #[derive(Debug)]
 struct Nesting {
     nest: Nest,
     thread: Option<i64>,
     open: Vec<OpenParent>,
-    /// By the number of the batch: as many as have an open slice.
+    /// Batches with an open slice, by number.
     waiting: BTreeMap<u64, Waiting>,
+    /// Number of the next batch.
     next: u64,
 }
 
@@ -133,10 +162,10 @@ impl Runner for Nesting {
             }
             let depth = self.open.len() as i32;
             let parent = self.open.last_mut().map(|parent| {
-                let news = end.saturating_sub(start.max(parent.covered_to)).max(0);
-                parent.uncovered -= news;
+                let newly_covered = end.saturating_sub(start.max(parent.covered_to)).max(0);
+                parent.uncovered -= newly_covered;
                 parent.covered_to = parent.covered_to.max(end);
-                (parent.owner, parent.seqno)
+                parent.frame
             });
             if let Some(waiting) = self.waiting.get_mut(&number) {
                 waiting.depth[row] = depth;
@@ -144,9 +173,14 @@ impl Runner for Nesting {
                 waiting.open += 1;
             }
             let seqno = seqnos.is_valid(row).then(|| seqnos.value(row));
-            let (row, owner) = ((number, row), owners.value(row));
-            let open = OpenParent { row, end, covered_to: start, uncovered: length, owner, seqno };
-            self.open.push(open);
+            self.open.push(OpenParent {
+                batch: number,
+                row,
+                end,
+                covered_to: start,
+                uncovered: length,
+                frame: ParentFrame { owner: owners.value(row), seqno },
+            });
         }
         self.done()
     }
@@ -164,17 +198,16 @@ impl Nesting {
         }
     }
 
-    /// Closes the innermost slice: nothing that comes can be in it.
+    /// Closes the innermost slice: no later slice can lie in it.
     fn close(&mut self) {
         let Some(open) = self.open.pop() else { return };
-        let (batch, row) = open.row;
-        if let Some(waiting) = self.waiting.get_mut(&batch) {
-            waiting.self_time[row] = open.uncovered;
+        if let Some(waiting) = self.waiting.get_mut(&open.batch) {
+            waiting.self_time[open.row] = open.uncovered;
             waiting.open -= 1;
         }
     }
 
-    /// The batches of which no row is open. One that is open for long holds up none but its own.
+    /// The batches without an open slice. A long slice delays its own batch only.
     fn done(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         let done = self.waiting.extract_if(.., |_, waiting| waiting.open == 0);
         done.map(|(_, waiting)| self.nest.batch(&waiting)).collect()
@@ -183,9 +216,9 @@ impl Nesting {
 
 impl Nest {
     fn batch(&self, waiting: &Waiting) -> Result<RecordBatch, TableError> {
-        let column = |column: &Result<usize, Nested>| match column {
-            Ok(read) => Ok(waiting.batch.column(*read).clone()),
-            Err(nested) => self.nested(*nested, waiting),
+        let column = |column: &NestColumn| match *column {
+            NestColumn::Input(index) => Ok(waiting.batch.column(index).clone()),
+            NestColumn::Nested(nested) => self.nested(nested, waiting),
         };
         let columns = self.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
         let rows = Some(waiting.batch.num_rows());
@@ -195,24 +228,24 @@ impl Nest {
 
     fn nested(&self, nested: Nested, waiting: &Waiting) -> Result<ArrayRef, TableError> {
         let parents = waiting.parent.iter();
-        let owner = |parent: &Option<(i32, Option<i64>)>| {
-            self.parents.owners.get((*parent)?.0 as usize).copied()
+        let owner = |parent: &Option<ParentFrame>| {
+            self.parents.owners.get((*parent)?.owner as usize).copied()
         };
         Ok(match nested {
             Nested::Depth => Arc::new(Int32Array::from(waiting.depth.clone())),
             Nested::SelfTime => Arc::new(Int64Array::from(waiting.self_time.clone())),
             Nested::ParentRing => {
-                Arc::new(parents.map(|parent| owner(parent)?.2).collect::<Int32Array>())
+                Arc::new(parents.map(|parent| owner(parent)?.ring).collect::<Int32Array>())
             }
             Nested::ParentSeqno => {
-                Arc::new(parents.map(|parent| (*parent)?.1).collect::<Int64Array>())
+                Arc::new(parents.map(|parent| (*parent)?.seqno).collect::<Int64Array>())
             }
             Nested::ParentBuffer => {
-                let keys: Int32Array = parents.map(|parent| Some(owner(parent)?.0)).collect();
+                let keys: Int32Array = parents.map(|parent| Some(owner(parent)?.buffer)).collect();
                 Arc::new(DictionaryArray::try_new(keys, self.parents.buffers.clone())?)
             }
             Nested::ParentSegment => {
-                let keys: Int32Array = parents.map(|parent| Some(owner(parent)?.1)).collect();
+                let keys: Int32Array = parents.map(|parent| Some(owner(parent)?.segment)).collect();
                 Arc::new(DictionaryArray::try_new(keys, self.parents.segments.clone())?)
             }
         })
@@ -234,11 +267,12 @@ mod tests {
             field("parent", DataType::Int64),
             field("self", DataType::Int64),
         ]);
-        let columns =
-            vec![Ok(3), Err(Nested::Depth), Err(Nested::ParentSeqno), Err(Nested::SelfTime)];
+        let nested = [Nested::Depth, Nested::ParentSeqno, Nested::SelfTime].map(NestColumn::Nested);
+        let columns = [NestColumn::Input(3)].into_iter().chain(nested).collect();
         let words = Arc::new(StringArray::from(vec![""]));
         let (buffers, segments) = (words.clone(), words);
-        let parents = Parents { buffers, segments, owners: vec![(0, 0, Some(0))] };
+        let owner = ParentOwner { buffer: 0, segment: 0, ring: Some(0) };
+        let parents = Parents { buffers, segments, owners: vec![owner] };
         let (schema, parents) = (Arc::new(schema), Arc::new(parents));
         Nest { thread: 0, start: 1, dur: 2, seqno: 3, owner: 4, columns, schema, parents }.runner()
     }
@@ -249,12 +283,19 @@ mod tests {
     fn batch(slices: &[Slice], first: i64) -> RecordBatch {
         let count = slices.len() as i64;
         let columns: Vec<(&str, ArrayRef)> = vec![
-            ("thread", Arc::new(Int64Array::from_iter_values(slices.iter().map(|it| it.0)))),
+            ("thread", Arc::new(Int64Array::from_iter_values(slices.iter().map(|slice| slice.0)))),
             (
                 "ts",
-                Arc::new(TimestampNanosecondArray::from_iter_values(slices.iter().map(|it| it.1))),
+                Arc::new(TimestampNanosecondArray::from_iter_values(
+                    slices.iter().map(|slice| slice.1),
+                )),
             ),
-            ("dur", Arc::new(Int64Array::from_iter_values(slices.iter().map(|it| it.2 - it.1)))),
+            (
+                "dur",
+                Arc::new(Int64Array::from_iter_values(
+                    slices.iter().map(|slice| slice.2 - slice.1),
+                )),
+            ),
             ("seqno", Arc::new(Int64Array::from_iter_values(first..first + count))),
             ("owner", Arc::new(Int32Array::from_iter_values(slices.iter().map(|_| 0)))),
         ];
@@ -285,7 +326,7 @@ mod tests {
         rows
     }
 
-    /// The same by looking at all pairs.
+    /// The expected result, by comparing all pairs.
     fn by_pairs(slices: &[Slice]) -> Vec<(i64, i32, Option<i64>, i64)> {
         let contains = |a: usize, b: usize| {
             let ((t, start, end), (u, from, to)) = (slices[a], slices[b]);
@@ -332,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn one_stack_tells_what_all_pairs_tell() {
+    fn one_stack_agrees_with_all_pairs() {
         let mut word = 7u64;
         let mut next = |most: u64| {
             word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -351,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_slice_holds_up_its_own_batch_alone() {
+    fn a_long_slice_delays_its_own_batch_only() {
         let mut runner = runner();
         assert_eq!(runner.push(batch(&[(1, 0, 1_000_000)], 0)).unwrap().len(), 0);
         let mut out = 0;

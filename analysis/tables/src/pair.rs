@@ -1,8 +1,7 @@
-//! A pass that pairs begins with ends, or each step with the next one: rows of the same group and key
-//! come one after the other, in the order of time.
+//! A pass that pairs begins with ends, or each step with the next one. Its input is grouped by group and
+//! key, and sorted by time.
 //!
-//! Batches are kept as long as a begin in them has no end. What is kept is at most about twice what
-//! the one key that is looked at leaves open, and a batch.
+//! Memory: about twice the open begins of the current key, and one batch.
 
 use std::sync::Arc;
 
@@ -21,17 +20,17 @@ use crate::gather::{BatchRow, gather};
 use crate::table::Runner;
 use crate::whole::{Halves, Missing, NOTHING, SpanFrame, SpanRow, SpanState};
 
-/// Rows of a batch that comes out.
+/// Rows of an output batch.
 const ROWS: usize = 8192;
 
-/// A column that comes out. Numbers are columns of what is read.
+/// An output column. Numbers are indices of input columns.
 #[derive(Debug, Clone)]
 pub(crate) enum PairColumn {
-    /// Of the begin; of the end, where that is alone.
+    /// The value of the begin, or of an end without a begin.
     Own(usize),
-    /// Of the begin.
+    /// The value of the begin.
     Begin(usize),
-    /// Of the end.
+    /// The value of the end.
     End(usize),
     Dur,
     State,
@@ -41,26 +40,26 @@ pub(crate) enum PairColumn {
     Null,
 }
 
-/// Where frames may be missing, by group.
-pub(crate) type MissingOf = Arc<dyn Fn() -> Result<Vec<Missing>, TableError> + Send + Sync>;
+/// Computes by group when frames may be missing.
+pub(crate) type FindMissing = Arc<dyn Fn() -> Result<Vec<Missing>, TableError> + Send + Sync>;
 
-/// Where the columns are that pairing takes, and which come out.
+/// A pass that pairs frames: indices of its input columns, and its output columns.
 #[derive(Clone)]
 pub(crate) struct Pair {
     pub group: usize,
     pub key: usize,
     pub mark: usize,
     pub ts: usize,
-    /// By group: an end belongs to the earliest begin.
+    /// By group: an end belongs to the earliest open begin, instead of the latest.
     pub fifo: Vec<bool>,
     pub columns: Vec<PairColumn>,
     pub schema: SchemaRef,
-    /// Only closed ones come out.
+    /// Only closed pairs are rows.
     pub closed: bool,
-    /// Marks are steps: each frame begins what the next one ends, if that took a later step.
+    /// Marks are steps: a frame forms a pair with the next one if that has a later step.
     pub steps: bool,
-    /// None: nobody asks for states.
-    pub missing: Option<MissingOf>,
+    /// None: states are not requested.
+    pub missing: Option<FindMissing>,
 }
 
 impl Pair {
@@ -77,7 +76,7 @@ impl Pair {
     }
 }
 
-/// The last step that was taken, and when.
+/// The last step.
 #[derive(Debug, Clone, Copy)]
 struct TakenStep {
     number: i32,
@@ -85,16 +84,16 @@ struct TakenStep {
     frame: BatchRow,
 }
 
-/// Keys, one after the other.
+/// Pairs the frames of one key after the other.
 struct Pairing {
     pair: Pair,
-    /// Group and key that are looked at.
+    /// The current group and key.
     key: Option<(i32, Vec<u8>)>,
     halves: Halves<BatchRow>,
     step: Option<TakenStep>,
     kept: Vec<RecordBatch>,
     done: Vec<SpanRow<BatchRow>>,
-    /// By group, once they are known.
+    /// By group, once it was computed.
     missing: Option<Vec<Missing>>,
 }
 
@@ -103,8 +102,8 @@ impl Runner for Pairing {
         if batch.num_rows() == 0 {
             return Ok(Vec::new());
         }
-        let missing = self.known()?;
-        let of = |group: i32| missing.get(group as usize).unwrap_or(&NOTHING);
+        let missing = self.take_missing()?;
+        let missing_in = |group: i32| missing.get(group as usize).unwrap_or(&NOTHING);
         let groups = batch.column(self.pair.group).as_primitive::<Int32Type>().clone();
         let keys = batch.column(self.pair.key).as_fixed_size_binary().clone();
         let marks = batch.column(self.pair.mark).as_primitive::<Int32Type>().clone();
@@ -115,7 +114,7 @@ impl Runner for Pairing {
             let same = self.key.as_ref().is_some_and(|entry| entry.0 == group && entry.1 == key);
             if !same {
                 if let Some((group, _)) = self.key.replace((group, key.to_owned())) {
-                    self.done.extend(self.halves.finish(of(group)));
+                    self.done.extend(self.halves.finish(missing_in(group)));
                 }
                 self.step = None;
                 let fifo = self.pair.fifo.get(group as usize).copied().unwrap_or_default();
@@ -132,7 +131,7 @@ impl Runner for Pairing {
                 1 => SpanFrame::End,
                 _ => SpanFrame::Neither,
             };
-            self.done.extend(self.halves.add_half(half, ts, (number, row), of(group)));
+            self.done.extend(self.halves.add_half(half, ts, (number, row), missing_in(group)));
         }
         self.kept.push(batch);
         self.missing = Some(missing);
@@ -143,16 +142,17 @@ impl Runner for Pairing {
 
     fn finish(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         if let Some((group, _)) = self.key.take() {
-            let missing = self.known()?;
-            let of = missing.get(group as usize).unwrap_or(&NOTHING);
-            self.done.extend(self.halves.finish(of));
+            let missing = self.take_missing()?;
+            let missing = missing.get(group as usize).unwrap_or(&NOTHING);
+            self.done.extend(self.halves.finish(missing));
         }
         self.flush()
     }
 }
 
 impl Pairing {
-    fn known(&mut self) -> Result<Vec<Missing>, TableError> {
+    /// By group: when frames may be missing.
+    fn take_missing(&mut self) -> Result<Vec<Missing>, TableError> {
         match (self.missing.take(), &self.pair.missing) {
             (Some(known), _) => Ok(known),
             (None, Some(find)) => find(),
@@ -160,7 +160,7 @@ impl Pairing {
         }
     }
 
-    /// The next step of the key; those without a time lead nowhere.
+    /// Takes the next step of the key; steps without a time form no pairs.
     fn take_step(&mut self, step: Option<TakenStep>) {
         let Some(step) = step.filter(|step| step.number >= 0) else { return };
         if let Some(last) = self.step.replace(step)
@@ -172,7 +172,7 @@ impl Pairing {
         }
     }
 
-    /// The rows that are done.
+    /// Returns the finished rows.
     fn flush(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         let mut done = std::mem::take(&mut self.done);
         done.retain(|row| !self.pair.closed || row.state == SpanState::Closed);
@@ -184,10 +184,11 @@ impl Pairing {
         let column =
             |(out, field): (&PairColumn, &Arc<arrow_schema::Field>)| -> Result<ArrayRef, TableError> {
                 let all = rows.iter();
+                let own = |row: &SpanRow<BatchRow>| row.begin.or(row.end);
                 Ok(match out {
-                    PairColumn::Own(of) => gather(&self.kept, *of, all.map(|row| row.begin.or(row.end)))?,
-                    PairColumn::Begin(of) => gather(&self.kept, *of, all.map(|row| row.begin))?,
-                    PairColumn::End(of) => gather(&self.kept, *of, all.map(|row| row.end))?,
+                    PairColumn::Own(input) => gather(&self.kept, *input, all.map(own))?,
+                    PairColumn::Begin(input) => gather(&self.kept, *input, all.map(|row| row.begin))?,
+                    PairColumn::End(input) => gather(&self.kept, *input, all.map(|row| row.end))?,
                     PairColumn::Dur => Arc::new(all.map(|row| row.dur).collect::<Int64Array>()),
                     PairColumn::State => {
                         let words = SpanState::iter().map(<&str>::from);
@@ -208,7 +209,7 @@ impl Pairing {
         Ok(RecordBatch::try_new_with_options(self.pair.schema.clone(), columns, &options)?)
     }
 
-    /// Keeps what is open, and nothing else, once that is worth the copy.
+    /// Drops rows that are not open, once that is worth the copy.
     fn forget(&mut self) -> Result<(), TableError> {
         if let Some(step) = &mut self.step {
             let batches: Vec<&RecordBatch> = self.kept.iter().collect();
@@ -240,10 +241,10 @@ mod tests {
     use super::*;
     use crate::builder::word_type;
 
-    /// A frame: key, mark, time. Its place is what names it.
+    /// A frame: key, mark, time. Its index identifies it.
     type PairFrame = (u8, i32, Option<i64>);
 
-    fn pairing(fifo: bool, missing: Option<MissingOf>) -> Pairing {
+    fn pairing(fifo: bool, missing: Option<FindMissing>) -> Pairing {
         let field = |name: &str, ty| Field::new(name, ty, true);
         let schema = Schema::new(vec![
             field("begin", DataType::Int64),
@@ -289,7 +290,7 @@ mod tests {
         let columns: Vec<(&str, ArrayRef)> = vec![
             ("group", Arc::new(Int32Array::from(vec![0; frames.len()]))),
             ("key", Arc::new(keys)),
-            ("mark", Arc::new(frames.iter().map(|it| Some(it.1)).collect::<Int32Array>())),
+            ("mark", Arc::new(frames.iter().map(|frame| Some(frame.1)).collect::<Int32Array>())),
             ("ts", Arc::new(times)),
             ("name", Arc::new(Int64Array::from_iter_values(first..first + frames.len() as i64))),
         ];
@@ -298,7 +299,7 @@ mod tests {
 
     type PairTimes = (Option<i64>, Option<i64>, Option<i64>, Option<i64>, String);
 
-    /// What comes out for batches of `each` frames, and the most rows that were kept.
+    /// The output for batches of `each` frames, and the largest number of rows in memory.
     fn paired(mut pairing: Pairing, frames: &[PairFrame], each: usize) -> (Vec<PairTimes>, usize) {
         let (mut out, mut most) = (Vec::new(), 0);
         for (at, part) in frames.chunks(each).enumerate() {
@@ -344,8 +345,8 @@ mod tests {
     }
 
     #[test]
-    fn what_gaps_leave_open_is_lost() {
-        let gap: MissingOf = Arc::new(|| Ok(vec![Missing::during([(Some(15), Some(17))])]));
+    fn spans_with_a_half_in_a_gap_are_lost() {
+        let gap: FindMissing = Arc::new(|| Ok(vec![Missing::during([(Some(15), Some(17))])]));
         let frames = [
             (1, 1, Some(14)),
             (2, 1, Some(15)),
@@ -371,10 +372,10 @@ mod tests {
         assert_eq!(states, expected);
     }
 
-    /// One key with 20,000 open spans, of which every tenth is never ended, and as many short ones of
-    /// others while they are open.
+    /// One key with 20,000 open spans, of which every tenth never ends, and 50,000 short spans while they are
+    /// open.
     #[test]
-    fn what_is_kept_is_what_is_open() {
+    fn memory_holds_open_spans_only() {
         let mut frames: Vec<PairFrame> = (0..20_000).map(|n| (1, 0, Some(n))).collect();
         frames.extend((0..18_000).map(|n| (1, 1, Some(20_000 + n))));
         let long = (1, 0, Some(50_000));

@@ -1,4 +1,4 @@
-//! A part of one capture that may still grow.
+//! Opens a part of a capture that may still grow.
 
 use std::fs::File;
 use std::ops::Range;
@@ -10,14 +10,14 @@ use crate::error::SetError;
 use crate::set::{CaptureSet, Opened};
 
 impl CaptureSet {
-    /// The frames of one capture whose chunks begin within `bytes`, counted from its first byte.
+    /// Opens the frames of a capture whose chunks begin at offsets within `bytes`.
     ///
-    /// Nothing behind that range is looked at, as if the file ended there: the rows of a part stay the
-    /// same while the capture grows. What comes before the range is known (sources, clocks, the
-    /// account), without its frames. `path` is the name in messages, whatever has it by now.
+    /// The file is treated as if it ended at the end of the range, so the rows of a part stay the same while
+    /// the capture grows. Sources, clocks and the account before the range are read, its frames are not.
+    /// `path` is used in messages only; another file may have that name by now.
     ///
     /// # Errors
-    /// The file cannot be read, or is no capture.
+    /// The file cannot be read, or is not a capture.
     pub fn open_part(
         path: &Path,
         file: &Arc<File>,
@@ -26,15 +26,15 @@ impl CaptureSet {
         let opened = Catalog::of_beginning(file, bytes.end)
             .and_then(|by_heads| Opened::new(path, file.clone(), by_heads, bytes.start));
         let error = |error| SetError::Capture { path: path.to_owned(), error };
-        Ok(CaptureSet::of(vec![opened.map_err(error)?]))
+        Ok(CaptureSet::from_captures(vec![opened.map_err(error)?]))
     }
 }
 
-/// The files that names of captures mean, in order: files, patterns, and the numbered parts of what
-/// would have been written under a name.
+/// Expands names of captures to files, in order. A name is a file, a pattern, or the common name of numbered
+/// parts.
 ///
 /// # Errors
-/// A pattern that matches nothing, or nothing is named.
+/// A pattern matches nothing, or `names` is empty.
 pub fn capture_files(names: &[std::path::PathBuf]) -> Result<Vec<std::path::PathBuf>, SetError> {
     crate::paths::expand(names)
 }

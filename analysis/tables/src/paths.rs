@@ -1,12 +1,12 @@
-//! What is meant by the names of captures: files, patterns, rotated parts.
+//! Expands names of captures: files, patterns, common names of numbered parts.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::SetError;
 
-/// The files that `names` mean, in order. A file goes by its name, whatever is in it; what is no
-/// file is a pattern (`*`, `?`, `[…]`, `**`), or the name before its parts were numbered
-/// (`out.bin`: `out.000001.bin`, …).
+/// Expands names to files, in order. A name of an existing file means that file, also if it has wildcards.
+/// Other names are patterns (`*`, `?`, `[…]`, `**`), or common names of numbered parts (`out.bin`:
+/// `out.000001.bin`, …).
 pub(crate) fn expand(names: &[PathBuf]) -> Result<Vec<PathBuf>, SetError> {
     if names.is_empty() {
         return Err(SetError::NoCapture);
@@ -24,7 +24,7 @@ pub(crate) fn expand(names: &[PathBuf]) -> Result<Vec<PathBuf>, SetError> {
         }
         match parts(name) {
             Some(found) => paths.extend(found),
-            // The error of opening it says what is wrong.
+            // Opening it reports the error.
             None => paths.push(name.clone()),
         }
     }
@@ -39,7 +39,7 @@ fn matching(pattern: &str) -> Result<Vec<PathBuf>, SetError> {
     if paths.is_empty() { Err(no_match(None)) } else { Ok(paths) }
 }
 
-/// The numbered parts of what would have been written to `name`.
+/// The numbered parts whose common name is `name`.
 fn parts(name: &Path) -> Option<Vec<PathBuf>> {
     let stem = name.file_stem()?.to_str()?;
     let extension = name.extension().and_then(|extension| extension.to_str());
@@ -80,10 +80,14 @@ mod tests {
             let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
             Ok::<_, SetError>(found.map(name).collect::<Vec<_>>())
         };
-        assert_eq!(expand(&["b[1].bin", "a.bin"]).unwrap(), ["b[1].bin", "a.bin"], "as they are");
+        assert_eq!(
+            expand(&["b[1].bin", "a.bin"]).unwrap(),
+            ["b[1].bin", "a.bin"],
+            "names of files"
+        );
         assert_eq!(expand(&["out.bin"]).unwrap(), ["out.000002.bin", "out.000010.bin"]);
         assert_eq!(expand(&["*1*.bin"]).unwrap(), ["b[1].bin", "out.000010.bin"]);
-        assert_eq!(expand(&["none.bin"]).unwrap(), ["none.bin"], "said when it is opened");
+        assert_eq!(expand(&["none.bin"]).unwrap(), ["none.bin"], "opening it reports the error");
         assert!(expand(&["z*"]).unwrap_err().to_string().starts_with("nothing matches `"));
         assert!(expand(&["a**"]).unwrap_err().to_string().contains("wildcards"));
         assert!(matches!(expand(&[]), Err(SetError::NoCapture)));

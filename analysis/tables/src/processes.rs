@@ -1,4 +1,4 @@
-//! The processes of a set: their numbers come again, over time, hosts and containers.
+//! The processes of a set. Pids alone do not identify them: they repeat over time, hosts and containers.
 
 use std::collections::HashMap;
 
@@ -9,34 +9,33 @@ use crate::set::CaptureSet;
 pub struct ProcessRow {
     /// The name of its host.
     pub host: String,
-    /// The boot of its host; of a capture whose header is damaged, the capture.
+    /// The boot id of its host; the id of the capture if its header is damaged.
     pub boot: String,
-    /// Its number, in the listener's namespace.
+    /// Its pid, in the listener's namespace.
     pub pid: u32,
-    /// When it was started, in clock ticks since the boot.
+    /// Start time, in clock ticks since the boot.
     pub start: u64,
-    /// Its program, as it says.
+    /// Path of its program.
     pub exe: String,
 }
 
-/// The processes of a set, and which rows are whose.
+/// The processes of a set, and the processes of rows.
 #[derive(Debug, Clone, Default)]
 pub struct Processes {
     all: Vec<ProcessRow>,
-    /// By process: its machine.
+    /// By process: number of its machine.
     machines: Vec<usize>,
-    /// How many machines there are.
     machine_count: usize,
     /// By capture and segment.
-    of_segments: HashMap<(String, String), usize>,
-    /// By capture and number: the last one, where a number came again.
-    of_numbers: HashMap<(String, u32), usize>,
+    by_segment: HashMap<(String, String), usize>,
+    /// By capture and pid; the last process if the pid was reused.
+    by_pid: HashMap<(String, u32), usize>,
     /// The last name of each thread, by process and thread.
     names: HashMap<(usize, u32), String>,
 }
 
 impl Processes {
-    /// Those of `set`.
+    /// The processes of `set`.
     pub fn new(set: &CaptureSet) -> Processes {
         let mut processes = Processes::default();
         let (mut known, mut machines) = (HashMap::new(), HashMap::new());
@@ -64,10 +63,10 @@ impl Processes {
                 });
                 for segment in &info.source.segments {
                     let segment = format!("{:016x}", segment.nonce);
-                    processes.of_segments.insert((capture.id.clone(), segment), number);
+                    processes.by_segment.insert((capture.id.clone(), segment), number);
                 }
-                processes.of_numbers.insert((capture.id.clone(), process.pid), number);
-                numbers.insert(process.key(), number);
+                processes.by_pid.insert((capture.id.clone(), process.pid), number);
+                numbers.insert((process.pid, process.start_time), number);
             }
             for (process, names) in catalog.threads.iter() {
                 if let (Some(&number), Some(last)) = (numbers.get(&process), names.last()) {
@@ -79,47 +78,47 @@ impl Processes {
         processes
     }
 
-    /// The number of the process of a row with these columns; one that is [nobody's](Self::get) where
-    /// there is none.
+    /// The number of the process of a row with these columns; `usize::MAX` if the process is unknown, see
+    /// [`Self::get`].
     pub fn find(&self, capture: &str, segment: Option<&str>, pid: Option<i32>) -> usize {
         let by_segment = segment
-            .and_then(|segment| self.of_segments.get(&(capture.to_owned(), segment.to_owned())));
-        let by_number = || {
+            .and_then(|segment| self.by_segment.get(&(capture.to_owned(), segment.to_owned())));
+        let by_pid = || {
             let pid = u32::try_from(pid?).ok()?;
-            self.of_numbers.get(&(capture.to_owned(), pid))
+            self.by_pid.get(&(capture.to_owned(), pid))
         };
-        by_segment.or_else(by_number).copied().unwrap_or(usize::MAX)
+        by_segment.or_else(by_pid).copied().unwrap_or(usize::MAX)
     }
 
-    /// The process of that number; one without a name for any other number.
+    /// The process with this number; a process with empty names if there is none.
     pub fn get(&self, number: usize) -> &ProcessRow {
-        static NOBODY: ProcessRow = ProcessRow {
+        static UNKNOWN: ProcessRow = ProcessRow {
             host: String::new(),
             boot: String::new(),
             pid: 0,
             start: 0,
             exe: String::new(),
         };
-        self.all.get(number).unwrap_or(&NOBODY)
+        self.all.get(number).unwrap_or(&UNKNOWN)
     }
 
-    /// The last name of a thread of the process of that number, if it has one.
+    /// The last name of a thread of the process with this number, if it has one.
     pub fn thread_name(&self, number: usize, tid: i32) -> Option<&str> {
         let name = self.names.get(&(number, u32::try_from(tid).ok()?))?;
         Some(name.as_str()).filter(|name| !name.is_empty())
     }
 
-    /// Whether they are of more than one host.
+    /// Whether there are processes of more than one host.
     pub fn are_of_several_hosts(&self) -> bool {
         self.all.windows(2).any(|window| window[0].host != window[1].host)
     }
 
-    /// The number of the machine of a process: a boot of a host. That of nobody is 0.
+    /// The number of a process's machine: a boot of a host; 0 if the process is unknown.
     pub fn machine(&self, number: usize) -> usize {
         self.machines.get(number).copied().unwrap_or(0)
     }
 
-    /// How many machines there are: their numbers are less.
+    /// The number of machines; numbers of machines are below it.
     pub fn machine_count(&self) -> usize {
         self.machine_count
     }
@@ -131,8 +130,8 @@ impl Processes {
         before.all(|(other, &of)| (other.pid, of) != (pid, machine))
     }
 
-    /// Whether no process with a smaller number has its pid: those of other hosts, and those that came
-    /// later, need other names where a pid is one.
+    /// Whether no process with a smaller number has its pid. Where pids are names, other processes with
+    /// the pid need other names.
     pub fn is_first_of_its_pid(&self, number: usize) -> bool {
         let pid = self.get(number).pid;
         self.all.iter().take(number).all(|row| row.pid != pid)

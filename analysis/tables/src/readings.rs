@@ -1,4 +1,4 @@
-//! Counters and histograms: the readings of a capture, in the order of the file.
+//! Readings of counters and histograms, in file order.
 
 use std::collections::VecDeque;
 use std::collections::{BTreeMap, HashMap};
@@ -16,11 +16,12 @@ pub(crate) struct CellChunk {
     rows: Vec<ChangedRow>,
 }
 
-/// What changed in one row of a segment.
+/// The changed cells of one row of a segment.
 #[derive(Debug)]
 struct ChangedRow {
     ring: Option<u32>,
     tid: u32,
+    /// Cell and value.
     values: Vec<(u32, u64)>,
 }
 
@@ -41,41 +42,41 @@ impl CellChunk {
         }
     }
 
-    /// The same as what was before all that is looked at.
+    /// The same cells as base values, which are no change.
     pub fn into_base(self) -> CellChunk {
         CellChunk { is_base: true, ..self }
     }
 }
 
-/// A counter or a histogram that a reading found changed, in one row of a segment.
+/// A counter or histogram that changed between two readings, in one row of a segment.
 #[derive(Debug)]
 pub(crate) struct Change {
     /// Index of the source in the catalog.
     pub info: usize,
-    /// Index of its counters and histograms.
+    /// Index in the counters and histograms of the source.
     pub metric: usize,
     pub nonce: u64,
     /// None: the row that all threads share.
     pub ring: Option<u32>,
-    /// The thread that added since the reading before; 0: several did, or it is not known.
+    /// The thread that added since the previous reading; 0: unknown, or several threads.
     pub tid: u32,
     pub mono_ns: u64,
-    /// Its cells that changed, with their values since the session began.
+    /// Changed cells, with their totals since the session began.
     values: Vec<(u32, u64)>,
 }
 
-/// A change, and what it leads to.
+/// A change, with the values before and after it.
 #[derive(Debug)]
 pub(crate) struct Changed<'a> {
     pub change: Change,
-    /// What the cells that changed were before, in the order of their numbers.
+    /// The changed cells with their previous values, in the order of cells.
     pub before: Vec<(u32, u64)>,
-    /// The cells of its metric after it: those that are not 0, or were stated.
+    /// All cells of the metric after the change. Cells that were never stated are absent, and 0.
     pub cells: &'a BTreeMap<u32, u64>,
 }
 
 impl Changed<'_> {
-    /// What was added to a cell, modulo 2^64.
+    /// The increment of a cell, modulo 2^64.
     pub fn delta(&self, cell: u32) -> u64 {
         let place = self.before.binary_search_by_key(&cell, |&(number, _)| number);
         let now = self.cells.get(&cell).copied().unwrap_or_default();
@@ -83,10 +84,18 @@ impl Changed<'_> {
     }
 }
 
-/// Source, segment, row and metric.
-type MetricRow = (usize, u64, Option<u32>, usize);
+/// A metric in one row of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct MetricRow {
+    /// Index of the source in the catalog.
+    info: usize,
+    /// The nonce of the segment.
+    nonce: u64,
+    ring: Option<u32>,
+    metric: usize,
+}
 
-/// The changes of a capture, and the values that they lead to.
+/// Iterates over the changes of a capture, and keeps the current values.
 #[derive(Debug)]
 pub(crate) struct Changes {
     readings: std::vec::IntoIter<CellChunk>,
@@ -106,24 +115,25 @@ impl Changes {
             self.add_reading(reading, sources);
         }
         let change = self.pending.pop_front()?;
-        let place = (change.info, change.nonce, change.ring, change.metric);
-        let cells = self.values.entry(place).or_default();
-        let was = |&(cell, _): &(u32, u64)| (cell, cells.get(&cell).copied().unwrap_or_default());
-        let before = change.values.iter().map(was).collect();
+        let Change { info, nonce, ring, metric, .. } = change;
+        let cells = self.values.entry(MetricRow { info, nonce, ring, metric }).or_default();
+        let previous =
+            |&(cell, _): &(u32, u64)| (cell, cells.get(&cell).copied().unwrap_or_default());
+        let before = change.values.iter().map(previous).collect();
         cells.extend(change.values.iter().copied());
         Some(Changed { change, before, cells })
     }
 
     fn add_reading(&mut self, reading: CellChunk, sources: &[SourceInfo]) {
         let CellChunk { source, nonce, mono_ns, is_base, rows } = reading;
-        // The reader checks that there is a source.
+        // The reader has checked that the source exists.
         let Some(info) = sources.iter().position(|info| info.id == source) else { return };
         let metrics = &sources[info].metrics;
         for ChangedRow { ring, tid, values } in rows {
             for (metric, values) in by_metric(metrics, &values) {
                 if is_base {
-                    let place = (info, nonce, ring, metric);
-                    self.values.entry(place).or_default().extend(values.iter().copied());
+                    let row = MetricRow { info, nonce, ring, metric };
+                    self.values.entry(row).or_default().extend(values.iter().copied());
                     continue;
                 }
                 let values = values.to_vec();
@@ -134,12 +144,14 @@ impl Changes {
     }
 }
 
-/// The metrics to which these cells belong, each with its own; both ascend.
+/// Groups cells by metric; metrics and cells ascend.
 fn by_metric<'a>(
     metrics: &'a [Metric],
     values: &'a [(u32, u64)],
 ) -> impl Iterator<Item = (usize, &'a [(u32, u64)])> {
-    let of = |cell: u32| metrics.partition_point(|metric| metric.cells.end <= cell);
-    let chunks = values.chunk_by(move |a, b| of(a.0) == of(b.0));
-    chunks.map(move |values| (of(values[0].0), values)).filter(|entry| entry.0 < metrics.len())
+    let metric_of = |cell: u32| metrics.partition_point(|metric| metric.cells.end <= cell);
+    let chunks = values.chunk_by(move |a, b| metric_of(a.0) == metric_of(b.0));
+    chunks
+        .map(move |values| (metric_of(values[0].0), values))
+        .filter(|entry| entry.0 < metrics.len())
 }

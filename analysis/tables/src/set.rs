@@ -1,4 +1,4 @@
-//! The captures that a query sees.
+//! A set of captures: the input of a query.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -24,67 +24,69 @@ use crate::paths::expand;
 use crate::readings::CellChunk;
 use crate::watch::ScanProgress;
 
-/// What the source of the kernel's frames calls itself.
+/// The kind of sources with the kernel's frames.
 pub(crate) const KERNEL: &str = "kernel";
-/// What the source of the stacks of threads calls itself.
+/// The kind of sources with stacks of threads.
 pub(crate) const STACKS: &str = "stacks";
-/// The kind and the name of the buffer of rounds.
+/// The kind of sources with rounds of `ppt whatif --live`, and the name of their buffer.
 pub(crate) const ROUNDS: &str = "rounds";
 
 /// Captures, each once.
 ///
-/// Those that grow are read up to where they were when the set was opened.
+/// Captures that grow are read up to the length that they had when the set was opened.
 #[derive(Debug)]
 pub struct CaptureSet {
     captures: Vec<Opened>,
-    /// Numbers between captures that are in none of them.
+    /// Sequence numbers between captures that no capture has.
     absent: Vec<Absence>,
-    /// What their rows are named by.
+    /// The columns that identify rows.
     names: RowNames,
     clocks: Arc<Clocks>,
     watch: ScanProgress,
-    /// What somebody says instead of what schemas say.
+    /// Edge lines that replace those of the schemas.
     edges: Option<Vec<Edge>>,
 }
 
-/// Something that is wrong with a capture, though its good rows are read.
+/// Damage of a capture. Its undamaged rows are read nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     /// The capture.
     pub path: PathBuf,
-    /// Damage that was found so far; the first places of it.
+    /// The damage found so far; only the first places of a heavily damaged capture.
     pub damaged: Vec<Damage>,
-    /// Places of damage, all of them.
+    /// Number of damaged places found so far.
     pub damages: u64,
-    /// Where it was cut off, or is still being written.
+    /// Offset at which the file was cut off, or is being written.
     pub cut: Option<u64>,
 }
 
-/// One capture.
+/// An open capture.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    /// As it was named.
+    /// The path that the user gave.
     pub path: PathBuf,
     pub file: Arc<File>,
     /// The first 16 hex digits of its id.
     pub id: String,
-    /// Bytes that are looked at.
+    /// Number of bytes that are read.
     pub bytes: u64,
+    /// From the heads of chunks.
     by_heads: Arc<Catalog>,
-    /// The numbers before it that no capture of the set holds; catalogs have them among their gaps.
+    /// Sequence numbers before it that no capture of the set has. They are among the gaps of its catalogs.
     absent: Vec<GapAt>,
+    /// From all bytes, once they were read.
     by_all: OnceLock<Arc<Catalog>>,
-    /// Damage that was found while rows were read, by its place.
+    /// Damage that was found while rows were read, by offset.
     found: Mutex<BTreeMap<u64, Damage>>,
-    /// Chunks of frames before this byte are left out.
+    /// Chunks of frames before this offset are not read.
     from: u64,
-    /// How its times come to be on another host's clock.
+    /// Converts its times to another host's clock.
     alignment: Option<Arc<Alignment>>,
-    /// Names its addresses, once somebody wants that.
+    /// Created on first use.
     symbols: OnceLock<Arc<Symbols>>,
 }
 
-/// The words of the columns that name a row, and their keys.
+/// The dictionaries of the columns that identify a row.
 #[derive(Debug)]
 pub(crate) struct RowNames {
     pub captures: Arc<StringArray>,
@@ -97,8 +99,8 @@ pub(crate) struct RowNames {
     processes: HashMap<HostProcess, i32>,
 }
 
-/// A process of any host and boot: numbers come again. Hosts of one boot are namespaces, each with
-/// its own numbers.
+/// A process of any host and boot. Pids are reused, and hosts that share a boot are namespaces with pids of
+/// their own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct HostProcess {
     host: String,
@@ -107,7 +109,7 @@ struct HostProcess {
     start: u64,
 }
 
-/// Whose rows they are: the keys of the columns that name them.
+/// The keys of an owner in the columns that identify a row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnerKeys {
     pub source: u16,
@@ -118,7 +120,7 @@ pub(crate) struct OwnerKeys {
     pub host: i32,
     pub ring: Option<i32>,
     pub tid: Option<i32>,
-    /// Frames of the source may be about other threads than the one that wrote them.
+    /// Frames of the source may be about a thread other than their writer.
     pub names_threads: bool,
     pub pid: Option<i32>,
     /// Index of the source in the catalog.
@@ -128,26 +130,26 @@ pub(crate) struct OwnerKeys {
 }
 
 impl CaptureSet {
-    /// Opens captures: files, patterns, names of rotated ones, `-` for standard input. One that is
-    /// named twice counts once; of two copies, the longer one.
+    /// Opens captures: files, patterns, common names of numbered parts, `-` for standard input. A capture
+    /// that is named twice counts once; of two copies, the longer one counts.
     ///
     /// # Errors
-    /// See [`SetError`]. Damage is none: see [`Self::troubles`].
+    /// See [`SetError`]. Damage is not an error: see [`Self::troubles`].
     pub fn open(names: &[PathBuf]) -> Result<CaptureSet, SetError> {
         let mut captures: Vec<Opened> = Vec::new();
-        // From the last one on: while a series grows, a file that has another behind it is complete.
+        // From last to first: while a series grows, a file is complete once a later one exists.
         for path in expand(names)?.into_iter().rev() {
             let opened = Opened::open(&path).map_err(|error| SetError::Capture { path, error })?;
-            let known = captures.iter().position(|known| known.id == opened.id);
-            let known = known.map(|place| captures.remove(place));
-            captures.push(known.filter(|known| known.bytes > opened.bytes).unwrap_or(opened));
+            let copy = captures.iter().position(|copy| copy.id == opened.id);
+            let copy = copy.map(|index| captures.remove(index));
+            captures.push(copy.filter(|copy| copy.bytes > opened.bytes).unwrap_or(opened));
         }
         captures.reverse();
-        Ok(CaptureSet::of(captures))
+        Ok(CaptureSet::from_captures(captures))
     }
 
-    /// These captures, in this order.
-    pub(crate) fn of(mut captures: Vec<Opened>) -> CaptureSet {
+    /// A set of these captures, in this order.
+    pub(crate) fn from_captures(mut captures: Vec<Opened>) -> CaptureSet {
         let absent = absent(&captures);
         for absence in &absent {
             let since =
@@ -163,7 +165,7 @@ impl CaptureSet {
         CaptureSet { captures, absent, names, clocks, watch: ScanProgress::default(), edges: None }
     }
 
-    /// Tells the times of captures by these clocks.
+    /// Converts the times of captures by these alignments, which lead to these clocks.
     pub(crate) fn with_clocks(
         mut self,
         clocks: Clocks,
@@ -177,22 +179,21 @@ impl CaptureSet {
         CaptureSet { clocks: Arc::new(clocks), ..self }
     }
 
-    /// Takes these edge lines instead of those of the captures.
+    /// Replaces the edge lines of the captures.
     #[must_use]
     pub fn with_edges(self, edges: Vec<Edge>) -> CaptureSet {
         CaptureSet { edges: Some(edges), ..self }
     }
 
-    /// The edge lines that count instead of those of the captures, if there are some.
+    /// The edge lines that replace those of the captures, if there are any.
     pub(crate) fn edges(&self) -> Option<&[Edge]> {
         self.edges.as_deref()
     }
 
-    /// Reads every capture as a whole, once: from then on all that is said of them is what
-    /// `ppt info` says.
+    /// Reads all bytes of every capture, once. From then on, catalogs agree with `ppt info`.
     ///
     /// # Errors
-    /// One of them cannot be read.
+    /// A capture cannot be read.
     pub fn verify(&self) -> Result<(), SetError> {
         for capture in &self.captures {
             let error = |error| SetError::Capture { path: capture.path.clone(), error };
@@ -201,17 +202,17 @@ impl CaptureSet {
         Ok(())
     }
 
-    /// What is wrong with them, as far as it is known by now.
+    /// The damage found so far, of each damaged capture.
     pub fn troubles(&self) -> Vec<Trouble> {
         self.captures.iter().filter_map(Opened::trouble).collect()
     }
 
-    /// How far readers are.
+    /// Progress of readers.
     pub fn watch(&self) -> &ScanProgress {
         &self.watch
     }
 
-    /// On which clock the times of each capture were read.
+    /// The clock of each capture.
     pub fn clocks(&self) -> &Arc<Clocks> {
         &self.clocks
     }
@@ -221,7 +222,7 @@ impl CaptureSet {
         self.names.buffers.iter().flatten()
     }
 
-    /// Whether there are frames that say what the kernel did.
+    /// Whether a capture has frames of the kernel.
     pub fn has_kernel(&self) -> bool {
         let mut all = self.captures.iter().flat_map(|capture| &capture.catalog().sources);
         all.any(|info| info.source.kind == KERNEL)
@@ -233,14 +234,15 @@ impl CaptureSet {
         all.any(|info| info.source.kind == ROUNDS)
     }
 
-    /// The buffer that has the stacks of threads, if there are some.
+    /// The buffer with the stacks of threads, if there is one.
     pub fn stacks_buffer(&self) -> Option<&str> {
         let mut all = self.captures.iter().flat_map(|opened| &opened.catalog().sources);
         let found = all.find(|info| info.source.kind == STACKS)?;
         Some(&found.source.buffer)
     }
 
-    /// Whether only ppt itself wrote into this buffer, of which other tables or pictures show more.
+    /// Whether only ppt itself wrote into this buffer: kernel events, stacks or rounds, which have tables and
+    /// pictures of their own.
     pub fn is_kernel(&self, buffer: &str) -> bool {
         let all = self.captures.iter().flat_map(|capture| &capture.catalog().sources);
         let mut own = all.filter(|info| info.source.buffer == buffer).peekable();
@@ -262,13 +264,13 @@ impl CaptureSet {
         self.names.processes.get(&process).copied().unwrap_or(-1)
     }
 
-    /// The identity of a process, by its number in the set.
+    /// A text that identifies a process across sets; `number` is its number in this set.
     pub(crate) fn process_name(&self, number: i32) -> String {
         let found = self.names.processes.iter().find(|entry| *entry.1 == number);
         found.map(|(process, _)| format!("{process:?}")).unwrap_or_default()
     }
 
-    /// The boot id of a capture; a capture without one counts as a boot of its own.
+    /// The boot id of a capture. A capture without one counts as a boot of its own.
     pub(crate) fn boot(&self, capture: usize) -> &str {
         self.captures[capture].boot()
     }
@@ -291,11 +293,11 @@ impl CaptureSet {
             let info = by_id.get(&owner.source).copied()?;
             Some(self.owner(capture, catalog, info, owner))
         };
-        // The reader checks that there is a source.
+        // The reader has checked that the source exists.
         catalog.owners.iter().filter_map(owner).collect()
     }
 
-    /// The keys of an owner, of the source at `info`.
+    /// The keys of an owner; `info` is the index of its source.
     pub(crate) fn owner(
         &self,
         capture: usize,
@@ -304,7 +306,7 @@ impl CaptureSet {
         owner: &ChunkOwner,
     ) -> OwnerKeys {
         let source = &catalog.sources[info];
-        let small = |number: u32| i32::try_from(number).ok();
+        let int = |number: u32| i32::try_from(number).ok();
         OwnerKeys {
             source: owner.source,
             nonce: owner.nonce,
@@ -312,39 +314,38 @@ impl CaptureSet {
             buffer: self.names.buffer(&source.source.buffer),
             segment: self.names.segment(owner.nonce),
             host: self.names.host(catalog.host()),
-            ring: small(owner.ring),
-            tid: small(owner.tid).filter(|&tid| tid != 0),
+            ring: int(owner.ring),
+            tid: int(owner.tid).filter(|&tid| tid != 0),
             names_threads: FrameThreads::from_schema(&source.schema).is_some(),
-            pid: small(source.source.process.pid),
+            pid: int(source.source.process.pid),
             info,
             process: self.process(capture, source),
         }
     }
 }
 
-/// The numbers between captures that none of them holds.
+/// The sequence numbers between captures that no capture has.
 fn absent(captures: &[Opened]) -> Vec<Absence> {
-    let mut together = SequenceCoverage::default();
+    let mut coverage = SequenceCoverage::default();
     for (number, capture) in captures.iter().enumerate() {
         let catalog = capture.catalog();
         let sources = catalog.sources.iter().filter(|_| catalog.end.is_some());
-        together.add(number, (&catalog.account, catalog.place()), sources);
+        coverage.add(number, (&catalog.account, catalog.place()), sources);
     }
-    together.absent()
+    coverage.absent()
 }
 
-/// The clocks of captures that nothing relates to other hosts.
+/// The clocks of captures whose hosts are not related to each other.
 ///
-/// What one capture says is compared with what it says of other times: only times of several captures of a
-/// host have bounds. Of a single one, all are exact.
+/// Times within one capture are exact relative to each other. With several captures, each has an error.
 fn own_clocks(captures: &[Opened]) -> Clocks {
     let (mut boots, mut hosts) = (Dictionary::default(), HashMap::new());
-    let single = captures.len() < 2;
+    let is_single = captures.len() < 2;
     let clock = |(number, capture): (u32, &Opened)| {
         let scale = boots.key(capture.boot()) as u32;
         let next = hosts.len() as u32;
         let host = *hosts.entry(capture.host_and_boot()).or_insert(next);
-        let error = if single { 0 } else { capture.time_error() };
+        let error = if is_single { 0 } else { capture.time_error() };
         CaptureClock { number, host, scale, bounds: TimeBounds::Error(error) }
     };
     let clocks = (0..).zip(captures).map(clock).collect();
@@ -414,11 +415,11 @@ impl Opened {
                 false => spool(file)?,
             }
         };
-        let by_heads = Catalog::by_heads(&again(&file))?;
+        let by_heads = Catalog::by_heads(&reopened_path(&file))?;
         Opened::new(path, Arc::new(file), by_heads, 0)
     }
 
-    /// Of a file: what `by_heads` knows of it, without the frames before the byte `from`.
+    /// A capture with this file and catalog, without the frames before the offset `from`.
     pub fn new(
         path: &Path,
         file: Arc<File>,
@@ -449,18 +450,17 @@ impl Opened {
         Ok(opened)
     }
 
-    /// The boot that it is of.
+    /// The boot id, or the id of the capture if its header is damaged.
     fn boot(&self) -> &str {
-        // Another capture may be of another boot.
         self.by_heads.header.as_ref().map_or(&self.id, |header| &header.boot_id)
     }
 
-    /// The name of its host, and the boot.
+    /// The name of its host, and the boot id.
     pub fn host_and_boot(&self) -> (String, String) {
         (self.by_heads.host().to_owned(), self.boot().to_owned())
     }
 
-    /// Names its addresses.
+    /// The names of its code addresses.
     pub fn symbols(&self) -> &Arc<Symbols> {
         self.symbols.get_or_init(|| {
             let catalog = &self.by_heads;
@@ -469,7 +469,7 @@ impl Opened {
         })
     }
 
-    /// How far a time can be from the truth, in ns.
+    /// The largest error of a time, in ns.
     pub fn time_error(&self) -> i64 {
         let clocks = &self.catalog().clocks;
         let (ticks, epoch) = (clocks.tick_error_ns(), clocks.epoch_error_ns());
@@ -477,21 +477,21 @@ impl Opened {
         i64::try_from(error).unwrap_or(i64::MAX)
     }
 
-    /// Notes numbers before it that no capture of the set holds.
+    /// Adds sequence numbers before it that no capture of the set has.
     fn add_absence(&mut self, gap: GapAt) {
         self.absent.push(gap);
         for catalog in [Some(&mut self.by_heads), self.by_all.get_mut()].into_iter().flatten() {
-            // Nobody else has it yet.
+            // No other reference exists yet.
             if let Some(catalog) = Arc::get_mut(catalog) {
                 catalog.gaps.push(gap);
             }
         }
     }
 
-    /// Tells its times by another host's clock, from now on.
+    /// Converts its times to another host's clock from now on.
     fn align(&mut self, alignment: Arc<Alignment>) {
         for catalog in [Some(&mut self.by_heads), self.by_all.get_mut()].into_iter().flatten() {
-            // Nobody else has it yet.
+            // No other reference exists yet.
             if let Some(catalog) = Arc::get_mut(catalog) {
                 catalog.clocks.align(alignment.clone());
             }
@@ -499,12 +499,12 @@ impl Opened {
         self.alignment = Some(alignment);
     }
 
-    /// What is known of it by now.
+    /// The most complete catalog so far.
     pub fn catalog(&self) -> &Arc<Catalog> {
         self.by_all.get().unwrap_or(&self.by_heads)
     }
 
-    /// What reading all of it says.
+    /// The catalog from all bytes, which are read once.
     pub fn verify(&self) -> Result<&Arc<Catalog>, CaptureError> {
         if let Some(known) = self.by_all.get() {
             return Ok(known);
@@ -518,13 +518,12 @@ impl Opened {
         Ok(self.by_all.get_or_init(|| Arc::new(catalog)))
     }
 
-    /// The same, for tables.
+    /// As [`Self::verify`], with the error type of tables.
     pub fn verified(&self) -> Result<&Arc<Catalog>, TableError> {
         self.verify().map_err(|error| TableError::Read { path: self.path.clone(), error })
     }
 
-    /// The readings of counters and histograms. Those before the part that is looked at say what values
-    /// were, and change nothing.
+    /// The readings of counters and histograms. Readings before the part that is read are base values.
     pub fn readings(&self) -> Result<Vec<CellChunk>, TableError> {
         let mut readings = Vec::new();
         self.each_reading(CellChunk::new, |reading, offset| {
@@ -533,30 +532,30 @@ impl Opened {
         Ok(readings)
     }
 
-    /// What its counters and histograms come to.
+    /// The totals of its counters and histograms.
     pub fn cells(&self) -> Result<CellTotals, TableError> {
         let mut totals = CellTotals::default();
         self.each_reading(|cells| totals.add(cells), |(), _| {})?;
         Ok(totals)
     }
 
-    /// Calls `each` with what `make` makes of the readings of counters and histograms, and with their
-    /// places. There are as many as when the set was opened.
+    /// Calls `each` with the result of `make` for each reading of counters and histograms, and with its
+    /// offset. Readings that were written after the set was opened are ignored.
     fn each_reading<T>(
         &self,
         mut make: impl FnMut(&Cells<'_>) -> T,
         mut each: impl FnMut(T, u64),
     ) -> Result<(), TableError> {
-        let mut left = self.by_heads.readings;
-        if left == 0 {
+        let mut remaining = self.by_heads.readings;
+        if remaining == 0 {
             return Ok(());
         }
         let failed = |error| TableError::Read { path: self.path.clone(), error };
-        let mut capture = Capture::open(&again(&self.file)).map_err(failed)?;
-        while left > 0 {
+        let mut capture = Capture::open(&reopened_path(&self.file)).map_err(failed)?;
+        while remaining > 0 {
             match capture.read_heads().map_err(|error| failed(error.into()))? {
                 Some(CaptureItem::Chunk(Chunk::Cells(cells))) => {
-                    left -= 1;
+                    remaining -= 1;
                     let made = make(&cells);
                     each(made, capture.position());
                 }
@@ -567,7 +566,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Notes damage that was found in a chunk.
+    /// Records damage that was found in a chunk.
     pub fn damage(&self, damage: Damage) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.entry(damage.offset).or_insert(damage);
@@ -578,25 +577,25 @@ impl Opened {
         let mut damaged = catalog.damaged.clone();
         let mut damages = catalog.damages;
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        // What reading all of it found is counted.
+        // A verified catalog already has all damage.
         for damage in found.values().filter(|_| !catalog.verified) {
             if !damaged.contains(damage) {
                 damaged.push(damage.clone());
                 damages += 1;
             }
         }
-        let some = damages > 0 || catalog.cut.is_some();
-        some.then(|| Trouble { path: self.path.clone(), damaged, damages, cut: catalog.cut })
+        let has_trouble = damages > 0 || catalog.cut.is_some();
+        has_trouble.then(|| Trouble { path: self.path.clone(), damaged, damages, cut: catalog.cut })
     }
 }
 
-/// Another position in the very same file, whatever has its name by now.
-fn again(file: &File) -> PathBuf {
+/// A path that opens the same file again, with a position of its own. Another file may have its name by now.
+fn reopened_path(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// What comes only once, kept in a file without a name. Of what does not begin as a capture does, no
-/// more than that: it may have no end.
+/// Copies a stream into an unnamed file. If the stream does not begin like a capture, only its first
+/// bytes are copied: it may be endless.
 fn spool(mut from: impl io::Read) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
     let mut head = Vec::new();

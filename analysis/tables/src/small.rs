@@ -1,14 +1,14 @@
-//! Tables of a few rows, made in memory when they are asked for.
+//! Tables of a few rows, which are made in memory for each query.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    Int32Builder, Int64Builder, StringBuilder, StringDictionaryBuilder, TimestampNanosecondBuilder,
-};
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_array::{
+    ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, RecordBatch,
+    RecordBatchOptions, StringArray, TimestampNanosecondArray,
+};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use crate::builder::{timestamp, word_type};
 use crate::error::TableError;
@@ -19,37 +19,44 @@ use crate::table::{Batches, CaptureTable, Planned, Scan, TableRequest};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cell {
     Null,
+    /// A text that many rows share; the column is a dictionary.
     Word(String),
     Text(String),
-    Int(Option<i32>),
+    Int(i32),
     Long(i64),
-    Time(Option<i64>),
+    /// ns since the epoch.
+    Time(i64),
     Bool(bool),
 }
 
 impl Cell {
-    /// A count; what does not fit is the greatest that does.
+    /// A count, at most `i64::MAX`.
     pub fn count(count: u64) -> Cell {
         Cell::Long(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
-    /// A number of 32 bits, NULL where it does not fit.
+    /// A number of 32 bits; NULL if it does not fit.
     pub fn int(number: u32) -> Cell {
-        Cell::Int(i32::try_from(number).ok())
+        i32::try_from(number).map_or(Cell::Null, Cell::Int)
     }
 
-    /// A word, NULL where it is empty.
+    /// ns since the epoch.
+    pub fn time(ns: Option<i64>) -> Cell {
+        ns.map_or(Cell::Null, Cell::Time)
+    }
+
+    /// A word; NULL if it is empty.
     pub fn word(word: &str) -> Cell {
         if word.is_empty() { Cell::Null } else { Cell::Word(word.to_owned()) }
     }
 
-    /// Text, NULL where it is empty.
+    /// Text; NULL if it is empty.
     pub fn text(text: &str) -> Cell {
         if text.is_empty() { Cell::Null } else { Cell::Text(text.to_owned()) }
     }
 }
 
-/// What a column of few rows holds.
+/// The type of a column, named after the [`Cell`]s that it holds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CellType {
     Word,
@@ -60,10 +67,10 @@ pub(crate) enum CellType {
     Bool,
 }
 
-/// Names and kinds of columns to a schema.
+/// Builds a schema from names and types of columns.
 pub(crate) fn schema<'a>(columns: impl IntoIterator<Item = (&'a str, CellType)>) -> SchemaRef {
-    let field = |(name, kind): (&str, CellType)| {
-        let ty = match kind {
+    let field = |(name, cell_type): (&str, CellType)| {
+        let data_type = match cell_type {
             CellType::Word => word_type(),
             CellType::Text => DataType::Utf8,
             CellType::Int => DataType::Int32,
@@ -71,7 +78,7 @@ pub(crate) fn schema<'a>(columns: impl IntoIterator<Item = (&'a str, CellType)>)
             CellType::Time => timestamp(),
             CellType::Bool => DataType::Boolean,
         };
-        Field::new(name, ty, true)
+        Field::new(name, data_type, true)
     };
     Arc::new(Schema::new(columns.into_iter().map(field).collect::<Vec<_>>()))
 }
@@ -81,13 +88,13 @@ pub(crate) type RowMaker = fn(&CaptureSet) -> Result<Vec<Vec<Cell>>, TableError>
 
 /// A table of a few rows.
 #[derive(Debug)]
-pub(crate) struct Small {
+pub(crate) struct SmallTable {
     pub set: Arc<CaptureSet>,
     pub schema: SchemaRef,
     pub rows: RowMaker,
 }
 
-impl CaptureTable for Small {
+impl CaptureTable for SmallTable {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -108,7 +115,7 @@ struct SmallScan {
     columns: Vec<usize>,
 }
 
-/// These columns of rows.
+/// Builds a batch of the columns with the indices `columns`.
 pub(crate) fn batch(
     schema: &SchemaRef,
     columns: &[usize],
@@ -118,7 +125,7 @@ pub(crate) fn batch(
         array(field.data_type(), rows.iter().map(|row| &row[column]))
     };
     let columns = columns.iter().zip(schema.fields()).map(column);
-    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
 }
@@ -147,56 +154,64 @@ impl Scan for SmallScan {
     }
 }
 
-fn array<'a>(ty: &DataType, cells: impl Iterator<Item = &'a Cell>) -> Result<ArrayRef, TableError> {
-    Ok(match ty {
+fn array<'a>(
+    data_type: &DataType,
+    cells: impl Iterator<Item = &'a Cell>,
+) -> Result<ArrayRef, ArrowError> {
+    Ok(match data_type {
         DataType::Dictionary(..) => {
-            let mut builder = StringDictionaryBuilder::<Int32Type>::new();
-            for cell in cells {
-                match cell {
-                    Cell::Word(word) => _ = builder.append(word)?,
-                    _ => builder.append_null(),
-                }
-            }
-            Arc::new(builder.finish())
+            let words = values(data_type, cells, |cell| match cell {
+                Cell::Word(word) => Some(word.as_str()),
+                _ => None,
+            })?;
+            Arc::new(words.into_iter().collect::<DictionaryArray<Int32Type>>())
         }
         DataType::Utf8 => {
-            let mut builder = StringBuilder::new();
-            cells.for_each(|cell| match cell {
-                Cell::Text(text) => builder.append_value(text),
-                _ => builder.append_null(),
-            });
-            Arc::new(builder.finish())
+            Arc::new(StringArray::from(values(data_type, cells, |cell| match cell {
+                Cell::Text(text) => Some(text.as_str()),
+                _ => None,
+            })?))
         }
         DataType::Int32 => {
-            let mut builder = Int32Builder::new();
-            cells.for_each(|cell| match cell {
-                Cell::Int(number) => builder.append_option(*number),
-                _ => builder.append_null(),
-            });
-            Arc::new(builder.finish())
+            Arc::new(Int32Array::from(values(data_type, cells, |cell| match cell {
+                Cell::Int(number) => Some(*number),
+                _ => None,
+            })?))
         }
         DataType::Int64 => {
-            let mut builder = Int64Builder::new();
-            cells.for_each(|cell| match cell {
-                Cell::Long(number) => builder.append_value(*number),
-                _ => builder.append_null(),
-            });
-            Arc::new(builder.finish())
+            Arc::new(Int64Array::from(values(data_type, cells, |cell| match cell {
+                Cell::Long(number) => Some(*number),
+                _ => None,
+            })?))
         }
         DataType::Boolean => {
-            let truth = |cell: &Cell| match cell {
-                Cell::Bool(truth) => Some(*truth),
+            Arc::new(BooleanArray::from(values(data_type, cells, |cell| match cell {
+                Cell::Bool(value) => Some(*value),
                 _ => None,
-            };
-            Arc::new(cells.map(truth).collect::<BooleanArray>())
+            })?))
         }
         _ => {
-            let mut builder = TimestampNanosecondBuilder::new().with_data_type(timestamp());
-            cells.for_each(|cell| match cell {
-                Cell::Time(time) => builder.append_option(*time),
-                _ => builder.append_null(),
-            });
-            Arc::new(builder.finish())
+            let times = values(data_type, cells, |cell| match cell {
+                Cell::Time(time) => Some(*time),
+                _ => None,
+            })?;
+            Arc::new(TimestampNanosecondArray::from(times).with_data_type(timestamp()))
         }
     })
+}
+
+/// The values of cells, as `value` takes them out of cells of the type of the column; NULL for NULL.
+fn values<'a, T>(
+    data_type: &DataType,
+    cells: impl Iterator<Item = &'a Cell>,
+    value: impl Fn(&'a Cell) -> Option<T>,
+) -> Result<Vec<Option<T>>, ArrowError> {
+    let checked = |cell: &'a Cell| match (cell, value(cell)) {
+        (Cell::Null, _) => Ok(None),
+        (_, Some(value)) => Ok(Some(value)),
+        (cell, None) => {
+            Err(ArrowError::SchemaError(format!("{cell:?} in a column of type {data_type}")))
+        }
+    };
+    cells.map(checked).collect()
 }

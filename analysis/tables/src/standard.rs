@@ -1,4 +1,4 @@
-//! The ten columns that every row of frames begins with.
+//! The ten standard columns, with which every row of frames begins.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub enum Standard {
     Segment,
     /// The ring in the segment.
     Ring,
-    /// The number in the ring.
+    /// The sequence number in the ring.
     Seqno,
     /// The host's name.
     Host,
@@ -37,11 +37,11 @@ pub enum Standard {
     Tid,
     /// The time of the `@at` field.
     Ts,
-    /// When the listener had it.
+    /// The time at which the listener drained the frame.
     Drained,
 }
 
-/// All of them, in the order of every table.
+/// The standard columns, in the order of every table.
 pub const STANDARD: [Standard; 10] = [
     Standard::Capture,
     Standard::Buffer,
@@ -56,12 +56,12 @@ pub const STANDARD: [Standard; 10] = [
 ];
 
 impl Standard {
-    /// Its name, where no field has it.
+    /// Its name, unless a field has that name.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// What bounds it.
+    /// The kind of bounds that apply to it.
     pub(crate) fn bounded(self) -> Bounded {
         match self {
             Standard::Capture => Bounded::Word(BoundedText::Capture),
@@ -77,7 +77,7 @@ impl Standard {
         }
     }
 
-    /// The column, which gives way to `taken`: names of fields, in lower case.
+    /// The field of the column, renamed if `taken` has its name. `taken`: names of fields, in lower case.
     pub(crate) fn field(self, taken: &HashSet<String>) -> Field {
         let ty = match self {
             Standard::Capture | Standard::Buffer | Standard::Segment | Standard::Host => {
@@ -90,7 +90,7 @@ impl Standard {
         Field::new(free(self.name(), taken), ty, true)
     }
 
-    /// The words of the column.
+    /// The dictionary of the column, if it has words.
     pub(crate) fn dictionary(self, names: &RowNames) -> Option<Arc<StringArray>> {
         match self {
             Standard::Capture => Some(names.captures.clone()),
@@ -102,7 +102,7 @@ impl Standard {
     }
 }
 
-/// Frames of a chunk, and what is known of all of them.
+/// Frames of a chunk, with what they have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChunkRows<'a> {
     /// Index of the capture.
@@ -110,29 +110,30 @@ pub(crate) struct ChunkRows<'a> {
     pub catalog: &'a Catalog,
     pub at: &'a ChunkAt,
     pub owner: &'a OwnerKeys,
-    /// The frames that carry their number.
+    /// The frames that carry their sequence number.
     pub rows: RowsInChunk<'a>,
-    /// Those by kind, where somebody looked.
+    /// The rows by kind, if a reader grouped them.
     pub kinds: Option<&'a KindRows>,
     pub stamps: &'a Stamps<'a>,
+    /// Realtime − monotonic, ns.
     pub offset: Option<i128>,
 }
 
 impl<'a> ChunkRows<'a> {
-    /// The rows of the kind `id`; their places may be kept in `own`.
-    pub fn of_kind(&self, id: u16, own: &'a mut Vec<u32>) -> RowsInChunk<'a> {
+    /// The rows of the kind `id`; `scratch` may take their row numbers.
+    pub fn of_kind(&self, id: u16, scratch: &'a mut Vec<u32>) -> RowsInChunk<'a> {
         match self.kinds {
-            Some(kinds) => RowsInChunk { which: Some(kinds.get(id)), ..self.rows },
-            None => self.rows.of_kind(id, own),
+            Some(kinds) => RowsInChunk { selected: Some(kinds.get(id)), ..self.rows },
+            None => self.rows.of_kind(id, scratch),
         }
     }
 
-    /// Where to gather `rows` from.
-    pub fn from(&self, rows: RowsInChunk<'a>) -> FrameValues<'a> {
+    /// The values of `rows`, to be read by a builder.
+    pub fn values(&self, rows: RowsInChunk<'a>) -> FrameValues<'a> {
         FrameValues { rows, stamps: self.stamps, offset: self.offset, keys: None }
     }
 
-    /// Appends a standard column of `rows` to `builder`; `ts` is read by the caller.
+    /// Appends a standard column of `rows` to `builder`; NULL for `ts`, which the caller reads.
     pub fn standard(&self, column: Standard, rows: RowsInChunk<'_>, builder: &mut Builder) {
         let (owner, count) = (self.owner, rows.len());
         match column {
@@ -144,21 +145,21 @@ impl<'a> ChunkRows<'a> {
             Standard::Pid => builder.repeat(owner.pid, count),
             Standard::Tid => self.threads(rows, builder),
             Standard::Drained => self.drained(rows, builder),
-            Standard::Seqno => match (i64::try_from(self.at.first_seq), rows.which) {
-                // A number so large is no frame's: every ring begins at 1.
+            Standard::Seqno => match (i64::try_from(self.at.first_seq), rows.selected) {
+                // No frame has so large a number: every ring begins at 1.
                 (Err(_), _) => builder.nulls(count),
                 (Ok(first), None) => {
                     builder.extend((0..count).map(|row| first.saturating_add(row as i64)));
                 }
-                (Ok(first), Some(which)) => {
-                    builder.extend(which.iter().map(|&row| first.saturating_add(row.into())));
+                (Ok(first), Some(selected)) => {
+                    builder.extend(selected.iter().map(|&row| first.saturating_add(row.into())));
                 }
             },
             Standard::Ts => builder.nulls(count),
         }
     }
 
-    /// Reads which threads frames are about, if these may be others than the one that wrote them.
+    /// Reads the threads that frames are about, if they may differ from the writer.
     pub fn other_threads(&self) -> Option<FrameThreads> {
         let info = &self.catalog.sources[self.owner.info];
         self.owner.names_threads.then(|| FrameThreads::from_schema(&info.schema)).flatten()
@@ -173,17 +174,17 @@ impl<'a> ChunkRows<'a> {
         }
     }
 
-    /// Appends when each of `rows` was drained.
+    /// Appends the time at which each of `rows` was drained.
     fn drained(&self, rows: RowsInChunk<'_>, builder: &mut Builder) {
         let first = self.catalog.epoch(self.at.drained);
         let by = self.catalog.epoch(self.at.drained_by);
         let (Some(first), Some(_)) = (first, by) else { return builder.repeat(first, rows.len()) };
         let frames = &self.catalog.sources[self.owner.info].schema.frames;
         let at: Vec<_> = frames.iter().map(|frame| frame.at().and_then(Time::from_field)).collect();
-        let from = self.from(rows);
+        let values = self.values(rows);
         builder.each(rows, |frame| {
             let id = if at.len() == 1 { 0 } else { usize::from(frame_id(frame)) };
-            let own = at.get(id).copied().flatten().and_then(|time| from.epoch(time, frame));
+            let own = at.get(id).copied().flatten().and_then(|time| values.epoch(time, frame));
             Some(drained_at(first, by, own))
         });
     }

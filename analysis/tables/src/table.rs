@@ -1,4 +1,4 @@
-//! What a table is to those who read it.
+//! The interface of tables to their readers.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,73 +7,73 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::bounds::{Bounded, Bounds};
-use crate::chunk_table::OfChunks;
+use crate::chunk_row_source::ChunkRowSource;
 use crate::error::TableError;
 
 /// A table of a set of captures.
 pub trait CaptureTable: Debug + Send + Sync {
-    /// Its columns: names, types, and in the metadata of a field its `unit`, `doc` and `role`.
+    /// The columns. The metadata of a field has its `unit`, `doc` and `role`.
     fn schema(&self) -> &SchemaRef;
 
-    /// What a column is to [`Bounds`], if they bound it.
+    /// The kind of [`Bounds`] that apply to a column, if any do.
     fn bounded(&self, column: usize) -> Option<Bounded> {
         let _ = column;
         None
     }
 
-    /// How to read what is asked for. The rows may be more than the bounds ask for, never fewer.
+    /// Plans how to read the requested rows. Rows outside of the bounds may remain, none within is missing.
     ///
     /// # Errors
     /// See [`TableError`].
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError>;
 
-    /// What makes its rows out of chunks, if each row is a frame: such tables can be read
-    /// [`JointScan`](crate::JointScan).
+    /// The source of the rows, if each row is a frame: a [`JointScan`](crate::JointScan) can read such
+    /// tables.
     fn chunked(&self) -> Option<Chunked> {
         None
     }
 }
 
-/// What makes the rows of a table out of chunks.
+/// Makes the rows of a table from chunks.
 #[derive(Debug, Clone)]
-pub struct Chunked(pub(crate) Arc<dyn OfChunks>);
+pub struct Chunked(pub(crate) Arc<dyn ChunkRowSource>);
 
-/// What is asked for of a table.
+/// The rows and columns that a reader wants of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct TableRequest<'a> {
-    /// Indices of the columns, in the order in which they are wanted.
+    /// Indices of the columns, in the wanted order.
     pub columns: &'a [usize],
-    /// What need not be read.
+    /// Bounds of the wanted rows.
     pub bounds: &'a Bounds,
-    /// How many rows are enough, where any will do.
+    /// Number of rows after which a scan may stop.
     pub limit: Option<usize>,
-    /// How many parts may be read side by side.
+    /// Number of parts that may be read in parallel.
     pub parts: usize,
-    /// Bytes that rows may take in memory which depend on each other; None: any number.
+    /// Bytes of memory for rows that depend on each other; None: no limit.
     pub memory: Option<usize>,
 }
 
 /// How to read the rows of a table.
 #[derive(Debug, Clone)]
 pub struct Planned {
-    /// The rows as they are read. Without a pass these are the columns that are asked for.
+    /// Reads rows: with the requested columns if there is no pass.
     pub scan: Arc<dyn Scan>,
-    /// What makes the columns that are asked for out of them.
+    /// Turns the rows of the scan into rows with the requested columns.
     pub pass: Option<Pass>,
-    /// More rows with the same columns, which are read apart.
-    pub beside: Vec<Planned>,
+    /// Further rows with the same columns, each read by a plan of its own.
+    pub more: Vec<Planned>,
 }
 
 impl<'a> TableRequest<'a> {
-    /// All rows, in one part.
-    pub(crate) fn of_all(columns: &'a [usize], bounds: &'a Bounds) -> TableRequest<'a> {
+    /// A request for all rows of these columns, in one part.
+    pub(crate) fn all_rows(columns: &'a [usize], bounds: &'a Bounds) -> TableRequest<'a> {
         TableRequest { columns, bounds, limit: None, parts: 1, memory: None }
     }
 }
 
 impl From<Arc<dyn Scan>> for Planned {
     fn from(scan: Arc<dyn Scan>) -> Self {
-        Planned { scan, pass: None, beside: Vec::new() }
+        Planned { scan, pass: None, more: Vec::new() }
     }
 }
 
@@ -85,48 +85,47 @@ pub trait Scan: Debug + Send + Sync {
     /// The columns.
     fn schema(&self) -> &SchemaRef;
 
-    /// How many parts there are, at least 1.
+    /// The number of parts, at least 1.
     fn parts(&self) -> usize;
 
     /// Reads part `part`, from its beginning.
     fn read(&self, part: usize) -> Batches;
 
-    /// The exact number of rows of a part (None: of all), where that is known without reading them.
+    /// The exact number of rows of a part (None: of all parts), if it is known without reading them.
     fn rows(&self, part: Option<usize>) -> Option<usize>;
 
-    /// What EXPLAIN says of it: what is read, and what is not.
+    /// The text for EXPLAIN: what the scan reads, and what it skips.
     fn explain_text(&self) -> String;
 
-    /// Columns by which the rows of each part ascend, NULLs last, the first one first; may be empty.
+    /// Columns by which the rows of each part are sorted, ascending, NULLs last; may be empty.
     fn order(&self) -> &[usize] {
         &[]
     }
 
-    /// The same rows, of which those of each part ascend by `columns`, NULLs last, and no row of a
-    /// part comes after one of the next; None where that takes a sort.
+    /// A scan of the same rows that is sorted by `columns` over all parts, ascending, NULLs last;
+    /// None: this needs a sort.
     fn ordered(&self, columns: &[usize]) -> Option<Arc<dyn Scan>> {
         let _ = columns;
         None
     }
 }
 
-/// What turns rows into others that depend on each other, in one pass over them.
+/// Turns rows into other rows, in one pass over sorted rows.
 ///
-/// Whoever reads the scan brings together the rows that are equal in `together`, sorts them by
-/// `order`, and gives each batch to a runner of its own; equal rows come one after the other, and batches
-/// may follow each other in one runner.
+/// The reader of the scan groups its rows by `group_by`, sorts them by `order`, and gives the batches to a
+/// runner. All rows of a group go to the same runner; a runner may get several groups.
 #[derive(Debug, Clone)]
 pub struct Pass {
-    /// The columns that come out: those that are asked for.
+    /// The requested columns, which the pass produces.
     pub schema: SchemaRef,
-    /// Columns of the scan.
-    pub together: Vec<usize>,
-    /// Columns of the scan, the first one first, and whether they descend. Begins with `together`.
+    /// Indices of columns of the scan.
+    pub group_by: Vec<usize>,
+    /// Indices of columns of the scan, each with whether it descends. Begins with `group_by`.
     pub order: Vec<(usize, bool)>,
     /// Starts a runner.
     pub start: Start,
-    /// What EXPLAIN says of it.
-    pub told: String,
+    /// The text for EXPLAIN.
+    pub explain_text: String,
 }
 
 /// Starts a runner.
@@ -139,15 +138,15 @@ impl Debug for Start {
     }
 }
 
-/// A pass on its way.
+/// Runs a pass over batches.
 pub trait Runner: Send {
-    /// Takes in rows; gives out those that are done.
+    /// Takes rows; returns the finished ones.
     ///
     /// # Errors
     /// See [`TableError`].
     fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError>;
 
-    /// Gives out the rest.
+    /// Returns the remaining rows.
     ///
     /// # Errors
     /// See [`TableError`].

@@ -1,4 +1,4 @@
-//! The tables that there are: a file here, and a line in [`ALL`].
+//! All tables: each is a file in this folder, and a line in [`ALL`].
 
 use std::sync::Arc;
 
@@ -32,10 +32,10 @@ mod triggers;
 pub use frame::SYMBOL;
 pub(crate) use named::{NamedTable, TableSubject};
 
-/// Makes the tables of one kind: one, or one for each frame name.
+/// Makes the tables of a module: a fixed number, or one for each frame name.
 type Make = fn(&Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError>;
 
-/// What makes tables.
+/// The functions that make all tables.
 pub(crate) const ALL: [Make; 20] = [
     frame::make,
     frames::make,

@@ -1,4 +1,4 @@
-//! How many frames each thread wrote, by the heads of chunks.
+//! Number of frames of each thread, from the heads of chunks.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use ppt_capture::columns::FrameThreads;
 
 use crate::set::CaptureSet;
 
-/// The frames of a thread.
+/// The number of frames of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadFrames {
     /// The name of its host.
@@ -15,21 +15,21 @@ pub struct ThreadFrames {
     pub pid: Option<i32>,
     /// The thread; None: unknown.
     pub tid: Option<i32>,
-    /// How many there are.
+    /// Number of frames.
     pub frames: u64,
 }
 
 impl CaptureSet {
-    /// The frames that each thread wrote into these buffers, those with most first. Damaged chunks and
-    /// frames count, too: nothing is read. See [`Self::names_threads`].
-    pub fn thread_frames(&self, has: impl Fn(&str) -> bool) -> Vec<ThreadFrames> {
+    /// The number of frames that each thread wrote into the buffers that `is_wanted` accepts, largest first.
+    /// Damaged chunks and frames count, too: no payload is read. See [`Self::names_threads`].
+    pub fn thread_frames(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<ThreadFrames> {
         let mut counts: HashMap<(&str, Option<i32>, Option<i32>), u64> = HashMap::new();
         for (number, capture) in self.captures().iter().enumerate() {
             let catalog = capture.catalog();
             let owners = self.owners(number, catalog);
             for chunk in &catalog.chunks {
                 let Some(owner) = owners.get(chunk.owner as usize) else { continue };
-                if has(&catalog.sources[owner.info].source.buffer) {
+                if is_wanted(&catalog.sources[owner.info].source.buffer) {
                     let count = counts.entry((catalog.host(), owner.pid, owner.tid)).or_default();
                     *count += u64::from(chunk.count - chunk.bad);
                 }
@@ -40,7 +40,7 @@ impl CaptureSet {
             ThreadFrames { host, pid, tid, frames }
         };
         let mut all: Vec<ThreadFrames> = counts.into_iter().map(thread).collect();
-        // A number that nobody knows comes last.
+        // Unknown numbers come last.
         let number = |number: Option<i32>| (number.is_none(), number);
         all.sort_by(|a, b| {
             let by_frames = b.frames.cmp(&a.frames);
@@ -50,12 +50,12 @@ impl CaptureSet {
         all
     }
 
-    /// Whether frames of these buffers may be about other threads than the one that wrote them.
-    pub fn names_threads(&self, has: impl Fn(&str) -> bool) -> bool {
+    /// Whether frames of the buffers that `is_wanted` accepts may be about a thread other than their writer.
+    pub fn names_threads(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
         let catalogs = self.captures().iter().map(|capture| capture.catalog());
         let mut sources = catalogs.flat_map(|catalog| &catalog.sources);
         sources.any(|info| {
-            has(&info.source.buffer) && FrameThreads::from_schema(&info.schema).is_some()
+            is_wanted(&info.source.buffer) && FrameThreads::from_schema(&info.schema).is_some()
         })
     }
 }

@@ -1,5 +1,5 @@
-//! `time_lo` and `time_hi`: between which times a row was, beside its `ts`, where captures of several hosts
-//! have the times of one clock.
+//! `time_lo` and `time_hi`: bounds of a row's `ts`. Tables have these columns when captures of several hosts
+//! were put on one clock.
 
 use std::sync::Arc;
 
@@ -15,39 +15,38 @@ use crate::hosts::Clocks;
 use crate::standard::Standard;
 use crate::table::{Batches, CaptureTable, Pass, Planned, Runner, Scan, Start, TableRequest};
 
-/// The columns, behind those of the table.
+/// Names of the columns, which come after those of the table.
 const NAMES: [&str; 2] = ["time_lo", "time_hi"];
 
 /// A table with the bounds of its times.
 #[derive(Debug)]
 pub(crate) struct Bracketed {
-    of: Arc<dyn CaptureTable>,
+    table: Arc<dyn CaptureTable>,
     clocks: Arc<Clocks>,
     schema: SchemaRef,
-    /// The places of `capture` and `ts`.
+    /// Indices of the columns `capture` and `ts`.
     capture: usize,
     ts: usize,
 }
 
-/// The table with the bounds of its times, if it has times of captures.
+/// Adds the bounds of times to a table that has the columns `capture` and `ts`; None: it has not.
 pub(crate) fn bracketed(
-    of: &Arc<dyn CaptureTable>,
+    table: &Arc<dyn CaptureTable>,
     clocks: &Arc<Clocks>,
 ) -> Option<Arc<dyn CaptureTable>> {
-    let place =
-        |of: &Arc<dyn CaptureTable>, standard: Standard| of.schema().index_of(standard.name()).ok();
-    let (capture, ts) = (place(of, Standard::Capture)?, place(of, Standard::Ts)?);
-    let has_types = of.schema().field(capture).data_type() == &crate::builder::word_type()
-        && of.schema().field(ts).data_type() == &timestamp();
-    let free = NAMES.iter().all(|name| of.schema().index_of(name).is_err());
-    if !has_types || !free {
+    let index = |standard: Standard| table.schema().index_of(standard.name()).ok();
+    let (capture, ts) = (index(Standard::Capture)?, index(Standard::Ts)?);
+    let has_types = table.schema().field(capture).data_type() == &crate::builder::word_type()
+        && table.schema().field(ts).data_type() == &timestamp();
+    let are_names_free = NAMES.iter().all(|name| table.schema().index_of(name).is_err());
+    if !has_types || !are_names_free {
         return None;
     }
     let more = NAMES.map(|name| Arc::new(Field::new(name, timestamp(), true)));
-    let fields = of.schema().fields().iter().cloned().chain(more);
+    let fields = table.schema().fields().iter().cloned().chain(more);
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let (of, clocks) = (of.clone(), clocks.clone());
-    Some(Arc::new(Bracketed { of, clocks, schema, capture, ts }))
+    let (table, clocks) = (table.clone(), clocks.clone());
+    Some(Arc::new(Bracketed { table, clocks, schema, capture, ts }))
 }
 
 impl CaptureTable for Bracketed {
@@ -56,13 +55,13 @@ impl CaptureTable for Bracketed {
     }
 
     fn bounded(&self, column: usize) -> Option<Bounded> {
-        if column < self.of.schema().fields().len() { self.of.bounded(column) } else { None }
+        if column < self.table.schema().fields().len() { self.table.bounded(column) } else { None }
     }
 
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
-        let own = self.of.schema().fields().len();
+        let own = self.table.schema().fields().len();
         if request.columns.iter().all(|&column| column < own) {
-            return self.of.plan(request);
+            return self.table.plan(request);
         }
         let mut read: Vec<usize> =
             request.columns.iter().copied().filter(|&column| column < own).collect();
@@ -78,32 +77,33 @@ impl CaptureTable for Bracketed {
             Some(0) => BoundColumn::Lo,
             Some(_) => BoundColumn::Hi,
         });
-        let maker = Maker {
+        let maker = BoundsMaker {
             clocks: self.clocks.clone(),
             schema: Arc::new(self.schema.project(request.columns)?),
             columns: made.collect(),
             capture: place(self.capture),
             ts: place(self.ts),
         };
-        let planned = self.of.plan(&TableRequest { columns: &read, ..*request })?;
+        let planned = self.table.plan(&TableRequest { columns: &read, ..*request })?;
         Ok(with(planned, &Arc::new(maker)))
     }
 }
 
-fn with(planned: Planned, maker: &Arc<Maker>) -> Planned {
-    let beside = planned.beside.into_iter().map(|planned| with(planned, maker)).collect();
+fn with(planned: Planned, maker: &Arc<BoundsMaker>) -> Planned {
+    let more = planned.more.into_iter().map(|planned| with(planned, maker)).collect();
     match planned.pass {
         None => {
-            let scan = Arc::new(BracketedScan { of: planned.scan, maker: maker.clone() });
-            Planned { scan, pass: None, beside }
+            let scan = Arc::new(BracketedScan { scan: planned.scan, maker: maker.clone() });
+            Planned { scan, pass: None, more }
         }
         Some(pass) => {
             let (start, own) = (pass.start, maker.clone());
             let start = Start(Arc::new(move || {
-                Box::new(BracketedRunner { of: start.0(), maker: own.clone() }) as Box<dyn Runner>
+                Box::new(BracketedRunner { runner: start.0(), maker: own.clone() })
+                    as Box<dyn Runner>
             }));
             let pass = Pass { schema: maker.schema.clone(), start, ..pass };
-            Planned { scan: planned.scan, pass: Some(pass), beside }
+            Planned { scan: planned.scan, pass: Some(pass), more }
         }
     }
 }
@@ -116,18 +116,18 @@ enum BoundColumn {
     Hi,
 }
 
-/// Makes the columns that are asked for out of those that are read.
+/// Computes the requested columns from those that a scan reads.
 #[derive(Debug)]
-struct Maker {
+struct BoundsMaker {
     clocks: Arc<Clocks>,
     schema: SchemaRef,
     columns: Vec<BoundColumn>,
-    /// Where these are in what is read.
+    /// Indices in the columns that are read.
     capture: usize,
     ts: usize,
 }
 
-impl Maker {
+impl BoundsMaker {
     fn make(&self, batch: &RecordBatch) -> Result<RecordBatch, TableError> {
         let captures = batch.column(self.capture).as_dictionary::<Int32Type>().keys();
         let times = batch.column(self.ts).as_primitive::<TimestampNanosecondType>();
@@ -137,15 +137,15 @@ impl Maker {
             self.clocks.around(capture, times.value(row))
         };
         let bounds: Vec<Option<(i64, i64)>> = (0..batch.num_rows()).map(bounds).collect();
-        let of = |value: fn(&(i64, i64)) -> i64| -> ArrayRef {
-            let all = bounds.iter().map(|entry| entry.as_ref().map(value));
-            let all = all.collect::<TimestampNanosecondArray>();
-            Arc::new(all.with_data_type(timestamp()))
+        let times_of = |end: fn(&(i64, i64)) -> i64| -> ArrayRef {
+            let times = bounds.iter().map(|bounds| bounds.as_ref().map(end));
+            let times = times.collect::<TimestampNanosecondArray>();
+            Arc::new(times.with_data_type(timestamp()))
         };
         let columns = self.columns.iter().map(|made| match *made {
             BoundColumn::Read(place) => batch.column(place).clone(),
-            BoundColumn::Lo => of(|entry| entry.0),
-            BoundColumn::Hi => of(|entry| entry.1),
+            BoundColumn::Lo => times_of(|bounds| bounds.0),
+            BoundColumn::Hi => times_of(|bounds| bounds.1),
         });
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let columns = columns.collect();
@@ -155,8 +155,8 @@ impl Maker {
 
 #[derive(Debug)]
 struct BracketedScan {
-    of: Arc<dyn Scan>,
-    maker: Arc<Maker>,
+    scan: Arc<dyn Scan>,
+    maker: Arc<BoundsMaker>,
 }
 
 impl Scan for BracketedScan {
@@ -165,20 +165,20 @@ impl Scan for BracketedScan {
     }
 
     fn parts(&self) -> usize {
-        self.of.parts()
+        self.scan.parts()
     }
 
     fn read(&self, part: usize) -> Batches {
         let maker = self.maker.clone();
-        Box::new(self.of.read(part).map(move |batch| maker.make(&batch?)))
+        Box::new(self.scan.read(part).map(move |batch| maker.make(&batch?)))
     }
 
     fn rows(&self, part: Option<usize>) -> Option<usize> {
-        self.of.rows(part)
+        self.scan.rows(part)
     }
 
     fn explain_text(&self) -> String {
-        self.of.explain_text()
+        self.scan.explain_text()
     }
 
     fn ordered(&self, columns: &[usize]) -> Option<Arc<dyn Scan>> {
@@ -186,22 +186,22 @@ impl Scan for BracketedScan {
             BoundColumn::Read(place) => Some(place),
             BoundColumn::Lo | BoundColumn::Hi => None,
         });
-        let of = self.of.ordered(&read.collect::<Option<Vec<_>>>()?)?;
-        Some(Arc::new(BracketedScan { of, maker: self.maker.clone() }))
+        let scan = self.scan.ordered(&read.collect::<Option<Vec<_>>>()?)?;
+        Some(Arc::new(BracketedScan { scan, maker: self.maker.clone() }))
     }
 }
 
 struct BracketedRunner {
-    of: Box<dyn Runner>,
-    maker: Arc<Maker>,
+    runner: Box<dyn Runner>,
+    maker: Arc<BoundsMaker>,
 }
 
 impl Runner for BracketedRunner {
     fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
-        self.of.push(batch)?.iter().map(|batch| self.maker.make(batch)).collect()
+        self.runner.push(batch)?.iter().map(|batch| self.maker.make(batch)).collect()
     }
 
     fn finish(&mut self) -> Result<Vec<RecordBatch>, TableError> {
-        self.of.finish()?.iter().map(|batch| self.maker.make(batch)).collect()
+        self.runner.finish()?.iter().map(|batch| self.maker.make(batch)).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! What counters and histograms come to, as `ppt info` says it of one capture.
+//! Totals of counters and histograms, which agree with `ppt info` for a single capture.
 
 use std::collections::BTreeMap;
 
@@ -8,30 +8,30 @@ use ppt_capture::frame_dsl::metric::{Metric, MetricShape};
 use crate::error::TableError;
 use crate::set::CaptureSet;
 
-/// What a counter or a histogram of a buffer comes to in all captures together.
+/// The total of a counter or a histogram of a buffer over all captures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Total {
     /// The buffer.
     pub buffer: String,
     /// Its name.
     pub name: String,
-    /// Its unit, or nothing. Histograms of durations without one are in ns.
+    /// Its unit; may be empty. Histograms of durations without a unit are in ns.
     pub unit: String,
-    /// The sum, or what is in the buckets.
+    /// The sum, or the buckets.
     pub value: TotalValue,
 }
 
-/// What it comes to.
+/// The total of a counter or a histogram.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TotalValue {
     /// The sum of a counter.
     Counter(i128),
-    /// The values of a histogram, and whether they are lengths of time.
+    /// The cells of a histogram, and whether its values are durations.
     Histogram(HistogramCells, bool),
 }
 
 impl CaptureSet {
-    /// Whether a counter of that name may fall: a capture says that it goes up and down.
+    /// Whether a counter of this name can decrease: it is an up-down counter in some capture.
     pub fn may_fall(&self, buffer: &str, counter: &str) -> bool {
         let sources = self.captures().iter().flat_map(|capture| &capture.catalog().sources);
         let of_buffer = sources.filter(|info| info.source.buffer == buffer);
@@ -39,29 +39,30 @@ impl CaptureSet {
         metrics.any(|metric| metric.name == counter && metric.shape == MetricShape::UpDownCounter)
     }
 
-    /// What the counters and histograms of these buffers come to, by buffer, in declared order.
+    /// The totals of the counters and histograms of the buffers that `is_wanted` accepts, by buffer, in
+    /// declared order.
     ///
     /// # Errors
     /// A capture cannot be read.
-    pub fn totals(&self, of: impl Fn(&str) -> bool) -> Result<Vec<Total>, TableError> {
+    pub fn totals(&self, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Total>, TableError> {
         let mut all: Vec<Total> = Vec::new();
         for capture in self.captures() {
             let cells = capture.cells()?;
             for info in &capture.catalog().sources {
-                if info.metrics.is_empty() || !of(&info.source.buffer) {
+                if info.metrics.is_empty() || !is_wanted(&info.source.buffer) {
                     continue;
                 }
                 let sums = cells.sums(info.id);
                 for metric in &info.metrics {
                     let total = Total::new(&info.source.buffer, metric, &sums);
-                    match all.iter_mut().find(|it| it.is_of(&total)) {
-                        Some(known) => known.add(total.value),
+                    match all.iter_mut().find(|other| other.is_same_metric(&total)) {
+                        Some(sum) => sum.add(total.value),
                         None => all.push(total),
                     }
                 }
             }
         }
-        // The order of what is equal stays.
+        // The sort is stable: the order within a buffer remains.
         all.sort_by(|a, b| a.buffer.cmp(&b.buffer));
         Ok(all)
     }
@@ -84,7 +85,7 @@ impl Total {
         Total { buffer, name, unit: metric.unit.clone(), value }
     }
 
-    fn is_of(&self, other: &Total) -> bool {
+    fn is_same_metric(&self, other: &Total) -> bool {
         let kind = |total: &Total| match &total.value {
             TotalValue::Counter(_) => None,
             TotalValue::Histogram(_, is_time) => Some(*is_time),
@@ -98,10 +99,10 @@ impl Total {
             (TotalValue::Counter(sum), TotalValue::Counter(more)) => {
                 *sum = sum.saturating_add(more);
             }
-            (TotalValue::Histogram(of, _), TotalValue::Histogram(more, _)) => {
-                of.count = of.count.wrapping_add(more.count);
-                of.sum = of.sum.wrapping_add(more.sum);
-                let buckets = of.buckets.drain(..).chain(more.buckets);
+            (TotalValue::Histogram(sum, _), TotalValue::Histogram(more, _)) => {
+                sum.count = sum.count.wrapping_add(more.count);
+                sum.sum = sum.sum.wrapping_add(more.sum);
+                let buckets = sum.buckets.drain(..).chain(more.buckets);
                 let mut all: BTreeMap<_, u64> = BTreeMap::new();
                 for (lo, hi, count) in buckets {
                     let known = all.entry((lo, hi.unwrap_or(i128::MAX))).or_default();
@@ -109,9 +110,9 @@ impl Total {
                 }
                 let bucket =
                     |((lo, hi), count)| (lo, Some(hi).filter(|number| *number < i128::MAX), count);
-                of.buckets = all.into_iter().map(bucket).collect();
+                sum.buckets = all.into_iter().map(bucket).collect();
             }
-            // Of one kind, see `is_of`.
+            // Both have the same kind, see `is_same_metric`.
             _ => {}
         }
     }

@@ -1,8 +1,8 @@
-//! How far readers are, and whether anybody still waits for them.
+//! Progress and cancellation of the readers of a set.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// How far readers of a set are, and whether anybody still waits for them. Any thread may ask.
+/// Progress of the readers of a set, and their cancellation. Usable from any thread.
 #[derive(Debug, Default)]
 pub struct ScanProgress {
     planned: AtomicU64,
@@ -11,18 +11,18 @@ pub struct ScanProgress {
 }
 
 impl ScanProgress {
-    /// Bytes of captures that were read, and that are to be read by what has begun.
+    /// Bytes that were read, and bytes that the running scans read in total.
     pub fn bytes(&self) -> (u64, u64) {
         let read = self.read.load(Relaxed);
         (read, self.planned.load(Relaxed).max(read))
     }
 
-    /// Has readers stop: they fail with [`TableError::Cancelled`](crate::TableError::Cancelled).
+    /// Makes readers fail with [`TableError::Cancelled`](crate::TableError::Cancelled).
     pub fn cancel(&self) {
         self.cancelled.store(true, Relaxed);
     }
 
-    /// The next question begins.
+    /// Resets progress and cancellation for the next query.
     pub fn reset(&self) {
         self.planned.store(0, Relaxed);
         self.read.store(0, Relaxed);

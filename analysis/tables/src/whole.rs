@@ -1,5 +1,5 @@
-//! What is whole: spans of their begins and ends, chains of their steps. Pure logic over the frames of
-//! one key in the order of time; `tables/spans.rs` and `tables/chains.rs` make tables of it.
+//! Combines the frames of one key, in the order of time: begins and ends to spans, steps to chains. Pure
+//! logic; `tables/spans.rs` and `tables/chains.rs` make tables of it.
 
 mod chain;
 mod missing;

@@ -60,7 +60,7 @@ impl PassExec {
 
 impl DisplayAs for PassExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CapturePass: {}", self.pass.told)
+        write!(f, "CapturePass: {}", self.pass.explain_text)
     }
 }
 
@@ -78,7 +78,7 @@ impl ExecutionPlan for PassExec {
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        let together = self.pass.together.iter().map(|&column| self.column(column)).collect();
+        let together = self.pass.group_by.iter().map(|&column| self.column(column)).collect();
         InputDistributionRequirements::new(vec![Distribution::KeyPartitioned(together)])
     }
 

@@ -1,37 +1,38 @@
-//! What enters and leaves points, in few bytes: gathered in buckets of equal identities, and sorted there.
+//! Compact endpoints (data that enters or leaves points), in buckets by identity, which are sorted one by
+//! one.
 
 use std::thread;
 
 use super::endpoint::{DataDirection, Endpoints, KEY_BYTES, key_of};
-use super::known::{PointDirectory, WIDEST};
+use super::point_directory::{PointDirectory, WIDEST};
+use crate::chunk_scan::ChunkScan;
 use crate::error::TableError;
-use crate::of_chunks::ChunkScan;
 use crate::standard::ChunkRows;
 use crate::table::Scan;
 
-/// Bits of the number of a frame in its ring; the others hold its owner, the point, the type and the way.
+/// Bits of a sequence number. The others hold owner, point, hash type and direction.
 const SEQNO_BITS: u32 = 40;
-/// Endpoints of a block, the unit in which buckets grow.
+/// Endpoints in a block. Buckets grow by blocks.
 const BLOCK: usize = 512;
-/// Endpoints of a bucket, about: they are sorted in a cache.
-const BUCKET: u64 = 1 << 16;
-/// Buckets at most, as bits of their number.
-const BUCKET_BITS: u32 = 9;
+/// Approximate number of endpoints in a bucket, which fits into a CPU cache while it is sorted.
+const BUCKET_ENDPOINTS: u64 = 1 << 16;
+/// Binary logarithm of the largest number of buckets.
+const MAX_BUCKET_BITS: u32 = 9;
 
-/// An identity in few bytes.
+/// A compact identity.
 pub(super) trait CompactIdentity: Copy + Ord + Send + Sync + 'static {
     fn from_bytes(bytes: [u8; WIDEST]) -> Self;
     fn bytes(self) -> [u8; WIDEST];
-    /// Bits that differ as identities do.
+    /// A hash of the identity; its highest bits select the bucket.
     fn mixed(self) -> u64;
 }
 
-/// Spreads the bits of a number over the highest ones.
+/// Multiplies by 2^64 / golden ratio, which spreads all bits to the highest ones.
 fn mix(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The first 8 bytes; the others are 0.
+/// An identity of 8 bytes; the other bytes are 0.
 impl CompactIdentity for u64 {
     fn from_bytes(bytes: [u8; WIDEST]) -> u64 {
         bytes.first_chunk().map_or(0, |&first| u64::from_be_bytes(first))
@@ -61,107 +62,108 @@ impl CompactIdentity for [u64; 2] {
     }
 }
 
-/// What enters or leaves a point.
+/// Data that enters or leaves a point.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Endpoint<I> {
     identity: I,
-    /// ns since the epoch; the least number without a time.
+    /// ns since the epoch; `i64::MIN` without a time.
     when: i64,
-    /// See [`SpotNumbers`].
-    place: u64,
+    /// The encoded [`Spot`].
+    spot: u64,
 }
 
 impl<I: CompactIdentity> Endpoint<I> {
-    /// Its place behind the identity, in the order in which a matcher wants those of a key.
-    fn order(&self, places: SpotNumbers) -> (u32, i64) {
-        (places.type_number(self.place), self.when)
+    /// Sort key among equal identities, in the order that a matcher needs.
+    fn order(&self, codec: SpotCodec) -> (u32, i64) {
+        (codec.hash_type(self.spot), self.when)
     }
 
-    /// Where it was.
-    pub fn spot(&self, places: SpotNumbers) -> Spot {
-        places.spot(self.place)
+    /// The decoded spot.
+    pub fn spot(&self, codec: SpotCodec) -> Spot {
+        codec.decode(self.spot)
     }
 
-    /// The key that it shares with those that it may be matched with.
+    /// The key by which endpoints are matched.
     pub fn key(&self, spot: &Spot) -> CompactKey<I> {
-        CompactKey { of: spot.of, identity: self.identity }
+        CompactKey { hash_type: spot.hash_type, identity: self.identity }
     }
 
-    /// When it was; None: nobody knows.
+    /// The time; None: the frame has no time.
     pub fn when(&self, spot: &Spot) -> Option<i64> {
         spot.is_timed.then_some(self.when)
     }
 }
 
-/// A key in few bytes.
+/// A compact key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CompactKey<I> {
     /// Number of the hash type.
-    of: u32,
+    hash_type: u32,
     identity: I,
 }
 
 impl<I: CompactIdentity> CompactKey<I> {
     pub fn bytes(self) -> [u8; KEY_BYTES] {
-        key_of(self.of as usize, self.identity.bytes())
+        key_of(self.hash_type as usize, self.identity.bytes())
     }
 }
 
-/// Where something enters or leaves, and how.
+/// The frame and the direction of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spot {
     /// Number of the owner of its ring.
     pub owner: u32,
     pub point: u32,
     /// Number of the hash type.
-    pub of: u32,
-    pub way: DataDirection,
+    pub hash_type: u32,
+    pub direction: DataDirection,
     pub is_timed: bool,
     pub seqno: u64,
 }
 
-/// How spots become numbers.
+/// Encodes spots as numbers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SpotNumbers {
+pub(super) struct SpotCodec {
     points: u32,
     types: u32,
 }
 
-/// Ways, with and without a time.
-const WAYS: u32 = 8;
+/// Number of directions, with and without a time.
+const DIRECTIONS: u32 = 8;
 
-impl SpotNumbers {
-    /// Those of `known`, whose frames have numbers below `end`; None: there are too many.
-    pub fn new(known: &PointDirectory, end: u64) -> Option<SpotNumbers> {
+impl SpotCodec {
+    /// A codec for `directory`, whose sequence numbers are below `end_seq`; None: spots do not fit into
+    /// 64 bits.
+    pub fn new(directory: &PointDirectory, end_seq: u64) -> Option<SpotCodec> {
         let number = |count: usize| u32::try_from(count).ok();
-        let (points, types) = (number(known.points.len())?, number(known.types.len())?);
-        let all = number(known.owners.len())?.checked_mul(points)?.checked_mul(types)?;
-        let fits = all.checked_mul(WAYS)? <= 1 << (u64::BITS - SEQNO_BITS);
-        (fits && end <= 1 << SEQNO_BITS).then_some(SpotNumbers { points, types })
+        let (points, types) = (number(directory.points.len())?, number(directory.types.len())?);
+        let all = number(directory.owners.len())?.checked_mul(points)?.checked_mul(types)?;
+        let fits = all.checked_mul(DIRECTIONS)? <= 1 << (u64::BITS - SEQNO_BITS);
+        (fits && end_seq <= 1 << SEQNO_BITS).then_some(SpotCodec { points, types })
     }
 
-    fn number(self, spot: &Spot) -> u64 {
-        let kind = (spot.owner * self.points + spot.point) * self.types + spot.of;
-        let way = spot.way as u32 | u32::from(spot.is_timed) << 2;
-        u64::from(kind * WAYS + way) << SEQNO_BITS | spot.seqno
+    fn encode(self, spot: &Spot) -> u64 {
+        let kind = (spot.owner * self.points + spot.point) * self.types + spot.hash_type;
+        let direction = spot.direction as u32 | u32::from(spot.is_timed) << 2;
+        u64::from(kind * DIRECTIONS + direction) << SEQNO_BITS | spot.seqno
     }
 
-    /// The number of the hash type alone.
-    fn type_number(self, number: u64) -> u32 {
-        let kind = (number >> SEQNO_BITS) as u32 / WAYS;
+    /// Decodes the hash type only.
+    fn hash_type(self, number: u64) -> u32 {
+        let kind = (number >> SEQNO_BITS) as u32 / DIRECTIONS;
         if self.types > 1 { kind % self.types } else { 0 }
     }
 
-    fn spot(self, number: u64) -> Spot {
+    fn decode(self, number: u64) -> Spot {
         let kind = (number >> SEQNO_BITS) as u32;
-        let (kind, way) = (kind / WAYS, kind % WAYS);
-        let (kind, of) = (kind / self.types, kind % self.types);
+        let (kind, direction) = (kind / DIRECTIONS, kind % DIRECTIONS);
+        let (kind, hash_type) = (kind / self.types, kind % self.types);
         Spot {
             owner: kind / self.points,
             point: kind % self.points,
-            of,
-            way: DataDirection::numbered((way & 3) as i32),
-            is_timed: way & 4 != 0,
+            hash_type,
+            direction: DataDirection::numbered((direction & 3) as i32),
+            is_timed: direction & 4 != 0,
             seqno: number & ((1 << SEQNO_BITS) - 1),
         }
     }
@@ -170,30 +172,30 @@ impl SpotNumbers {
 /// Endpoints in blocks.
 type Blocks<I> = Vec<Vec<Endpoint<I>>>;
 
-/// Endpoints in buckets: those of one identity are in one.
+/// Endpoints in buckets. All endpoints of an identity are in the same bucket.
 #[derive(Debug)]
 pub(super) struct Buckets<I> {
-    of: Vec<Blocks<I>>,
+    buckets: Vec<Blocks<I>>,
 }
 
 impl<I: CompactIdentity> Buckets<I> {
-    /// The number of buckets for at most this many endpoints, as bits.
+    /// Binary logarithm of the number of buckets for at most this many endpoints.
     pub fn bits(endpoints: u64) -> u32 {
-        (endpoints / BUCKET).max(1).ilog2().min(BUCKET_BITS)
+        (endpoints / BUCKET_ENDPOINTS).max(1).ilog2().min(MAX_BUCKET_BITS)
     }
 
-    /// Reads all parts of a scan side by side.
+    /// Reads all parts of a scan in parallel.
     pub fn read(
         scan: &ChunkScan<Endpoints>,
-        known: &PointDirectory,
-        places: SpotNumbers,
+        directory: &PointDirectory,
+        codec: SpotCodec,
         bits: u32,
     ) -> Result<Buckets<I>, TableError> {
         let part = |part| {
             let mut buckets = Buckets::new(bits);
             let mut chunks = scan.chunks(part);
             while chunks.next().is_some() {
-                chunks.read(|chunk| buckets.chunk(chunk, known, places))?;
+                chunks.read(|chunk| buckets.add_chunk(chunk, directory, codec))?;
             }
             Ok(buckets)
         };
@@ -202,7 +204,7 @@ impl<I: CompactIdentity> Buckets<I> {
             let threads: Vec<_> =
                 (1..scan.parts()).map(|number| scope.spawn(move || part(number))).collect();
             let first = part(0);
-            // A thread that panicked takes this one with it.
+            // A panic of a thread continues in this one.
             let others = threads.into_iter().map(|thread| match thread.join() {
                 Ok(part) => part,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -211,65 +213,66 @@ impl<I: CompactIdentity> Buckets<I> {
         });
         let mut all = Buckets::new(bits);
         for part in parts {
-            let blocks = all.of.iter_mut().zip(part?.of);
-            blocks.for_each(|(all, mut own)| all.append(&mut own));
+            let blocks = all.buckets.iter_mut().zip(part?.buckets);
+            blocks.for_each(|(all, mut part)| all.append(&mut part));
         }
         Ok(all)
     }
 
     fn new(bits: u32) -> Buckets<I> {
-        Buckets { of: (0..1 << bits).map(|_| Vec::new()).collect() }
+        Buckets { buckets: (0..1 << bits).map(|_| Vec::new()).collect() }
     }
 
-    fn chunk(&mut self, chunk: &ChunkRows<'_>, known: &PointDirectory, places: SpotNumbers) {
-        let from = chunk.from(chunk.rows);
-        let owner = known.owner(chunk) as u32;
-        let shift = u64::BITS - self.of.len().ilog2();
-        known.each(chunk, |row, frame, form| {
-            let ts = form.at.and_then(|at| from.epoch(at, frame));
-            let when = ts.and_then(|ts| Some(known.clocks.around(chunk.capture, ts)?.0));
-            form.ways(true, |identity, way| {
+    /// Adds the endpoints of a chunk.
+    fn add_chunk(&mut self, chunk: &ChunkRows<'_>, directory: &PointDirectory, codec: SpotCodec) {
+        let values = chunk.values(chunk.rows);
+        let owner = directory.owner(chunk) as u32;
+        let shift = u64::BITS - self.buckets.len().ilog2();
+        directory.each(chunk, |row, frame, form| {
+            let ts = form.at.and_then(|at| values.epoch(at, frame));
+            let when = ts.and_then(|ts| Some(directory.clocks.around(chunk.capture, ts)?.0));
+            form.each_endpoint(true, |identity, direction| {
                 let Some(bytes) = identity.bytes(frame) else { return };
                 let spot = Spot {
                     owner,
                     point: form.point as u32,
-                    of: identity.of as u32,
-                    way,
+                    hash_type: identity.hash_type as u32,
+                    direction,
                     is_timed: when.is_some(),
                     seqno: chunk.at.first_seq + u64::from(row),
                 };
                 let identity = I::from_bytes(bytes);
                 let bucket = identity.mixed().checked_shr(shift).unwrap_or(0);
-                let (when, place) = (when.unwrap_or(i64::MIN), places.number(&spot));
-                push(&mut self.of[bucket as usize], Endpoint { identity, when, place });
+                let (when, spot) = (when.unwrap_or(i64::MIN), codec.encode(&spot));
+                push(&mut self.buckets[bucket as usize], Endpoint { identity, when, spot });
             });
         });
     }
 
-    /// Takes a bucket out.
+    /// Removes the content of a bucket.
     pub fn take(&mut self, bucket: usize) -> Bucket<I> {
-        Bucket(std::mem::take(&mut self.of[bucket]))
+        Bucket(std::mem::take(&mut self.buckets[bucket]))
     }
 
-    /// How many there are.
+    /// The number of buckets.
     pub fn len(&self) -> usize {
-        self.of.len()
+        self.buckets.len()
     }
 }
 
-/// Endpoints of some identities.
+/// The endpoints of a bucket.
 pub(super) struct Bucket<I>(Blocks<I>);
 
 impl<I: CompactIdentity> Bucket<I> {
-    /// Sorts them into `to`: those of one key stand together, in the order of time.
-    pub fn sorted(self, places: SpotNumbers, to: &mut Vec<Endpoint<I>>) {
+    /// Moves the endpoints to `to`, sorted by key and time.
+    pub fn sort_into(self, codec: SpotCodec, to: &mut Vec<Endpoint<I>>) {
         to.clear();
         to.reserve(self.0.iter().map(Vec::len).sum());
         self.0.into_iter().for_each(|block| to.extend(block));
-        // Most identities are those of a few: what is compared most is one number.
+        // Few endpoints share an identity, so sorting by identity first is fastest.
         to.sort_unstable_by_key(|endpoint| endpoint.identity);
         let same = to.chunk_by_mut(|one, other| one.identity == other.identity);
-        same.for_each(|same| same.sort_unstable_by_key(|endpoint| endpoint.order(places)));
+        same.for_each(|same| same.sort_unstable_by_key(|endpoint| endpoint.order(codec)));
     }
 }
 
@@ -289,25 +292,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spots_are_numbers_and_back() {
-        let places = SpotNumbers { points: 3, types: 5 };
-        for (owner, point, of) in [(0, 0, 0), (7, 2, 4), (1000, 1, 0), (1, 2, 3)] {
-            for way in [
+    fn spots_survive_encoding() {
+        let codec = SpotCodec { points: 3, types: 5 };
+        for (owner, point, hash_type) in [(0, 0, 0), (7, 2, 4), (1000, 1, 0), (1, 2, 3)] {
+            for direction in [
                 DataDirection::Out,
                 DataDirection::In,
                 DataDirection::ImpliedOut,
                 DataDirection::Through,
             ] {
                 for (is_timed, seqno) in [(false, 0), (true, (1 << SEQNO_BITS) - 1)] {
-                    let spot = Spot { owner, point, of, way, is_timed, seqno };
-                    assert_eq!(places.spot(places.number(&spot)), spot);
+                    let spot = Spot { owner, point, hash_type, direction, is_timed, seqno };
+                    assert_eq!(codec.decode(codec.encode(&spot)), spot);
                 }
             }
         }
     }
 
     #[test]
-    fn identities_are_bytes_and_back() {
+    fn identities_survive_encoding() {
         let wide: [u8; WIDEST] = std::array::from_fn(|at| at as u8 + 1);
         assert_eq!(<[u64; 2]>::from_bytes(wide).bytes(), wide);
         let mut narrow = wide;

@@ -1,5 +1,4 @@
-//! Matching in memory: where all that enters and leaves points fits there in few bytes, nobody sorts rows
-//! of columns.
+//! Matching in memory, if compact endpoints fit. This is faster than sorting rows of columns.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,20 +7,20 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::causes::Causes;
-use super::compact::{Buckets, CompactIdentity, CompactKey, Endpoint, SpotNumbers};
+use super::compact::{Buckets, CompactIdentity, CompactKey, Endpoint, SpotCodec};
 use super::endpoint::Endpoints;
 use super::matching::{MatchedFrame, Matching, ROWS};
 use super::shown::Shows;
+use crate::chunk_scan::ChunkScan;
 use crate::error::TableError;
-use crate::of_chunks::ChunkScan;
 use crate::table::{Batches, Runner, Scan, TableRequest};
 
-/// Endpoints take at most this fraction of the memory of a query: what is beside them and what the rest of the
-/// query does needs memory, too.
-const SHARE: u64 = 2;
+/// Endpoints take at most 1/`MEMORY_DIVISOR` of the memory of a query, whose other operators need memory,
+/// too.
+const MEMORY_DIVISOR: u64 = 2;
 
-/// Reads what comes of matching, if all that `scan` finds fits into memory, and if its columns hold all that is
-/// shown.
+/// A scan of the results of matching; None: the endpoints of `scan` do not fit into memory, or times are not
+/// exact.
 pub(crate) fn matched_in_memory(
     causes: &Arc<Causes>,
     shows: Shows,
@@ -29,37 +28,37 @@ pub(crate) fn matched_in_memory(
     schema: &SchemaRef,
     scan: &Arc<ChunkScan<Endpoints>>,
 ) -> Option<Arc<dyn Scan>> {
-    let known = &causes.known;
-    if !known.clocks.are_exact() {
+    let directory = &causes.directory;
+    if !directory.clocks.are_exact() {
         return None;
     }
-    let (frames, end) = scan.frames();
-    let places = SpotNumbers::new(known, end)?;
-    let is_narrow = known.types.iter().all(|of| of.width == size_of::<u64>());
-    let each = if is_narrow { size_of::<Endpoint<u64>>() } else { size_of::<Endpoint<[u64; 2]>>() };
-    let endpoints = frames.checked_mul(known.most_ways() as u64)?;
-    let bytes = endpoints.checked_mul(each as u64)?;
-    if request.memory.is_some_and(|memory| bytes > memory as u64 / SHARE) {
+    let codec = SpotCodec::new(directory, scan.end_seq())?;
+    let is_narrow = directory.types.iter().all(|hash_type| hash_type.width == size_of::<u64>());
+    let endpoint_bytes =
+        if is_narrow { size_of::<Endpoint<u64>>() } else { size_of::<Endpoint<[u64; 2]>>() };
+    let endpoints = scan.max_frames().checked_mul(directory.max_endpoints_per_frame() as u64)?;
+    let bytes = endpoints.checked_mul(endpoint_bytes as u64)?;
+    if request.memory.is_some_and(|memory| bytes > memory as u64 / MEMORY_DIVISOR) {
         return None;
     }
-    let of = MatchRequest {
+    let request = MatchRequest {
         causes: causes.clone(),
         shows,
         columns: request.columns.to_vec(),
         schema: schema.clone(),
         scan: scan.clone(),
-        places,
+        codec,
         endpoints,
         parts: scan.parts(),
     };
     Some(if is_narrow {
-        Arc::new(InMemory::<u64>::new(of))
+        Arc::new(InMemory::<u64>::new(request))
     } else {
-        Arc::new(InMemory::<[u64; 2]>::new(of))
+        Arc::new(InMemory::<[u64; 2]>::new(request))
     })
 }
 
-/// What is matched, and what is shown of it.
+/// The input of matching, and the requested columns.
 #[derive(Debug, Clone)]
 struct MatchRequest {
     causes: Arc<Causes>,
@@ -67,53 +66,54 @@ struct MatchRequest {
     columns: Vec<usize>,
     schema: SchemaRef,
     scan: Arc<ChunkScan<Endpoints>>,
-    places: SpotNumbers,
-    /// How many there are at most.
+    codec: SpotCodec,
+    /// Largest possible number of endpoints.
     endpoints: u64,
     parts: usize,
 }
 
-/// A scan of what comes of matching.
+/// A scan of the results of matching.
 #[derive(Debug)]
 struct InMemory<I> {
-    of: MatchRequest,
-    read: Arc<Mutex<Read<I>>>,
+    request: MatchRequest,
+    read: Arc<Mutex<ReadEndpoints<I>>>,
 }
 
-/// What is read, and by which parts it is not taken yet.
+/// The endpoints, and the parts that have not taken theirs yet.
 #[derive(Debug)]
-struct Read<I> {
+struct ReadEndpoints<I> {
     buckets: Option<Buckets<I>>,
+    /// By part.
     waiting: Vec<bool>,
 }
 
 impl<I: CompactIdentity> InMemory<I> {
-    fn new(of: MatchRequest) -> InMemory<I> {
-        let read = Read { buckets: None, waiting: vec![false; of.parts] };
-        InMemory { of, read: Arc::new(Mutex::new(read)) }
+    fn new(request: MatchRequest) -> InMemory<I> {
+        let read = ReadEndpoints { buckets: None, waiting: vec![false; request.parts] };
+        InMemory { request, read: Arc::new(Mutex::new(read)) }
     }
 }
 
 impl<I: CompactIdentity + std::fmt::Debug> Scan for InMemory<I> {
     fn schema(&self) -> &SchemaRef {
-        &self.of.schema
+        &self.request.schema
     }
 
     fn parts(&self) -> usize {
-        self.of.parts
+        self.request.parts
     }
 
     fn read(&self, part: usize) -> Batches {
-        let MatchRequest { causes, shows, columns, schema, .. } = &self.of;
+        let MatchRequest { causes, shows, columns, schema, .. } = &self.request;
         let matching = Matching::new(causes.clone(), *shows, columns.clone(), schema.clone());
         Box::new(Matched {
-            of: self.of.clone(),
+            request: self.request.clone(),
             read: self.read.clone(),
             part,
             bucket: part,
-            buckets: None,
+            bucket_count: None,
             sorted: Vec::new(),
-            at: 0,
+            next: 0,
             key: None,
             matching: Some(matching),
             ready: VecDeque::new(),
@@ -125,27 +125,27 @@ impl<I: CompactIdentity + std::fmt::Debug> Scan for InMemory<I> {
     }
 
     fn explain_text(&self) -> String {
-        let table = self.of.shows.table();
+        let table = self.request.shows.table();
         format!(
             "{table}: what leaves and enters points, by hash type and value, in memory; {}",
-            self.of.scan.explain_text()
+            self.request.scan.explain_text()
         )
     }
 }
 
-/// A part on its way: each bucket in turn that is its own.
+/// Reads a part: matches its buckets one after the other.
 struct Matched<I> {
-    of: MatchRequest,
-    read: Arc<Mutex<Read<I>>>,
+    request: MatchRequest,
+    read: Arc<Mutex<ReadEndpoints<I>>>,
     part: usize,
-    /// The bucket that is next.
+    /// The next bucket.
     bucket: usize,
-    /// How many there are, once they are read.
-    buckets: Option<usize>,
+    /// Number of buckets, once they were read.
+    bucket_count: Option<usize>,
     sorted: Vec<Endpoint<I>>,
-    /// The next one of `sorted`.
-    at: usize,
-    /// The key that it has come to.
+    /// Index of the next endpoint in `sorted`.
+    next: usize,
+    /// The current key.
     key: Option<CompactKey<I>>,
     /// None at the end.
     matching: Option<Matching>,
@@ -153,49 +153,49 @@ struct Matched<I> {
 }
 
 impl<I: CompactIdentity> Matched<I> {
-    /// Takes its next bucket; false: it has had all.
+    /// Takes and sorts its next bucket; false: no bucket is left.
     fn next_bucket(&mut self) -> Result<bool, TableError> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let MatchRequest { scan, causes, places, endpoints, parts, .. } = &self.of;
-        if self.buckets.is_none() {
-            // The first part reads for all; a part that comes a second time reads again.
+        let MatchRequest { scan, causes, codec, endpoints, parts, .. } = &self.request;
+        if self.bucket_count.is_none() {
+            // The first part reads the endpoints of all parts. If a part is read again, it reads them again.
             if !read.waiting[self.part] {
                 let bits = Buckets::<I>::bits(*endpoints);
-                read.buckets = Some(Buckets::read(scan, &causes.known, *places, bits)?);
+                read.buckets = Some(Buckets::read(scan, &causes.directory, *codec, bits)?);
                 read.waiting.fill(true);
             }
             read.waiting[self.part] = false;
-            self.buckets = read.buckets.as_ref().map(Buckets::len);
+            self.bucket_count = read.buckets.as_ref().map(Buckets::len);
         }
-        if self.buckets.is_none_or(|buckets| self.bucket >= buckets) {
+        if self.bucket_count.is_none_or(|count| self.bucket >= count) {
             return Ok(false);
         }
         let Some(buckets) = &mut read.buckets else { return Ok(false) };
         let blocks = buckets.take(self.bucket);
         drop(read);
-        blocks.sorted(*places, &mut self.sorted);
-        (self.bucket, self.at) = (self.bucket + parts, 0);
+        blocks.sort_into(*codec, &mut self.sorted);
+        (self.bucket, self.next) = (self.bucket + parts, 0);
         Ok(true)
     }
 
-    /// Matches the next rows of its bucket.
+    /// Matches the next endpoints of the bucket.
     fn step(&mut self) -> Result<(), TableError> {
         let Some(matching) = &mut self.matching else { return Ok(()) };
-        let places = self.of.places;
-        let end = self.sorted.len().min(self.at + ROWS);
-        for endpoint in &self.sorted[self.at..end] {
-            let spot = endpoint.spot(places);
+        let codec = self.request.codec;
+        let end = self.sorted.len().min(self.next + ROWS);
+        for endpoint in &self.sorted[self.next..end] {
+            let spot = endpoint.spot(codec);
             let key = endpoint.key(&spot);
             if self.key != Some(key) {
-                matching.turn(Some(key.bytes()))?;
+                matching.next_key(Some(key.bytes()))?;
                 self.key = Some(key);
             }
             let when = endpoint.when(&spot);
             let (owner, seqno) = (spot.owner as i32, spot.seqno as i64);
             let frame = MatchedFrame { owner, seqno, ts: when, drained: None };
-            matching.take(frame, spot.point, spot.way, when)?;
+            matching.take(frame, spot.point, spot.direction, when)?;
         }
-        self.at = end;
+        self.next = end;
         self.ready.extend(matching.flush()?);
         Ok(())
     }
@@ -205,7 +205,7 @@ impl<I: CompactIdentity> Matched<I> {
             if let Some(batch) = self.ready.pop_front() {
                 return Ok(Some(batch));
             }
-            if self.at < self.sorted.len() {
+            if self.next < self.sorted.len() {
                 self.step()?;
             } else if self.matching.is_none() {
                 return Ok(None);
@@ -226,7 +226,7 @@ impl<I: CompactIdentity> Iterator for Matched<I> {
         if batch.is_err() {
             self.matching = None;
             self.sorted = Vec::new();
-            self.at = 0;
+            self.next = 0;
         }
         batch.transpose()
     }

@@ -1,8 +1,7 @@
-//! Brings together what leaves points and what enters them: rows of the same hash type and value come one
-//! after the other, in the order of time. As a pass it gets them in the columns of batches; `in_memory.rs`
-//! hands them in one by one.
+//! Matches data that leaves points with data that enters them. The input is grouped by hash type and
+//! value, and sorted by time. A pass receives it in batches; `in_memory.rs` passes single endpoints.
 //!
-//! What is kept is what the [`Matcher`] keeps, 80 bytes for each frame that may yet have an effect.
+//! Memory: that of the [`Matcher`], 80 bytes for each frame that may still have an effect.
 
 use std::sync::Arc;
 
@@ -20,7 +19,8 @@ use ppt_causality::{
 use super::causes::Causes;
 use super::endpoint::{COLUMNS, DataDirection, EndpointColumn, KEY_BYTES, hex_of, type_of};
 use super::shown::{
-    COUNTED, EdgeColumn, EndColumn, LEFT, LeftColumn, ShownEnd, Shows, edge_column,
+    COUNTED, EdgeColumn, EndColumn, ShownEnd, Shows, UNMATCHED_COLUMNS, UnmatchedColumn,
+    edge_column,
 };
 use crate::builder::timestamp;
 use crate::error::TableError;
@@ -28,42 +28,42 @@ use crate::set::OwnerKeys;
 use crate::standard::{STANDARD, Standard};
 use crate::table::Runner;
 
-/// Rows of a batch that comes out.
+/// Rows of an output batch.
 pub(super) const ROWS: usize = 8192;
 
-/// Where columns are in what is read.
+/// Indices of the input columns.
 pub(crate) const KEY: usize = 0;
 pub(crate) const WHEN: usize = 1;
-const WAY: usize = 2;
+const DIRECTION: usize = 2;
 const OWNER: usize = 3;
 const SEQNO: usize = 4;
 const POINT: usize = 5;
 
-/// What is read to get these columns. `exact`: bounds leave no doubt, so [`WHEN`] is the time.
-pub(crate) fn reads(shows: Shows, columns: &[usize], exact: bool) -> Vec<usize> {
-    let place = |column| {
-        COLUMNS.iter().position(|endpoint_column| *endpoint_column == column).unwrap_or_default()
-    };
+/// The columns of endpoints that must be read for these columns. `exact`: times are exact, so [`WHEN`] is
+/// the time.
+pub(crate) fn columns_read(shows: Shows, columns: &[usize], exact: bool) -> Vec<usize> {
+    let place = |column| COLUMNS.iter().position(|other| *other == column).unwrap_or_default();
     let all = [
         EndpointColumn::Key,
         EndpointColumn::When,
-        EndpointColumn::Way,
+        EndpointColumn::Direction,
         EndpointColumn::Owner,
         EndpointColumn::Seqno,
         EndpointColumn::Point,
     ];
-    let asks = asks_drained(shows, columns);
-    let more = [(!exact).then_some(EndpointColumn::Ts), asks.then_some(EndpointColumn::Drained)];
+    let needs_drained = needs_drained(shows, columns);
+    let more =
+        [(!exact).then_some(EndpointColumn::Ts), needs_drained.then_some(EndpointColumn::Drained)];
     all.into_iter().chain(more.into_iter().flatten()).map(place).collect()
 }
 
-/// Whether somebody asks when frames were drained.
-pub(crate) fn asks_drained(shows: Shows, columns: &[usize]) -> bool {
+/// Whether the columns include times of draining.
+pub(crate) fn needs_drained(shows: Shows, columns: &[usize]) -> bool {
     let drained = STANDARD.iter().position(|standard| *standard == Standard::Drained);
     shows == Shows::Unmatched && columns.iter().any(|&column| Some(column) == drained)
 }
 
-/// What names a frame.
+/// Identifies a frame, with its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MatchedFrame {
     /// Number of the owner of its ring.
@@ -73,24 +73,33 @@ pub(super) struct MatchedFrame {
     pub drained: Option<i64>,
 }
 
+/// Whether frames of a point may be missing between two times.
 type MayBeMissing = Box<dyn Fn(u32, i64, i64) -> bool + Send>;
 
-/// The pass.
+/// An endpoint without a partner.
+struct UnmatchedRow {
+    /// Number of the hash type.
+    hash_type: usize,
+    /// The identity as hex digits.
+    value: Arc<str>,
+    unmatched: Unmatched<MatchedFrame>,
+}
+
+/// The pass that matches endpoints.
 pub(crate) struct Matching {
     causes: Arc<Causes>,
     shows: Shows,
     columns: Vec<usize>,
     schema: SchemaRef,
-    /// By hash type, of those that were there.
+    /// By hash type; None: no endpoint so far.
     matchers: Vec<Option<Matcher<MatchedFrame, MayBeMissing>>>,
     key: Option<[u8; KEY_BYTES]>,
-    /// Those of the key that have the same time.
-    together: Vec<Entry<MatchedFrame>>,
+    /// Entries of the current key with the same time.
+    same_time: Vec<Entry<MatchedFrame>>,
     found: Matches<MatchedFrame>,
     /// The hash types of the edges that were found.
     edge_types: Vec<usize>,
-    /// What is done, each with its hash type and value.
-    unmatched: Vec<(usize, Arc<str>, Unmatched<MatchedFrame>)>,
+    unmatched: Vec<UnmatchedRow>,
     counts: Vec<MatchCounts>,
 }
 
@@ -101,7 +110,7 @@ impl Matching {
         columns: Vec<usize>,
         schema: SchemaRef,
     ) -> Matching {
-        let types = causes.known.types.len();
+        let types = causes.directory.types.len();
         Matching {
             causes,
             shows,
@@ -109,7 +118,7 @@ impl Matching {
             schema,
             matchers: (0..types).map(|_| None).collect(),
             key: None,
-            together: Vec::new(),
+            same_time: Vec::new(),
             found: Matches::default(),
             edge_types: Vec::new(),
             unmatched: Vec::new(),
@@ -117,9 +126,9 @@ impl Matching {
         }
     }
 
-    /// Starts the matcher of a hash type.
-    fn start(&mut self, of: usize) -> Result<(), TableError> {
-        if self.matchers.get(of).is_none_or(Option::is_some) {
+    /// Creates the matcher of a hash type, if it does not exist yet.
+    fn start(&mut self, hash_type: usize) -> Result<(), TableError> {
+        if self.matchers.get(hash_type).is_none_or(Option::is_some) {
             return Ok(());
         }
         let causes = self.causes.clone();
@@ -128,21 +137,21 @@ impl Matching {
             let all = causes.missing().unwrap_or_default();
             all.get(point as usize).is_some_and(|missing| missing.between(from, to))
         });
-        let rules = self.causes.rules[of].clone();
+        let rules = self.causes.rules[hash_type].clone();
         let begins = self.causes.begins();
         let begin = |point: u32| begins.get(point as usize).copied().flatten();
         let matcher = Matcher::new(rules, self.causes.limits(), missing);
-        self.matchers[of] = Some(matcher.with_begins(begin));
+        self.matchers[hash_type] = Some(matcher.with_begins(begin));
         Ok(())
     }
 
-    /// The next key: what is left of the one before is unmatched.
-    pub(super) fn turn(&mut self, next: Option<[u8; KEY_BYTES]>) -> Result<(), TableError> {
-        self.take_together()?;
+    /// Ends the current key, whose remaining endpoints are unmatched, and begins the next one.
+    pub(super) fn next_key(&mut self, next: Option<[u8; KEY_BYTES]>) -> Result<(), TableError> {
+        self.take_same_time()?;
         if let Some(key) = self.key.take() {
-            let of = type_of(&key);
-            if let Some(Some(matcher)) = self.matchers.get_mut(of) {
-                self.counts[of] += matcher.finish(&mut self.found);
+            let hash_type = type_of(&key);
+            if let Some(Some(matcher)) = self.matchers.get_mut(hash_type) {
+                self.counts[hash_type] += matcher.finish(&mut self.found);
             }
             self.keep(&key);
         }
@@ -153,22 +162,22 @@ impl Matching {
         Ok(())
     }
 
-    /// Takes in what enters or leaves a point, of the key that it has come to. `when`: what it is sorted by.
+    /// Takes an endpoint of the current key. `when`: the time by which endpoints are sorted.
     pub(super) fn take(
         &mut self,
         frame: MatchedFrame,
         point: u32,
-        way: DataDirection,
+        direction: DataDirection,
         when: Option<i64>,
     ) -> Result<(), TableError> {
-        let sides: &[(Side, bool)] = match way {
+        let sides: &[(Side, bool)] = match direction {
             DataDirection::In => &[(Side::In, true)],
             DataDirection::Out => &[(Side::Out, true)],
             DataDirection::ImpliedOut => &[(Side::Out, false)],
             DataDirection::Through => &[(Side::Out, false), (Side::In, true)],
         };
-        let capture = self.causes.known.capture_of(frame.owner);
-        let clocks = &self.causes.known.clocks;
+        let capture = self.causes.directory.capture_of(frame.owner);
+        let clocks = &self.causes.directory.clocks;
         let (clock, bounds) =
             (clocks.number(capture), frame.ts.and_then(|ts| clocks.around(capture, ts)));
         let (Some(ts), Some((lo, hi))) = (frame.ts, bounds) else {
@@ -180,10 +189,10 @@ impl Matching {
             }
             return Ok(());
         };
-        if self.together.first().is_some_and(|first| Some(first.when()) != when) {
-            self.take_together()?;
+        if self.same_time.first().is_some_and(|first| Some(first.when()) != when) {
+            self.take_same_time()?;
         }
-        self.together.extend(sides.iter().map(|&(side, stated)| Entry {
+        self.same_time.extend(sides.iter().map(|&(side, stated)| Entry {
             point,
             side,
             stated,
@@ -198,50 +207,51 @@ impl Matching {
         Ok(())
     }
 
-    /// Gives those of one time to the matcher: what leaves first.
-    fn take_together(&mut self) -> Result<(), TableError> {
+    /// Passes the entries of one time to the matcher: first data that leaves.
+    fn take_same_time(&mut self) -> Result<(), TableError> {
         let Some(key) = self.key else { return Ok(()) };
-        let of = type_of(&key);
-        self.together.sort_unstable_by_key(Entry::order);
-        if let Some(Some(matcher)) = self.matchers.get_mut(of) {
-            for entry in self.together.drain(..) {
+        let hash_type = type_of(&key);
+        self.same_time.sort_unstable_by_key(Entry::order);
+        if let Some(Some(matcher)) = self.matchers.get_mut(hash_type) {
+            for entry in self.same_time.drain(..) {
                 matcher
                     .take(entry, &mut self.found)
-                    .map_err(|refused| self.causes.refused(refused, &key))?;
+                    .map_err(|refusal| self.causes.refusal_error(refusal, &key))?;
             }
         }
         self.keep(&key);
         Ok(())
     }
 
-    /// Keeps what was found of a key, where somebody asks for it.
+    /// Keeps the results for a key that the table shows.
     fn keep(&mut self, key: &[u8]) {
-        let of = type_of(key);
+        let hash_type = type_of(key);
         match self.shows {
-            Shows::Edges => self.edge_types.resize(self.found.edges.len(), of),
+            Shows::Edges => self.edge_types.resize(self.found.edges.len(), hash_type),
             _ => self.found.edges.clear(),
         }
         let unmatched = self.found.unmatched.drain(..);
         if self.shows == Shows::Unmatched && unmatched.len() > 0 {
-            let value: Arc<str> = hex_of(key, self.causes.known.types[of].width).into();
-            self.unmatched.extend(unmatched.map(|unmatched| (of, value.clone(), unmatched)));
+            let value: Arc<str> = hex_of(key, self.causes.directory.types[hash_type].width).into();
+            let row = |unmatched| UnmatchedRow { hash_type, value: value.clone(), unmatched };
+            self.unmatched.extend(unmatched.map(row));
         }
     }
 
-    /// The rows that are done.
+    /// Returns the finished rows.
     pub(super) fn flush(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         let mut out = Vec::new();
         let edges = &self.found.edges;
         for (edges, types) in edges.chunks(ROWS).zip(self.edge_types.chunks(ROWS)) {
-            let column = |&column: &usize| self.of_edges(edges, types, edge_column(column));
+            let column = |&column: &usize| self.edge_array(edges, types, edge_column(column));
             out.push(self.batch(edges.len(), column)?);
         }
-        // The room stays, unless one value had many.
+        // Keeps some capacity, but not that for a value with many edges.
         self.found.edges.clear();
         self.found.edges.shrink_to(ROWS);
         self.edge_types.clear();
         for rows in std::mem::take(&mut self.unmatched).chunks(ROWS) {
-            out.push(self.batch(rows.len(), |&column| self.of_unmatched(rows, column))?);
+            out.push(self.batch(rows.len(), |&column| self.unmatched_array(rows, column))?);
         }
         Ok(out)
     }
@@ -262,32 +272,32 @@ impl Matching {
         standard: Standard,
         frames: impl Iterator<Item = MatchedFrame>,
     ) -> Result<ArrayRef, TableError> {
-        let owner = |frame: MatchedFrame| self.causes.known.owners.get(frame.owner as usize);
-        let key = |of: fn(&OwnerKeys) -> i32| move |frame| owner(frame).map(of);
+        let owner = |frame: MatchedFrame| self.causes.directory.owners.get(frame.owner as usize);
+        let key = |field: fn(&OwnerKeys) -> i32| move |frame| owner(frame).map(field);
         let all = self.causes.dictionary(standard);
         Ok(match standard {
             Standard::Capture => word_column(all, frames.map(key(|keys| keys.capture)))?,
             Standard::Buffer => word_column(all, frames.map(key(|keys| keys.buffer)))?,
             Standard::Segment => word_column(all, frames.map(key(|keys| keys.segment)))?,
             Standard::Host => word_column(all, frames.map(key(|keys| keys.host)))?,
-            Standard::Ring => small(frames.map(|frame| owner(frame)?.ring)),
-            Standard::Pid => small(frames.map(|frame| owner(frame)?.pid)),
-            Standard::Tid => small(frames.map(|frame| owner(frame)?.tid)),
+            Standard::Ring => int_column(frames.map(|frame| owner(frame)?.ring)),
+            Standard::Pid => int_column(frames.map(|frame| owner(frame)?.pid)),
+            Standard::Tid => int_column(frames.map(|frame| owner(frame)?.tid)),
             Standard::Seqno => {
                 Arc::new(frames.map(|frame| Some(frame.seqno)).collect::<Int64Array>())
             }
-            Standard::Ts => times(frames.map(|frame| frame.ts)),
-            Standard::Drained => times(frames.map(|frame| frame.drained)),
+            Standard::Ts => time_column(frames.map(|frame| frame.ts)),
+            Standard::Drained => time_column(frames.map(|frame| frame.drained)),
         })
     }
 
     fn point(&self, points: impl Iterator<Item = u32>) -> Result<ArrayRef, TableError> {
-        let known = &self.causes.known;
-        let keys = points.map(|point| Some(known.point_key(point as i32)));
-        word_column(Some(known.point_words.clone()), keys)
+        let directory = &self.causes.directory;
+        let keys = points.map(|point| Some(directory.point_key(point as i32)));
+        word_column(Some(directory.point_words.clone()), keys)
     }
 
-    fn of_edges(
+    fn edge_array(
         &self,
         edges: &[Edge<MatchedFrame>],
         types: &[usize],
@@ -300,14 +310,16 @@ impl Matching {
                 ShownEnd::Destination => edge.dst,
             })
         };
-        let long = |of: fn(&Edge<MatchedFrame>) -> i64| {
-            Arc::new(all.clone().map(|edge| Some(of(edge))).collect::<Int64Array>())
+        let long = |field: fn(&Edge<MatchedFrame>) -> i64| {
+            Arc::new(all.clone().map(|edge| Some(field(edge))).collect::<Int64Array>())
         };
         Ok(match column {
-            EdgeColumn::Of(of, EndColumn::Standard(standard)) => {
-                self.standard(standard, end(of).map(|entry| entry.frame))?
+            EdgeColumn::End(shown, EndColumn::Standard(standard)) => {
+                self.standard(standard, end(shown).map(|entry| entry.frame))?
             }
-            EdgeColumn::Of(of, EndColumn::Point) => self.point(end(of).map(|entry| entry.point))?,
+            EdgeColumn::End(shown, EndColumn::Point) => {
+                self.point(end(shown).map(|entry| entry.point))?
+            }
             EdgeColumn::Kind => word(HASH, edges.len())?,
             EdgeColumn::Type => self.types(types.iter().copied())?,
             EdgeColumn::Policy => one_of(
@@ -331,29 +343,29 @@ impl Matching {
         })
     }
 
-    fn of_unmatched(
+    fn unmatched_array(
         &self,
-        rows: &[(usize, Arc<str>, Unmatched<MatchedFrame>)],
+        rows: &[UnmatchedRow],
         column: usize,
     ) -> Result<ArrayRef, TableError> {
-        let all = rows.iter().map(|row| &row.2);
+        let all = rows.iter().map(|row| &row.unmatched);
         if let Some(&standard) = STANDARD.get(column) {
             return self.standard(standard, all.map(|unmatched| unmatched.frame));
         }
-        Ok(match LEFT[column - STANDARD.len()].1 {
-            LeftColumn::Point => self.point(all.map(|unmatched| unmatched.point))?,
-            LeftColumn::Side => one_of(
+        Ok(match UNMATCHED_COLUMNS[column - STANDARD.len()].1 {
+            UnmatchedColumn::Point => self.point(all.map(|unmatched| unmatched.point))?,
+            UnmatchedColumn::Side => one_of(
                 &["in", "out"],
                 all.map(|unmatched| match unmatched.side {
                     Side::In => 0,
                     Side::Out => 1,
                 }),
             )?,
-            LeftColumn::Type => self.types(rows.iter().map(|row| row.0))?,
-            LeftColumn::Hash => {
-                Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &*row.1)))
+            UnmatchedColumn::Type => self.types(rows.iter().map(|row| row.hash_type))?,
+            UnmatchedColumn::Hash => {
+                Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &*row.value)))
             }
-            LeftColumn::Reason => one_of(
+            UnmatchedColumn::Reason => one_of(
                 &["loss", "none"],
                 all.map(|unmatched| match unmatched.reason {
                     UnmatchedReason::Loss => 0,
@@ -364,15 +376,13 @@ impl Matching {
     }
 
     fn types(&self, types: impl Iterator<Item = usize>) -> Result<ArrayRef, TableError> {
-        let known = &self.causes.known;
-        word_column(
-            Some(known.type_words.clone()),
-            types.map(|of| known.type_keys.get(of).copied()),
-        )
+        let directory = &self.causes.directory;
+        let keys = types.map(|hash_type| directory.type_keys.get(hash_type).copied());
+        word_column(Some(directory.type_words.clone()), keys)
     }
 
-    /// One row for each hash type that was there.
-    fn of_counts(&self) -> Result<RecordBatch, TableError> {
+    /// One row for each hash type that has endpoints.
+    fn counts_batch(&self) -> Result<RecordBatch, TableError> {
         let rows: Vec<(usize, &MatchCounts)> =
             self.counts.iter().enumerate().filter(|entry| entry.1.ins + entry.1.outs > 0).collect();
         self.batch(rows.len(), |&column| match column.checked_sub(1) {
@@ -386,7 +396,7 @@ impl Matching {
     }
 }
 
-/// In the order of [`COUNTED`].
+/// The counts, in the order of [`COUNTED`].
 fn counted(counts: &MatchCounts) -> [u64; COUNTED.len()] {
     [
         counts.outs,
@@ -400,7 +410,7 @@ fn counted(counts: &MatchCounts) -> [u64; COUNTED.len()] {
     ]
 }
 
-/// What edges of points are called.
+/// The kind of edges between points.
 pub(crate) const HASH: &str = "hash";
 
 fn word_column(
@@ -419,11 +429,11 @@ fn word(word: &str, rows: usize) -> Result<ArrayRef, TableError> {
     one_of(&[word], std::iter::repeat_n(0, rows))
 }
 
-fn small(all: impl Iterator<Item = Option<i32>>) -> ArrayRef {
+fn int_column(all: impl Iterator<Item = Option<i32>>) -> ArrayRef {
     Arc::new(all.collect::<Int32Array>())
 }
 
-fn times(all: impl Iterator<Item = Option<i64>>) -> ArrayRef {
+fn time_column(all: impl Iterator<Item = Option<i64>>) -> ArrayRef {
     let all = all.collect::<TimestampNanosecondArray>();
     Arc::new(all.with_data_type(timestamp()))
 }
@@ -432,19 +442,19 @@ impl Runner for Matching {
     fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
         let keys = batch.column(KEY).as_fixed_size_binary().clone();
         let whens = batch.column(WHEN).as_primitive::<Int64Type>().clone();
-        let ways = batch.column(WAY).as_primitive::<Int32Type>().clone();
+        let directions = batch.column(DIRECTION).as_primitive::<Int32Type>().clone();
         let owners = batch.column(OWNER).as_primitive::<Int32Type>().clone();
         let seqnos = batch.column(SEQNO).as_primitive::<Int64Type>().clone();
         let points = batch.column(POINT).as_primitive::<Int32Type>().clone();
         let long = |column: &ArrayRef| column.as_primitive::<Int64Type>().clone();
-        let is_exact = self.causes.known.clocks.are_exact();
+        let is_exact = self.causes.directory.clocks.are_exact();
         let mut more = batch.columns()[POINT + 1..].iter();
         let stamps = if is_exact { whens.clone() } else { more.next().map_or(whens.clone(), long) };
         let drained = more.next().map(long);
         for row in 0..batch.num_rows() {
             let key = keys.value(row);
-            if self.key.as_ref().map(|known| &known[..]) != Some(key) {
-                self.turn(key.try_into().ok())?;
+            if self.key.as_ref().map(|current| &current[..]) != Some(key) {
+                self.next_key(key.try_into().ok())?;
             }
             let frame = MatchedFrame {
                 owner: owners.value(row),
@@ -459,7 +469,7 @@ impl Runner for Matching {
             self.take(
                 frame,
                 points.value(row) as u32,
-                DataDirection::numbered(ways.value(row)),
+                DataDirection::numbered(directions.value(row)),
                 when,
             )?;
         }
@@ -467,10 +477,10 @@ impl Runner for Matching {
     }
 
     fn finish(&mut self) -> Result<Vec<RecordBatch>, TableError> {
-        self.turn(None)?;
+        self.next_key(None)?;
         let mut out = self.flush()?;
         if self.shows == Shows::Counts {
-            out.push(self.of_counts()?);
+            out.push(self.counts_batch()?);
         }
         Ok(out)
     }

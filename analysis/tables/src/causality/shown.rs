@@ -1,11 +1,11 @@
-//! The columns of what comes of matching.
+//! The tables of matching results, and their columns.
 
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::builder::word_type;
 use crate::standard::{STANDARD, Standard};
 
-/// A table.
+/// A table of matching results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shows {
     Edges,
@@ -20,7 +20,7 @@ pub(crate) enum ShownEnd {
     Destination,
 }
 
-/// What is said of an end.
+/// A column of an end of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndColumn {
     Standard(Standard),
@@ -30,7 +30,7 @@ pub(crate) enum EndColumn {
 /// A column of `edges`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EdgeColumn {
-    Of(ShownEnd, EndColumn),
+    End(ShownEnd, EndColumn),
     Kind,
     Type,
     Policy,
@@ -40,7 +40,7 @@ pub(crate) enum EdgeColumn {
     Certainty,
 }
 
-const OF_END: [(&str, EndColumn); 10] = [
+const END_COLUMNS: [(&str, EndColumn); 10] = [
     ("capture", EndColumn::Standard(Standard::Capture)),
     ("buffer", EndColumn::Standard(Standard::Buffer)),
     ("segment", EndColumn::Standard(Standard::Segment)),
@@ -53,7 +53,7 @@ const OF_END: [(&str, EndColumn); 10] = [
     ("ts", EndColumn::Standard(Standard::Ts)),
 ];
 
-const OF_EDGE: [(&str, EdgeColumn); 7] = [
+const OWN_COLUMNS: [(&str, EdgeColumn); 7] = [
     ("kind", EdgeColumn::Kind),
     ("type", EdgeColumn::Type),
     ("policy", EdgeColumn::Policy),
@@ -63,18 +63,18 @@ const OF_EDGE: [(&str, EdgeColumn); 7] = [
     ("certainty", EdgeColumn::Certainty),
 ];
 
-/// A column of `edges` by its number.
+/// The column of `edges` with this index.
 pub(crate) fn edge_column(column: usize) -> EdgeColumn {
-    let (all, ends) = (OF_END.len(), [ShownEnd::Source, ShownEnd::Destination]);
+    let (all, ends) = (END_COLUMNS.len(), [ShownEnd::Source, ShownEnd::Destination]);
     match ends.get(column / all) {
-        Some(&end) => EdgeColumn::Of(end, OF_END[column % all].1),
-        None => OF_EDGE[column - 2 * all].1,
+        Some(&end) => EdgeColumn::End(end, END_COLUMNS[column % all].1),
+        None => OWN_COLUMNS[column - 2 * all].1,
     }
 }
 
-/// A column of `unmatched` behind the standard ones.
+/// A column of `unmatched` after the standard ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LeftColumn {
+pub(crate) enum UnmatchedColumn {
     Point,
     Side,
     Type,
@@ -82,15 +82,15 @@ pub(crate) enum LeftColumn {
     Reason,
 }
 
-pub(crate) const LEFT: [(&str, LeftColumn); 5] = [
-    ("point", LeftColumn::Point),
-    ("side", LeftColumn::Side),
-    ("type", LeftColumn::Type),
-    ("hash", LeftColumn::Hash),
-    ("reason", LeftColumn::Reason),
+pub(crate) const UNMATCHED_COLUMNS: [(&str, UnmatchedColumn); 5] = [
+    ("point", UnmatchedColumn::Point),
+    ("side", UnmatchedColumn::Side),
+    ("type", UnmatchedColumn::Type),
+    ("hash", UnmatchedColumn::Hash),
+    ("reason", UnmatchedColumn::Reason),
 ];
 
-/// The columns of `matching` behind `type`.
+/// The columns of `matching` after `type`.
 pub(crate) const COUNTED: [&str; 8] = [
     "outs",
     "ins",
@@ -112,7 +112,7 @@ impl Shows {
         }
     }
 
-    /// All its columns.
+    /// The columns of the table.
     pub fn schema(self) -> Schema {
         let field = |name: String, ty: DataType| Field::new(name, ty, true);
         let ns = |name: &str| {
@@ -122,13 +122,15 @@ impl Shows {
         let fields: Vec<Field> = match self {
             Shows::Edges => {
                 let ends = ["src", "dst"].into_iter().flat_map(|end| {
-                    OF_END.iter().map(move |(name, what)| (format!("{end}_{name}"), what))
+                    END_COLUMNS.iter().map(move |(name, column)| (format!("{end}_{name}"), column))
                 });
-                let ends = ends.map(|(name, what)| match what {
-                    EndColumn::Standard(it) => it.field(&Default::default()).with_name(name),
+                let ends = ends.map(|(name, column)| match column {
+                    EndColumn::Standard(standard) => {
+                        standard.field(&Default::default()).with_name(name)
+                    }
                     EndColumn::Point => field(name, word_type()),
                 });
-                let own = OF_EDGE.iter().map(|(name, column)| match column {
+                let own = OWN_COLUMNS.iter().map(|(name, column)| match column {
                     EdgeColumn::Latency | EdgeColumn::LatencyLo | EdgeColumn::LatencyHi => ns(name),
                     _ => field((*name).to_owned(), word_type()),
                 });
@@ -136,8 +138,8 @@ impl Shows {
             }
             Shows::Unmatched => {
                 let standard = STANDARD.iter().map(|standard| standard.field(&Default::default()));
-                let own = LEFT.iter().map(|(name, column)| match column {
-                    LeftColumn::Hash => field((*name).to_owned(), DataType::Utf8),
+                let own = UNMATCHED_COLUMNS.iter().map(|(name, column)| match column {
+                    UnmatchedColumn::Hash => field((*name).to_owned(), DataType::Utf8),
                     _ => field((*name).to_owned(), word_type()),
                 });
                 standard.chain(own).collect()

@@ -1,4 +1,4 @@
-//! The system calls of a thread: what begins and returns.
+//! The system calls of a thread.
 
 use super::event::ThreadEvent;
 
@@ -6,16 +6,17 @@ use super::event::ThreadEvent;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
     pub ts: i64,
-    /// None: nobody knows when it returned, or it never did.
+    /// In ns; None: it did not return, or its return was not recorded.
     pub dur: Option<i64>,
+    /// Key of the name in the tables' words.
     pub name: i32,
     pub result: Option<i64>,
     pub cpu: i32,
-    /// Of the capture in which it begins.
+    /// Key of the capture in which it begins.
     pub capture: i32,
 }
 
-/// The calls of one thread, on their way.
+/// Follows the calls of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     open: Option<Call>,
@@ -23,7 +24,7 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Something happened; events come in the order of time.
+    /// Adds the next event, in the order of time.
     pub fn add_event(&mut self, ts: i64, capture: i32, event: &ThreadEvent) {
         match *event {
             ThreadEvent::Enter { cpu, call } => {
@@ -31,10 +32,10 @@ impl Calls {
                 self.open = Some(Call { ts, dur: None, name: call, result: None, cpu, capture });
             }
             ThreadEvent::Exit { call, result, .. } => {
-                // What returns may have begun before all that is known.
+                // The call may have begun before the first record.
                 let Some(mut open) = self.open.take() else { return };
                 if open.name == call {
-                    open.dur = ts.checked_sub(open.ts).map(|number| number.max(0));
+                    open.dur = ts.checked_sub(open.ts).map(|ns| ns.max(0));
                     open.result = Some(result);
                 }
                 self.done.push(open);
@@ -49,8 +50,8 @@ impl Calls {
         self.done.extend(self.open.take());
     }
 
-    /// Those that are done.
-    pub fn done(&mut self) -> impl Iterator<Item = Call> + '_ {
+    /// Removes and returns the finished calls.
+    pub fn take_done(&mut self) -> impl Iterator<Item = Call> + '_ {
         self.done.drain(..)
     }
 }
@@ -68,7 +69,7 @@ mod tests {
             }
         }
         calls.lose();
-        calls.done().map(|call| (call.ts, call.dur, call.name, call.result)).collect()
+        calls.take_done().map(|call| (call.ts, call.dur, call.name, call.result)).collect()
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! What the kernel recorded of a thread.
+//! The kernel's events of a thread.
 
 use std::sync::Arc;
 
 use strum::IntoEnumIterator;
 
-/// Kinds of frames, by the names that they have in the buffer.
+/// Kinds of frames, named as in the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum KernelFrameKind {
@@ -23,24 +23,23 @@ pub(crate) enum KernelFrameKind {
 }
 
 impl KernelFrameKind {
-    /// The kind of frames that is called so.
+    /// The kind with this name.
     pub fn named(name: &str) -> Option<KernelFrameKind> {
-        KernelFrameKind::iter().find(|it| name == <&str>::from(it))
+        KernelFrameKind::iter().find(|kind| name == <&str>::from(kind))
     }
 
-    /// Its number.
     pub fn number(self) -> i32 {
         self as i32
     }
 
-    /// The kind that has this number.
+    /// The kind with this number.
     pub fn numbered(number: i32) -> Option<KernelFrameKind> {
-        KernelFrameKind::iter().find(|it| it.number() == number)
+        KernelFrameKind::iter().find(|kind| kind.number() == number)
     }
 }
 
-/// Words that the tables say, beside the names of calls: the first ones of their dictionary, in this
-/// order.
+/// Words of the tables. They come first in the dictionary, in this order; names of calls and other words
+/// follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum KernelWord {
@@ -56,13 +55,14 @@ pub(crate) enum KernelWord {
 }
 
 impl KernelWord {
-    /// Its key.
+    /// Its key in the dictionary.
     pub fn key(self) -> i32 {
         self as i32
     }
 }
 
-/// What happened to a thread. Calls, wakers and kinds are keys of the tables' words.
+/// An event of a thread. `call`, `by` and `kind` are keys of the tables' words; `waker`, `next` and
+/// `parent` are thread ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ThreadEvent {
     Watched,

@@ -1,39 +1,40 @@
-//! In which state a thread is: what its switches, wake-ups and calls say.
+//! Derives the states of a thread from its switches, wake-ups and calls.
 //!
-//! A state is reported when it is over. What contradicts itself is unknown, and so is what follows a loss, up
-//! to the next event that settles it.
+//! A state is reported when it is over. It is unknown if events contradict each other, and after a loss until
+//! an event determines it again.
 
 use std::sync::Arc;
 
 use super::event::{KernelWord, ThreadEvent};
 
-/// Stretches that wait for the fault that they may belong to, at most.
-const MOST_HELD: usize = 64;
+/// Largest number of stretches that wait for a fault to which they may belong.
+const MAX_HELD: usize = 64;
 
-/// What the kernel was asked for: what is not recorded may not have happened, or was not asked for.
+/// The optional events that a session records. Only for these does absence mean that nothing happened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Knows {
+pub(crate) struct Recorded {
     pub calls: bool,
     pub faults: bool,
 }
 
-/// A time during which a thread was in one state.
+/// A period during which a thread was in one state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub ts: i64,
     pub end: i64,
     pub state: KernelWord,
-    /// Where it runs, or waits to run.
+    /// The CPU on which it runs, or waits to run.
     pub cpu: Option<i32>,
-    /// The call, or [`KernelWord::PageFault`].
+    /// Key of the call, or of [`KernelWord::PageFault`].
     pub blocked_in: Option<i32>,
-    /// Who ended the wait, or the wait before.
+    /// Key of the kind of waker that ended this wait, or the previous one.
     pub woken_by: Option<i32>,
+    /// The thread that ended the wait.
     pub waker: Option<i32>,
-    /// Who got the CPU of a thread that still wanted it. 0: nobody.
+    /// The thread that got the CPU of a preempted thread. 0: the idle thread.
     pub successor: Option<i32>,
     pub successor_name: Option<Arc<str>>,
-    /// Of the capture in which it begins.
+    /// Key of the capture in which it begins.
     pub capture: i32,
 }
 
@@ -53,8 +54,8 @@ impl Stretch {
         }
     }
 
-    /// Nobody knows, after all.
-    fn forget(&mut self) {
+    /// Makes the state unknown.
+    fn set_unknown(&mut self) {
         *self =
             Stretch { end: self.end, ..Stretch::new(self.ts, self.capture, KernelWord::Unknown) };
     }
@@ -65,6 +66,7 @@ impl Stretch {
     }
 }
 
+/// A wake-up.
 #[derive(Debug, Clone, Copy)]
 struct Wake {
     cpu: i32,
@@ -72,7 +74,7 @@ struct Wake {
     waker: i32,
 }
 
-/// Which call a thread is in.
+/// The call that a thread is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Inside {
     #[default]
@@ -81,33 +83,33 @@ enum Inside {
     Call(i32),
 }
 
-/// A thread on its way.
+/// Follows a thread.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadTrack {
-    knows: Knows,
-    /// The state that lasts; None: there is no such thread, or not yet.
+    recorded: Recorded,
+    /// The current state; None: the thread has ended, or has no event so far.
     now: Option<Stretch>,
     ended: bool,
     inside: Inside,
-    /// It was woken before it gave up its CPU to wait, if it did not go on instead.
+    /// A wake-up that came before the thread gave up its CPU to wait.
     early: Option<Wake>,
     successor: Option<(i32, Arc<str>)>,
-    /// From a wait outside of calls on: a fault may explain it.
+    /// Finished stretches since a wait outside of calls, which a fault may explain.
     held: Vec<Stretch>,
     done: Vec<Stretch>,
 }
 
 impl ThreadTrack {
-    pub fn new(knows: Knows) -> Self {
-        ThreadTrack { knows, ..ThreadTrack::default() }
+    pub fn new(recorded: Recorded) -> Self {
+        ThreadTrack { recorded, ..ThreadTrack::default() }
     }
 
-    /// The CPU that it has, if it has one.
+    /// The CPU on which it runs, if it runs.
     pub fn cpu(&self) -> Option<i32> {
         self.now.as_ref().filter(|now| now.state == KernelWord::Running).and_then(|now| now.cpu)
     }
 
-    /// Something happened; events come in the order of time.
+    /// Adds the next event, in the order of time.
     pub fn add_event(&mut self, at: i64, capture: i32, event: &ThreadEvent) {
         // Clocks of two files of one session may differ by a few ns.
         let at = self.now.as_ref().map_or(at, |now| at.max(now.ts));
@@ -145,8 +147,8 @@ impl ThreadTrack {
                 if self.now.is_none() && self.ended {
                     return;
                 }
-                let was_there = self.confirm_cpu(*cpu);
-                let early = self.early.take().filter(|_| was_there);
+                let was_running = self.confirm_cpu(*cpu);
+                let early = self.early.take().filter(|_| was_running);
                 self.close(at);
                 let successor = self.successor.take();
                 self.now = Some(match preempted {
@@ -196,9 +198,8 @@ impl ThreadTrack {
             }
             ThreadEvent::Fault { cpu, .. } => {
                 self.runs(at, capture, *cpu);
-                for stretch in
-                    self.held.iter_mut().filter(|stretch| stretch.state == KernelWord::Blocked)
-                {
+                let is_blocked = |stretch: &&mut Stretch| stretch.state == KernelWord::Blocked;
+                for stretch in self.held.iter_mut().filter(is_blocked) {
                     stretch.blocked_in = Some(KernelWord::PageFault.key());
                 }
                 self.settle();
@@ -206,7 +207,7 @@ impl ThreadTrack {
         }
     }
 
-    /// From `at` on, records are missing.
+    /// Records are missing from `at` on.
     pub fn lose(&mut self, at: i64, capture: i32) {
         let early = self.early.take();
         if let Some(now) = &mut self.now
@@ -214,7 +215,7 @@ impl ThreadTrack {
         {
             let at = at.max(now.ts);
             if now.state == KernelWord::Blocked && early.is_some() {
-                now.forget();
+                now.set_unknown();
             } else {
                 self.close(at);
                 self.now = Some(Stretch::new(at, capture, KernelWord::Unknown));
@@ -224,24 +225,24 @@ impl ThreadTrack {
         (self.inside, self.successor) = (Inside::Unknown, None);
     }
 
-    /// Nothing is known from `at` on, not even whether it is there.
+    /// Ends the recording of the thread at `at`.
     pub fn finish(&mut self, at: i64) {
         if let Some(now) = &mut self.now
             && now.state == KernelWord::Blocked
             && self.early.is_some()
         {
-            now.forget();
+            now.set_unknown();
         }
         self.close(at);
         self.settle();
     }
 
-    /// Those that are over.
-    pub fn done(&mut self) -> impl Iterator<Item = Stretch> + '_ {
+    /// Removes and returns the finished stretches.
+    pub fn take_done(&mut self) -> impl Iterator<Item = Stretch> + '_ {
         self.done.drain(..)
     }
 
-    /// It gets a CPU: so it had none, and wanted one.
+    /// The thread gets a CPU: it must have been runnable.
     fn gets_cpu(&mut self) {
         let early = self.early.take();
         let Some(now) = &mut self.now else { return };
@@ -251,24 +252,24 @@ impl ThreadTrack {
                 now.cpu = Some(wake.cpu);
                 now.set_waker(wake);
             }
-            // No record of what woke it, or when: it counts as blocked until now.
+            // Its wake-up was not recorded: it counts as blocked until now.
             (KernelWord::Blocked, None) => {}
-            (KernelWord::Running, _) => now.forget(),
+            (KernelWord::Running, _) => now.set_unknown(),
             _ => {}
         }
     }
 
-    /// Whether it ran on that CPU, as far as is known. If it did not, nobody knows what it did.
+    /// Whether it ran on this CPU. If its state says otherwise, the state becomes unknown.
     fn confirm_cpu(&mut self, cpu: i32) -> bool {
         let Some(now) = &mut self.now else { return false };
-        let is_at = now.state == KernelWord::Running && now.cpu == Some(cpu);
-        if !is_at && now.state != KernelWord::Unknown {
-            now.forget();
+        let is_running = now.state == KernelWord::Running && now.cpu == Some(cpu);
+        if !is_running && now.state != KernelWord::Unknown {
+            now.set_unknown();
         }
-        is_at
+        is_running
     }
 
-    /// It does something: so it runs there.
+    /// The thread has an event of its own: it runs on this CPU.
     fn runs(&mut self, at: i64, capture: i32, cpu: i32) {
         self.early = None;
         self.successor = None;
@@ -288,19 +289,19 @@ impl ThreadTrack {
         }
         let may_be_fault = stretch.state == KernelWord::Blocked
             && self.inside == Inside::Nothing
-            && self.knows.faults
-            && self.knows.calls;
+            && self.recorded.faults
+            && self.recorded.calls;
         if may_be_fault || !self.held.is_empty() {
             self.held.push(stretch);
         } else {
             self.done.push(stretch);
         }
-        if self.held.len() > MOST_HELD {
+        if self.held.len() > MAX_HELD {
             self.settle();
         }
     }
 
-    /// Nothing that follows adds to what is over.
+    /// No later event can change the finished stretches.
     fn settle(&mut self) {
         self.done.append(&mut self.held);
     }

@@ -1,4 +1,4 @@
-//! `account`: what was captured, and each cause of what was lost or dropped, as `ppt info` has it.
+//! `account`: counts of captured frames, and of lost and dropped frames by cause, as in `ppt info`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use ppt_capture::{Cause, Lost};
 use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, CellType, Small, schema};
+use crate::small::{Cell, CellType, SmallTable, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
@@ -18,7 +18,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
         ("cause", CellType::Word),
         ("count", CellType::Long),
     ]);
-    Ok(vec![NamedTable::fixed("account", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("account", SmallTable { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {

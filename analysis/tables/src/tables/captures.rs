@@ -1,4 +1,4 @@
-//! `captures`: each capture, with its sums.
+//! `captures`: each capture, with totals of its frames.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use ppt_capture::Dropped;
 use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, CellType, Small, schema};
+use crate::small::{Cell, CellType, SmallTable, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
@@ -27,7 +27,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
         ("part", CellType::Int),
         ("removed", CellType::Int),
     ]);
-    Ok(vec![NamedTable::fixed("captures", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("captures", SmallTable { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
@@ -41,7 +41,7 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
         }
         let mut dropped = Dropped::default();
         catalog.sources.iter().for_each(|info| dropped += catalog.account.dropped(info.id));
-        let time = |ns: u64| Cell::Time(i64::try_from(ns).ok().filter(|&ns| ns != 0));
+        let time = |ns: u64| Cell::time(i64::try_from(ns).ok().filter(|&ns| ns != 0));
         let header = catalog.header.as_ref();
         let end = catalog.end.as_ref();
         let part = catalog.part.as_ref();
@@ -49,10 +49,10 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
             Cell::word(&capture.id),
             Cell::text(&capture.path.to_string_lossy()),
             Cell::word(catalog.host()),
-            Cell::word(header.map_or("", |it| &it.boot_id)),
-            header.map_or(Cell::Null, |it| time(it.created_realtime_ns)),
-            end.map_or(Cell::Null, |it| time(it.realtime_ns)),
-            Cell::word(end.map_or("", |it| it.reason.name())),
+            Cell::word(header.map_or("", |header| &header.boot_id)),
+            header.map_or(Cell::Null, |header| time(header.created_realtime_ns)),
+            end.map_or(Cell::Null, |end| time(end.realtime_ns)),
+            Cell::word(end.map_or("", |end| end.reason.name())),
             Cell::Bool(end.is_some()),
             Cell::count(frames),
             Cell::count(lost),

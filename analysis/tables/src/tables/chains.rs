@@ -8,13 +8,13 @@ use ppt_capture::frame_dsl::columns::whole_table;
 use super::frame::{FrameOfSource, kinds};
 use super::named::NamedTable;
 use super::paired::{LinkColumn, Paired};
-use super::parts::{Hidden, PairedColumn, Parts, ReadParts, is_chain, missing_of, whole};
+use super::parts::{Hidden, PairedColumn, Parts, ReadParts, find_missing, is_chain, whole_schema};
 use crate::bounds::{Bounded, Bounds};
+use crate::chunk_scan::ChunkScan;
 use crate::error::{SetError, TableError};
 use crate::follow::{ChainColumn, Follow};
 use crate::growing::{GrowingTable, GrowingWholes, WholeForm, everything};
-use crate::of_chunks::ChunkScan;
-use crate::pair::MissingOf;
+use crate::pair::FindMissing;
 use crate::set::CaptureSet;
 use crate::standard::{STANDARD, Standard};
 use crate::table::{CaptureTable, Planned, Scan, Start, TableRequest};
@@ -41,7 +41,7 @@ pub(super) fn all(set: &Arc<CaptureSet>) -> Result<Vec<Chains>, SetError> {
 #[derive(Debug)]
 pub(super) struct Chains {
     set: Arc<CaptureSet>,
-    /// Of the frame.
+    /// Name of the frames.
     name: String,
     table: String,
     parts: Arc<Parts>,
@@ -57,24 +57,24 @@ impl Chains {
         kinds: &[FrameOfSource<'_>],
     ) -> Result<Chains, SetError> {
         let parts = Arc::new(Parts::new(set, name, kinds)?);
-        let (columns, schema) = whole(&parts, kinds);
+        let (columns, schema) = whole_schema(&parts, kinds);
         Ok(Chains { set: set.clone(), name: name.1.to_owned(), table, parts, columns, schema })
     }
 
-    /// The name of their frames.
+    /// The name of the frames.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Each step with the next one that was taken.
+    /// Plans pairs of each step and the next taken one in another table with these columns.
     pub fn links(
         &self,
         request: &TableRequest<'_>,
         columns: &[LinkColumn],
         schema: SchemaRef,
     ) -> Result<Planned, TableError> {
-        let told = format!("chains: each step of {} with the next one", self.name);
-        let paired = Paired { set: &self.set, parts: &self.parts, told, steps: true };
+        let explain_text = format!("chains: each step of {} with the next one", self.name);
+        let paired = Paired { set: &self.set, parts: &self.parts, explain_text, steps: true };
         paired.links(request, columns, schema)
     }
 }
@@ -93,19 +93,19 @@ impl CaptureTable for Chains {
         let schema = follow.schema.clone();
         let start = Start(Arc::new(move || follow.runner()));
         let pass = read.pass(&self.parts, schema, "chains: the steps of each key", start);
-        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+        Ok(Planned { scan, pass: Some(pass), more: Vec::new() })
     }
 }
 
 impl GrowingTable for Chains {
     fn growing(&self, with_absent: bool) -> Result<GrowingWholes, TableError> {
         let (all, bounds) = everything(&self.schema);
-        let (scan, read, follow) = self.follow(&TableRequest::of_all(&all, &bounds))?;
+        let (scan, read, follow) = self.follow(&TableRequest::all_rows(&all, &bounds))?;
         let steps = |&plan: &usize| WholeForm::Chain { steps: follow.steps[plan].len() };
         let forms = follow.plans.iter().map(steps);
         let groups = self.parts.growing_groups(&self.set, forms, with_absent);
         let runner = move |missing: Vec<Missing>| {
-            let missing: MissingOf = Arc::new(move || Ok(missing.clone()));
+            let missing: FindMissing = Arc::new(move || Ok(missing.clone()));
             Follow { missing: Some(missing), ..follow.clone() }.runner()
         };
         let (schema, columns) = (self.schema.clone(), read.half_columns(&self.parts));
@@ -114,7 +114,7 @@ impl GrowingTable for Chains {
 }
 
 impl Chains {
-    /// What is read for these columns, and what makes chains of it.
+    /// The scan of the frames, the columns that it reads, and the pass that makes chains.
     fn follow(
         &self,
         request: &TableRequest<'_>,
@@ -147,13 +147,13 @@ impl Chains {
             PairedColumn::State => ChainColumn::State,
             _ => ChainColumn::Total,
         };
-        // Steps may be in any process: a bound of one says nothing of the others.
+        // Steps may be in any process, so bounds of one step do not apply to the others.
         let bounds = Bounds::default();
         let inner =
             TableRequest { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, parts, &inner)?);
         let columns: Vec<ChainColumn> = request.columns.iter().map(out).collect();
-        let asks = columns.iter().any(|column| matches!(column, ChainColumn::State));
+        let needs_missing = columns.iter().any(|column| matches!(column, ChainColumn::State));
         let follow = Follow {
             group: read.at(parts.hidden(Hidden::Group)),
             key: read.at(parts.hidden(Hidden::Key)),
@@ -163,7 +163,7 @@ impl Chains {
             steps: parts.plans.iter().map(|plan| plan.steps.clone()).collect(),
             columns,
             schema: Arc::new(self.schema.project(request.columns)?),
-            missing: asks.then(|| missing_of(&self.set, parts)),
+            missing: needs_missing.then(|| find_missing(&self.set, parts)),
         };
         Ok((scan, read, follow))
     }

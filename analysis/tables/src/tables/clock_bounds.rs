@@ -1,11 +1,11 @@
-//! `clock_bounds`: how wide the bounds of a host's times are, over time.
+//! `clock_bounds`: the bounds of a host's times, and their width, over time.
 
 use std::sync::Arc;
 
 use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, CellType, Small, schema};
+use crate::small::{Cell, CellType, SmallTable, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
@@ -19,7 +19,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
         ("width", CellType::Long),
         ("known", CellType::Bool),
     ]);
-    Ok(vec![NamedTable::fixed("clock_bounds", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("clock_bounds", SmallTable { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
@@ -33,10 +33,10 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
                 Cell::word(&capture.id),
                 Cell::word(capture.catalog().host()),
                 Cell::word(reference),
-                Cell::Time(Some(time.ts)),
-                Cell::Time(Some(time.own)),
-                Cell::Time(Some(time.lo)),
-                Cell::Time(Some(time.hi)),
+                Cell::Time(time.ts),
+                Cell::Time(time.own),
+                Cell::Time(time.lo),
+                Cell::Time(time.hi),
                 Cell::Long(time.hi.saturating_sub(time.lo)),
                 Cell::Bool(!time.gap),
             ]);

@@ -1,11 +1,11 @@
-//! `clocks`: the bracketed readings of clocks.
+//! `clocks`: readings of a clock between two readings of another.
 
 use std::sync::Arc;
 
 use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, CellType, Small, schema};
+use crate::small::{Cell, CellType, SmallTable, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
@@ -18,10 +18,10 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
         ("a_after", CellType::Long),
         ("flags", CellType::Int),
     ]);
-    Ok(vec![NamedTable::fixed("clocks", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("clocks", SmallTable { set: set.clone(), schema, rows })])
 }
 
-/// Bit of `flags`: the system does not trust ticks.
+/// Bit of `flags`: the system does not trust its tick counter.
 const DISTRUSTED: i32 = 1;
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
@@ -37,7 +37,7 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
                 Cell::count(reading.a_before),
                 Cell::count(reading.b_value),
                 Cell::count(reading.a_after),
-                Cell::Int(Some(if reading.distrusted { DISTRUSTED } else { 0 })),
+                Cell::Int(if reading.distrusted { DISTRUSTED } else { 0 }),
             ]);
         }
     }

@@ -1,5 +1,4 @@
-//! `edges`: what caused what; `unmatched`: what entered points and came from nowhere, or left them and
-//! went nowhere; `matching`: how many of each.
+//! `edges`: pairs of cause and effect; `unmatched`: points without a partner; `matching`: counts of both.
 
 use std::sync::Arc;
 
@@ -14,17 +13,17 @@ use super::spans::{self, Spans};
 use crate::bounds::{Bounded, BoundedText, Bounds};
 use crate::causality::{
     Causes, EdgeColumn, EndColumn, Endpoints, HASH, KEY, Matching, PointDirectory, ShownEnd, Shows,
-    WHEN, asks_drained, edge_column, matched_in_memory, reads,
+    WHEN, columns_read, edge_column, matched_in_memory, needs_drained,
 };
+use crate::chunk_scan::ChunkScan;
 use crate::error::{SetError, TableError};
-use crate::of_chunks::ChunkScan;
 use crate::set::CaptureSet;
 use crate::table::{CaptureTable, Pass, Planned, Start, TableRequest};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
-    let known = Arc::new(PointDirectory::new(set));
-    let of = Arc::new(Endpoints::new(known.clone()));
-    let causes = Arc::new(Causes::new(set, known)?);
+    let points = Arc::new(PointDirectory::new(set));
+    let endpoints = Arc::new(Endpoints::new(points.clone()));
+    let causes = Arc::new(Causes::new(set, points)?);
     let spans = spans::all(set)?.into_iter().map(|entry| entry.1);
     let spans = spans.filter(|span| span.comparable().is_ok()).map(Links::Spans);
     let links: Arc<[Links]> =
@@ -32,10 +31,10 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let table = |shows: Shows| {
         let schema = Arc::new(shows.schema());
         let is_edges = shows == Shows::Edges;
-        let beside = if is_edges { links.clone() } else { Arc::new([]) };
+        let links = if is_edges { links.clone() } else { Arc::new([]) };
         let wakes = if is_edges { Wakes::new(set) } else { None };
-        let (set, of, causes) = (set.clone(), of.clone(), causes.clone());
-        Matched { set, of, causes, shows, schema, beside, wakes }
+        let (set, endpoints, causes) = (set.clone(), endpoints.clone(), causes.clone());
+        Matched { set, endpoints, causes, shows, schema, links, wakes }
     };
     Ok(vec![
         NamedTable::fixed("edges", table(Shows::Edges)),
@@ -44,20 +43,20 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     ])
 }
 
-/// What comes of bringing together what leaves points and what enters them.
+/// A table of the results of matching points.
 #[derive(Debug)]
 struct Matched {
     set: Arc<CaptureSet>,
-    of: Arc<Endpoints>,
+    endpoints: Arc<Endpoints>,
     causes: Arc<Causes>,
     shows: Shows,
     schema: SchemaRef,
-    /// More edges.
-    beside: Arc<[Links]>,
+    /// Spans and chains, which make edges, too.
+    links: Arc<[Links]>,
     wakes: Option<Wakes>,
 }
 
-/// Frames that a key brings together.
+/// Frames that a key links.
 #[derive(Debug)]
 enum Links {
     /// A begin causes its end.
@@ -67,7 +66,7 @@ enum Links {
 }
 
 impl Links {
-    /// What such edges are called.
+    /// The kind of these edges.
     fn kind(&self) -> &'static str {
         match self {
             Links::Spans(_) => "span",
@@ -89,40 +88,45 @@ impl CaptureTable for Matched {
     }
 
     fn bounded(&self, column: usize) -> Option<Bounded> {
-        // Kinds of edges are made of different frames.
+        // Each kind of edges is made from other frames.
         let is_kind = self.shows == Shows::Edges && edge_column(column) == EdgeColumn::Kind;
         is_kind.then_some(Bounded::Word(BoundedText::Name))
     }
 
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let wanted = |kind: &str| request.bounds.has_word(BoundedText::Name, kind);
-        let mut planned = self.points(request, wanted(HASH))?;
-        for links in self.beside.iter().filter(|links| wanted(links.kind())) {
-            planned.beside.push(self.links(links, request)?);
+        let mut planned = self.plan_points(request, wanted(HASH))?;
+        for links in self.links.iter().filter(|links| wanted(links.kind())) {
+            planned.more.push(self.plan_links(links, request)?);
         }
         if let Some(wakes) = self.wakes.as_ref().filter(|_| wanted(WAKE)) {
             let schema = Arc::new(self.schema.project(request.columns)?);
-            planned.beside.push(wakes.links(request, schema)?);
+            planned.more.push(wakes.links(request, schema)?);
         }
         Ok(planned)
     }
 }
 
 impl Matched {
-    /// What comes of points; of none, where nobody asks for them.
-    fn points(&self, request: &TableRequest<'_>, wanted: bool) -> Result<Planned, TableError> {
+    /// Plans the rows from points; no rows if they are not wanted.
+    fn plan_points(
+        &self,
+        request: &TableRequest<'_>,
+        is_wanted: bool,
+    ) -> Result<Planned, TableError> {
         self.causes.comparable(self.shows.table())?;
-        let read = reads(self.shows, request.columns, self.causes.known.clocks.are_exact());
+        let read =
+            columns_read(self.shows, request.columns, self.causes.directory.clocks.are_exact());
         let mut bounds = Bounds::default();
-        if !wanted {
+        if !is_wanted {
             bounds.one_of(BoundedText::Buffer, [].into());
         }
-        // What belongs together may be anywhere.
+        // The partner of a row may be anywhere, so bounds and limit do not apply to the scan.
         let inner = TableRequest { columns: &read, bounds: &bounds, limit: None, ..*request };
-        let scan = Arc::new(ChunkScan::new(&self.set, &self.of, &inner)?);
+        let scan = Arc::new(ChunkScan::new(&self.set, &self.endpoints, &inner)?);
         let schema = Arc::new(self.schema.project(request.columns)?);
-        // Only the columns show when a frame was drained.
-        if !asks_drained(self.shows, request.columns)
+        // Matching in memory does not keep times of draining.
+        if !needs_drained(self.shows, request.columns)
             && let Some(scan) = matched_in_memory(&self.causes, self.shows, request, &schema, &scan)
         {
             return Ok(scan.into());
@@ -132,28 +136,29 @@ impl Matched {
         let start = Start(Arc::new(move || {
             Box::new(Matching::new(causes.clone(), shows, columns.clone(), out.clone()))
         }));
-        let told = format!(
+        let explain_text = format!(
             "{}: what leaves and enters points, by hash type and value",
             self.shows.table()
         );
         let pass = Pass {
             schema,
-            together: vec![KEY],
+            group_by: vec![KEY],
             order: vec![(KEY, false), (WHEN, false)],
             start,
-            told,
+            explain_text,
         };
-        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+        Ok(Planned { scan, pass: Some(pass), more: Vec::new() })
     }
 
-    fn links(&self, links: &Links, request: &TableRequest<'_>) -> Result<Planned, TableError> {
+    /// Plans the rows from spans or chains.
+    fn plan_links(&self, links: &Links, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let word = |text: &str| LinkColumn::Word(Arc::new(StringArray::from_iter_values([text])));
         let shown = |&column: &usize| match edge_column(column) {
-            EdgeColumn::Of(_, EndColumn::Point) => word(links.name()),
-            EdgeColumn::Of(ShownEnd::Source, EndColumn::Standard(standard)) => {
+            EdgeColumn::End(_, EndColumn::Point) => word(links.name()),
+            EdgeColumn::End(ShownEnd::Source, EndColumn::Standard(standard)) => {
                 LinkColumn::Own(standard)
             }
-            EdgeColumn::Of(ShownEnd::Destination, EndColumn::Standard(standard)) => {
+            EdgeColumn::End(ShownEnd::Destination, EndColumn::Standard(standard)) => {
                 LinkColumn::End(standard)
             }
             EdgeColumn::Kind => word(links.kind()),

@@ -17,21 +17,21 @@ use ppt_symbols::Symbols;
 use super::named::NamedTable;
 use crate::bounds::{Bounded, Bounds};
 use crate::builder::{Builder, Dictionary, EnumKeys, FrameValues, data_type, wider, word_type};
+use crate::chunk_scan::{ChunkRowSource, ChunkScan, Ts, Wanted, kind_bit};
 use crate::error::{Conflict, SetError, TableError};
-use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::set::CaptureSet;
 use crate::standard::{ChunkRows, STANDARD, Standard};
 use crate::table::{CaptureTable, Chunked, Planned, Scan, TableRequest};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let tables = kinds(set, |_| true).into_iter().map(|((buffer, name), kinds)| {
-        let of = Arc::new(NamedFrames::new(set, (buffer, name), &kinds)?);
-        Ok(NamedTable::frame(buffer, name, FrameTable { set: set.clone(), of }))
+        let frames = Arc::new(NamedFrames::new(set, (buffer, name), &kinds)?);
+        Ok(NamedTable::frame(buffer, name, FrameTable { set: set.clone(), frames }))
     });
     tables.collect()
 }
 
-/// The kinds of frames that are `wanted`, by buffer and name: those of each source.
+/// The wanted kinds of frames of all sources, by buffer and name.
 pub(super) fn kinds(
     set: &CaptureSet,
     wanted: impl Fn(&Frame) -> bool,
@@ -69,17 +69,17 @@ pub(super) struct FrameOfSource<'a> {
 #[derive(Debug)]
 struct Variant {
     id: u16,
-    /// Frames carry their id.
+    /// Frames carry their kind.
     multi: bool,
     at: Option<Time>,
-    /// By column behind the standard ones.
+    /// By column after the standard ones; None: the schema does not have the column.
     fields: Vec<Option<ColumnFill>>,
 }
 
 /// How a column is filled.
 #[derive(Debug)]
 enum ColumnFill {
-    /// With the values of a field; of an enum, with keys of words.
+    /// With the values of a field. An enum has the keys of its words.
     Field(Reader, Option<EnumKeys>),
     /// With the names of the addresses of a field.
     Names(Reader),
@@ -88,36 +88,37 @@ enum ColumnFill {
 /// A column of the table, and the column of the frame that it comes from.
 #[derive(Debug, Clone)]
 struct FrameColumn {
+    /// Index among the columns after the standard ones.
     place: usize,
     column: Column,
-    /// It has the names of addresses.
+    /// The column has the names of the addresses.
     is_named: bool,
 }
 
-/// The key of the metadata of a column of addresses that names the column with their names.
+/// Metadata key of a column of addresses: the name of the column with their names.
 pub const SYMBOL: &str = "symbol";
 
-/// Frames of one name as rows.
+/// Makes rows from the frames of one name.
 #[derive(Debug)]
 pub(super) struct NamedFrames {
     schema: SchemaRef,
-    /// Words of the columns that have some.
+    /// By column: its dictionary, if it has words.
     words: Vec<Option<Arc<StringArray>>>,
     /// By capture and source.
     sources: HashMap<(usize, u16), Arc<Variant>>,
-    /// Who names the addresses of a source; none if its frames have none.
+    /// By capture and source: the names of its addresses, if its frames have addresses.
     symbols: HashMap<(usize, u16), (Arc<Symbols>, Process)>,
 }
 
 #[derive(Debug)]
 struct FrameTable {
     set: Arc<CaptureSet>,
-    of: Arc<NamedFrames>,
+    frames: Arc<NamedFrames>,
 }
 
 impl CaptureTable for FrameTable {
     fn schema(&self) -> &SchemaRef {
-        &self.of.schema
+        &self.frames.schema
     }
 
     fn bounded(&self, column: usize) -> Option<Bounded> {
@@ -125,16 +126,16 @@ impl CaptureTable for FrameTable {
     }
 
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
-        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, request)?);
+        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.frames, request)?);
         Ok(scan.into())
     }
 
     fn chunked(&self) -> Option<Chunked> {
-        Some(Chunked(self.of.clone()))
+        Some(Chunked(self.frames.clone()))
     }
 }
 
-/// A column of fields, and where it was first seen.
+/// A column, and the capture in which it was first found.
 struct Placed<'a> {
     field: Field,
     path: &'a Path,
@@ -149,7 +150,7 @@ impl NamedFrames {
     ) -> Result<NamedFrames, SetError> {
         let mut placed: Vec<Placed<'_>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
-        // Sources of one schema are read alike.
+        // Sources with the same schema share a variant.
         let mut variants: HashMap<u64, Vec<FrameColumn>> = HashMap::new();
         let taken = names_of(kinds);
         for kind in kinds {
@@ -251,11 +252,11 @@ fn names_of(kinds: &[FrameOfSource<'_>]) -> HashSet<String> {
     names
 }
 
-/// The Arrow field of a column, with what the frame file says of it.
+/// The Arrow field of a column. Its metadata has the properties of the frame file.
 fn arrow_field(kind: &FrameOfSource<'_>, column: &Column, kinds: &[FrameOfSource<'_>]) -> Field {
     let field = &kind.frame.fields[column.field];
     let mut metadata = HashMap::new();
-    let mut say = |key: &str, value: &str| {
+    let mut describe = |key: &str, value: &str| {
         if !value.is_empty() {
             metadata.insert(key.to_owned(), value.to_owned());
         }
@@ -267,8 +268,8 @@ fn arrow_field(kind: &FrameOfSource<'_>, column: &Column, kinds: &[FrameOfSource
         ColumnType::Time(time) if time.clock().is_some_and(Clock::is_cpu) => "ns",
         _ => "",
     };
-    say("unit", unit);
-    say("doc", &field.doc);
+    describe("unit", unit);
+    describe("doc", &field.doc);
     let role = match (&column.ty, &field.interval) {
         (ColumnType::Length { .. }, _) => "length",
         (_, _) if field.at => "at",
@@ -284,34 +285,34 @@ fn arrow_field(kind: &FrameOfSource<'_>, column: &Column, kinds: &[FrameOfSource
         (_, Some(_)) => "end",
         (_, None) => "",
     };
-    say("role", role);
+    describe("role", role);
     let attributes: Vec<&str> =
         field.attributes.iter().map(|attribute| attribute.name.as_str()).collect();
-    say("attributes", &attributes.join(" "));
+    describe("attributes", &attributes.join(" "));
     if let Some(interval) = &field.interval {
-        say("interval", &interval.name);
+        describe("interval", &interval.name);
     }
     if let Some(hash) = field.hash() {
-        say("hash", hash.word());
+        describe("hash", hash.word());
     }
     if let Some(half) = half(kinds, &field.name) {
-        say("half", half.word());
+        describe("half", half.word());
     }
     if let ColumnType::Enum { index, .. } = column.ty {
         let mut values = kind.info.schema.enums[index].values.iter();
-        say("zero", values.find(|(_, value)| *value == 0).map_or("0", |(name, _)| name));
+        describe("zero", values.find(|(_, value)| *value == 0).map_or("0", |(name, _)| name));
     }
     if let Some(point) = kind.frame.point() {
-        let of = |side: &[(&str, &schema::Field)]| {
-            side.iter().find(|entry| entry.1.name == field.name).map(|side| side.0.to_owned())
+        let hash_type = |side: &[(&str, &schema::Field)]| {
+            side.iter().find(|entry| entry.1.name == field.name).map(|entry| entry.0.to_owned())
         };
-        say("in", &of(&point.ins).unwrap_or_default());
-        say("out", &of(&point.outs).unwrap_or_default());
+        describe("in", &hash_type(&point.ins).unwrap_or_default());
+        describe("out", &hash_type(&point.outs).unwrap_or_default());
     }
     Field::new(&column.name, data_type(column.ty), true).with_metadata(metadata)
 }
 
-/// The half of spans that sets a field, if all programs agree on it.
+/// The half of spans that sets a field; None: both halves set it, or programs differ.
 fn half(kinds: &[FrameOfSource<'_>], name: &str) -> Option<SpanHalf> {
     let half = |kind: &FrameOfSource<'_>| {
         let field = kind.frame.fields.iter().find(|field| field.name == name)?;
@@ -322,7 +323,7 @@ fn half(kinds: &[FrameOfSource<'_>], name: &str) -> Option<SpanHalf> {
     halves.all(|other| other == Some(first)).then_some(first)
 }
 
-impl OfChunks for NamedFrames {
+impl ChunkRowSource for NamedFrames {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -334,30 +335,30 @@ impl OfChunks for NamedFrames {
     fn wanted(&self, capture: usize, source: u16, _: &Bounds) -> Wanted {
         let Some(variant) = self.sources.get(&(capture, source)) else { return Wanted::NOTHING };
         let ts = variant.at.map_or(Ts::Null, Ts::At);
-        // A frame of a buffer with one kind does not say what it is.
+        // If the buffer has one kind, its frames carry no kind.
         let kinds = if variant.multi { kind_bit(variant.id.into()) } else { u64::MAX };
-        Wanted { kinds, each: !variant.multi, ts }
+        Wanted { kinds, frame_is_row: !variant.multi, ts }
     }
 
     fn append(&self, chunk: &ChunkRows<'_>, columns: &[usize], to: &mut [Builder]) -> usize {
         let source = (chunk.capture, chunk.owner.source);
         let Some(variant) = self.sources.get(&source) else { return 0 };
-        let mut own = Vec::new();
+        let mut scratch = Vec::new();
         let mut rows = chunk.rows;
         if variant.multi {
-            rows = chunk.of_kind(variant.id, &mut own);
+            rows = chunk.of_kind(variant.id, &mut scratch);
         }
-        let from = chunk.from(rows);
+        let values = chunk.values(rows);
         for (&column, builder) in columns.iter().zip(to) {
             match STANDARD.get(column) {
                 Some(Standard::Ts) => match variant.at {
-                    Some(at) => builder.time(at, &from),
+                    Some(at) => builder.time(at, &values),
                     None => builder.nulls(rows.len()),
                 },
                 Some(standard) => chunk.standard(*standard, rows, builder),
                 None => match &variant.fields[column - STANDARD.len()] {
                     Some(ColumnFill::Field(reader, keys)) => {
-                        builder.gather(reader, &FrameValues { keys: keys.as_ref(), ..from });
+                        builder.gather(reader, &FrameValues { keys: keys.as_ref(), ..values });
                     }
                     Some(ColumnFill::Names(reader)) => match self.symbols.get(&source) {
                         Some((symbols, process)) => {

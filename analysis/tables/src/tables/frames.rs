@@ -1,4 +1,4 @@
-//! `frames`: every frame of every buffer, whatever its kind, also of a kind that nobody knows.
+//! `frames`: every frame of every buffer, also frames of unknown kinds.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use ppt_capture::columns::{Time, frame_id};
 use super::named::NamedTable;
 use crate::bounds::{Bounded, BoundedText, Bounds};
 use crate::builder::{Builder, Dictionary, word_type};
+use crate::chunk_scan::{ChunkRowSource, ChunkScan, Ts, Wanted, kind_bit};
 use crate::error::{SetError, TableError};
-use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::set::CaptureSet;
 use crate::standard::{ChunkRows, STANDARD, Standard};
 use crate::table::{CaptureTable, Planned, Scan, TableRequest};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
-    let of = Arc::new(AllFrames::new(set));
-    Ok(vec![NamedTable::fixed("frames", FramesTable { set: set.clone(), of })])
+    let frames = Arc::new(AllFrames::new(set));
+    Ok(vec![NamedTable::fixed("frames", FramesTable { set: set.clone(), frames })])
 }
 
 #[derive(Debug)]
 struct FramesTable {
     set: Arc<CaptureSet>,
-    of: Arc<AllFrames>,
+    frames: Arc<AllFrames>,
 }
 
 impl CaptureTable for FramesTable {
     fn schema(&self) -> &SchemaRef {
-        &self.of.schema
+        &self.frames.schema
     }
 
     fn bounded(&self, column: usize) -> Option<Bounded> {
@@ -40,7 +40,7 @@ impl CaptureTable for FramesTable {
     }
 
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
-        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, request)?);
+        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.frames, request)?);
         Ok(scan.into())
     }
 }
@@ -93,7 +93,7 @@ impl AllFrames {
     }
 }
 
-impl OfChunks for AllFrames {
+impl ChunkRowSource for AllFrames {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -112,21 +112,21 @@ impl OfChunks for AllFrames {
                 named.fold(0, |kinds, (id, _)| kinds | kind_bit(id))
             }
         };
-        Wanted { kinds, each: true, ts }
+        Wanted { kinds, frame_is_row: true, ts }
     }
 
     fn append(&self, chunk: &ChunkRows<'_>, columns: &[usize], to: &mut [Builder]) -> usize {
         let Some(source) = self.sources.get(&(chunk.capture, chunk.owner.source)) else { return 0 };
         let rows = chunk.rows;
-        let from = chunk.from(rows);
+        let values = chunk.values(rows);
         for (&column, builder) in columns.iter().zip(to) {
             match STANDARD.get(column) {
                 Some(Standard::Ts) => match source.at[..] {
-                    [Some(at)] => builder.time(at, &from),
+                    [Some(at)] => builder.time(at, &values),
                     [None] => builder.nulls(rows.len()),
                     _ => builder.each(rows, |frame| {
                         let at = source.at.get(source.kind(frame)).copied().flatten()?;
-                        from.epoch(at, frame)
+                        values.epoch(at, frame)
                     }),
                 },
                 Some(standard) => chunk.standard(*standard, rows, builder),

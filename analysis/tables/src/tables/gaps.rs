@@ -1,4 +1,4 @@
-//! `gaps`: runs of sequence numbers that are missing, with their cause and when that was.
+//! `gaps`: runs of missing sequence numbers, with their cause and the bounds of their times.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::gap_times::Neighbours;
 use crate::set::CaptureSet;
-use crate::small::{Cell, CellType, Small, schema};
+use crate::small::{Cell, CellType, SmallTable, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
@@ -24,7 +24,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
         ("ts_lo", CellType::Time),
         ("ts_hi", CellType::Time),
     ]);
-    Ok(vec![NamedTable::fixed("gaps", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("gaps", SmallTable { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
@@ -49,8 +49,8 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
                 Cell::count(gap.first_seq),
                 Cell::count(gap.count),
                 Cell::word(gap.cause.name()),
-                Cell::Time(lo),
-                Cell::Time(hi),
+                Cell::time(lo),
+                Cell::time(hi),
             ]);
         }
     }

@@ -1,11 +1,12 @@
-//! `masks`: which frames, counters and histograms were enabled and disabled, and from which numbers on.
+//! `masks`: changes that enabled or disabled frames, counters and histograms, with the first affected
+//! numbers.
 
 use std::sync::Arc;
 
 use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, CellType, Small, schema};
+use crate::small::{Cell, CellType, SmallTable, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
@@ -20,7 +21,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
         ("enabled", CellType::Bool),
         ("first_seq", CellType::Long),
     ]);
-    Ok(vec![NamedTable::fixed("masks", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("masks", SmallTable { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
@@ -41,7 +42,7 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
                         ring,
                         Cell::word(catalog.host()),
                         Cell::int(info.source.process.pid),
-                        Cell::Time(catalog.epoch(flip.mono_ns)),
+                        Cell::time(catalog.epoch(flip.mono_ns)),
                         Cell::word(&name),
                         Cell::Bool(enabled),
                         first_seq,
@@ -106,7 +107,7 @@ mod tests {
         std::fs::write(&path, writer.end(&end).unwrap()).unwrap();
         let set = CaptureSet::open(&[path]).unwrap();
         let rows = rows(&set).unwrap();
-        let said: Vec<_> = rows.iter().map(|row| format!("{:?}", &row[7..])).collect();
+        let found: Vec<_> = rows.iter().map(|row| format!("{:?}", &row[7..])).collect();
         let expected = [
             r#"[Word("one"), Bool(false), Null]"#,
             r#"[Word("one"), Bool(true), Long(11)]"#,
@@ -115,10 +116,10 @@ mod tests {
             r#"[Word("two"), Bool(false), Long(23)]"#,
             r#"[Word("seen"), Bool(false), Null]"#,
         ];
-        assert_eq!(said, expected);
+        assert_eq!(found, expected);
         let rings: Vec<_> = rows.iter().map(|row| row[3].clone()).collect();
         let [zero, two] = [0, 2].map(Cell::int);
         assert_eq!(rings, [Cell::Null, zero.clone(), two.clone(), zero, two, Cell::Null]);
-        assert_eq!(rows[1][6], Cell::Time(Some(102_000)));
+        assert_eq!(rows[1][6], Cell::Time(102_000));
     }
 }

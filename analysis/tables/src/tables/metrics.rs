@@ -1,4 +1,4 @@
-//! `counters` and `histograms`: what programs added up, as each reading found it.
+//! `counters` and `histograms`: the values of metrics at each reading.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::set::CaptureSet;
 use crate::small::{Cell, CellType, batch, schema};
 use crate::table::{Batches, CaptureTable, Planned, Scan, TableRequest};
 
-/// Rows of a batch, about.
+/// Approximate number of rows of a batch.
 const ROWS: usize = 8192;
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
-    let of = |what: MetricTable| {
+    let table = |kind: MetricTable| {
         let fixed = [
             ("capture", CellType::Word),
             ("buffer", CellType::Word),
@@ -29,7 +29,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
             ("name", CellType::Word),
             ("ts", CellType::Time),
         ];
-        let own = match what {
+        let own = match kind {
             MetricTable::Counters => {
                 vec![("value", CellType::Long), ("delta", CellType::Long), ("unit", CellType::Word)]
             }
@@ -42,11 +42,11 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
                 ("unit", CellType::Word),
             ],
         };
-        MetricsTable { set: set.clone(), what, schema: schema(fixed.into_iter().chain(own)) }
+        MetricsTable { set: set.clone(), kind, schema: schema(fixed.into_iter().chain(own)) }
     };
     Ok(vec![
-        NamedTable::fixed("counters", of(MetricTable::Counters)),
-        NamedTable::fixed("histograms", of(MetricTable::Histograms)),
+        NamedTable::fixed("counters", table(MetricTable::Counters)),
+        NamedTable::fixed("histograms", table(MetricTable::Histograms)),
     ])
 }
 
@@ -65,7 +65,7 @@ impl MetricTable {
 #[derive(Debug)]
 struct MetricsTable {
     set: Arc<CaptureSet>,
-    what: MetricTable,
+    kind: MetricTable,
     schema: SchemaRef,
 }
 
@@ -81,7 +81,7 @@ impl CaptureTable for MetricsTable {
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let scan = MetricScan {
             set: self.set.clone(),
-            what: self.what,
+            kind: self.kind,
             schema: Arc::new(self.schema.project(request.columns)?),
             columns: request.columns.to_vec(),
         };
@@ -89,11 +89,11 @@ impl CaptureTable for MetricsTable {
     }
 }
 
-/// A part is a capture.
+/// A scan of readings; each part is a capture.
 #[derive(Debug, Clone)]
 struct MetricScan {
     set: Arc<CaptureSet>,
-    what: MetricTable,
+    kind: MetricTable,
     schema: SchemaRef,
     columns: Vec<usize>,
 }
@@ -134,7 +134,7 @@ impl Scan for MetricScan {
 }
 
 impl MetricScan {
-    /// The next rows; none at the end.
+    /// The next rows; empty at the end.
     fn rows_of(&self, part: usize, changes: &mut Changes) -> Vec<Vec<Cell>> {
         let capture = &self.set.captures()[part];
         let catalog = capture.catalog();
@@ -143,11 +143,11 @@ impl MetricScan {
             let Some(changed) = changes.next(&catalog.sources) else { break };
             let info = &catalog.sources[changed.change.info];
             let metric = &info.metrics[changed.change.metric];
-            if !self.what.has(metric) {
+            if !self.kind.has(metric) {
                 continue;
             }
             let Change { nonce, ring, tid, mono_ns, .. } = changed.change;
-            let row = |MetricColumns { is_added, own }: MetricColumns| {
+            let row = |MetricColumns { is_added, cells }: MetricColumns| {
                 let fixed = [
                     Cell::word(&capture.id),
                     Cell::word(&info.source.buffer),
@@ -157,11 +157,11 @@ impl MetricScan {
                     Cell::int(info.source.process.pid),
                     if is_added && tid != 0 { Cell::int(tid) } else { Cell::Null },
                     Cell::word(&metric.name),
-                    Cell::Time(catalog.epoch(mono_ns)),
+                    Cell::time(catalog.epoch(mono_ns)),
                 ];
-                fixed.into_iter().chain(own).collect()
+                fixed.into_iter().chain(cells).collect()
             };
-            match self.what {
+            match self.kind {
                 MetricTable::Counters => rows.push(row(counter(metric, &changed))),
                 MetricTable::Histograms => rows.extend(histogram(metric, &changed).map(row)),
             }
@@ -172,12 +172,12 @@ impl MetricScan {
 
 /// The columns of a row that are not fixed.
 struct MetricColumns {
-    /// Something was added since the reading before: some thread did it.
+    /// Something was added since the previous reading, so the reading may know the thread.
     is_added: bool,
-    own: Vec<Cell>,
+    cells: Vec<Cell>,
 }
 
-/// `value delta unit`.
+/// The columns `value delta unit`.
 fn counter(metric: &Metric, changed: &Changed<'_>) -> MetricColumns {
     let cell = metric.cells.start;
     let value = changed.cells.get(&cell).copied().unwrap_or_default();
@@ -185,18 +185,18 @@ fn counter(metric: &Metric, changed: &Changed<'_>) -> MetricColumns {
         MetricShape::UpDownCounter => Cell::Long(value as i64),
         _ => Cell::count(value),
     };
-    let own = vec![long(value), long(changed.delta(cell)), Cell::word(&metric.unit)];
-    MetricColumns { is_added: true, own }
+    let cells = vec![long(value), long(changed.delta(cell)), Cell::word(&metric.unit)];
+    MetricColumns { is_added: true, cells }
 }
 
-/// `lo hi count sum delta unit` of each bucket that holds values.
+/// The columns `lo hi count sum delta unit` of each bucket with values.
 fn histogram(metric: &Metric, changed: &Changed<'_>) -> impl Iterator<Item = MetricColumns> {
     let first = metric.cells.start;
     let sum = changed.cells.get(&first).copied().unwrap_or_default();
     let is_time = metric.shape == MetricShape::Exponential;
     let sum = if is_time { Cell::Long(sum as i64) } else { Cell::count(sum) };
     let unit = if is_time && metric.unit.is_empty() { "ns" } else { metric.unit.as_str() };
-    // 2^63 bounds nothing: no value is above.
+    // A bound of 2^63 is none: no value is above it.
     let bound = |number: Option<i128>| number.and_then(|number| i64::try_from(number).ok());
     let bound = move |number| bound(number).map_or(Cell::Null, Cell::Long);
     let full = changed.cells.iter().filter(|(_, count)| **count > 0);
@@ -204,7 +204,7 @@ fn histogram(metric: &Metric, changed: &Changed<'_>) -> impl Iterator<Item = Met
         let (lo, hi) = metric.shape.bucket(cell - first)?;
         let delta = changed.delta(cell);
         let (count, added) = (Cell::count(count), Cell::count(delta));
-        let own = vec![bound(lo), bound(hi), count, sum.clone(), added, Cell::word(unit)];
-        Some(MetricColumns { is_added: delta > 0, own })
+        let cells = vec![bound(lo), bound(hi), count, sum.clone(), added, Cell::word(unit)];
+        Some(MetricColumns { is_added: delta > 0, cells })
     })
 }

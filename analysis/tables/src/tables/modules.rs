@@ -1,11 +1,11 @@
-//! `modules`: the files that processes had mapped as code, and since when.
+//! `modules`: the files that processes mapped as code, and the time of mapping.
 
 use std::sync::Arc;
 
 use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, CellType, Small, schema};
+use crate::small::{Cell, CellType, SmallTable, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
@@ -20,7 +20,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
         ("build_id", CellType::Text),
         ("deleted", CellType::Bool),
     ]);
-    Ok(vec![NamedTable::fixed("modules", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("modules", SmallTable { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
@@ -32,8 +32,8 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
                 vec![
                     Cell::word(&capture.id),
                     Cell::word(catalog.host()),
-                    Cell::int(program.process.pid),
-                    Cell::Time(catalog.epoch(mono_ns)),
+                    Cell::int(program.process.0),
+                    Cell::time(catalog.epoch(mono_ns)),
                     Cell::Text(format!("{:#x}", module.start)),
                     Cell::Text(format!("{:#x}", module.end)),
                     Cell::count(module.offset),

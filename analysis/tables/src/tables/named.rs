@@ -1,4 +1,4 @@
-//! What a file of a table answers with.
+//! A table with its name: the result of each module of tables.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use crate::table::CaptureTable;
 /// A table with its name.
 #[derive(Debug)]
 pub(crate) struct NamedTable {
-    pub of: TableSubject,
+    pub subject: TableSubject,
     pub name: String,
     pub table: Arc<dyn CaptureTable>,
-    /// The same while its captures grow, if it has spans or chains.
+    /// The table for captures that grow, if it has spans or chains.
     pub growing: Option<Arc<dyn GrowingTable>>,
 }
 
 impl NamedTable {
     pub fn fixed(name: &str, table: impl CaptureTable + 'static) -> NamedTable {
         NamedTable {
-            of: TableSubject::Set,
+            subject: TableSubject::Set,
             name: name.to_owned(),
             table: Arc::new(table),
             growing: None,
@@ -27,7 +27,7 @@ impl NamedTable {
 
     pub fn frame(buffer: &str, name: &str, table: impl CaptureTable + 'static) -> NamedTable {
         NamedTable {
-            of: TableSubject::Frame(buffer.to_owned()),
+            subject: TableSubject::Frame(buffer.to_owned()),
             name: name.to_owned(),
             table: Arc::new(table),
             growing: None,
@@ -59,24 +59,24 @@ impl NamedTable {
         table: impl CaptureTable + GrowingTable + 'static,
     ) -> NamedTable {
         let (buffer, frame) = (buffer.to_owned(), frame.to_owned());
-        let (of, table) = (TableSubject::Derived { buffer, frame, is_chain }, Arc::new(table));
-        NamedTable { of, name, table: table.clone(), growing: Some(table) }
+        let (subject, table) = (TableSubject::Derived { buffer, frame, is_chain }, Arc::new(table));
+        NamedTable { subject, name, table: table.clone(), growing: Some(table) }
     }
 }
 
-/// What a table is of.
+/// The subject of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TableSubject {
-    /// The whole set: a fixed table, which every set has.
+    /// The set: a fixed table, which every set has.
     Set,
     /// A kind of frames of this buffer.
     Frame(String),
-    /// Whatever is made of such a kind; its frames are another table's.
+    /// The spans or chains of a kind of frames.
     Derived {
         buffer: String,
-        /// The frame.
+        /// The kind of frames.
         frame: String,
-        /// Whether these are its chains; else they are its spans.
+        /// True: chains; false: spans.
         is_chain: bool,
     },
 }

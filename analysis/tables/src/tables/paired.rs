@@ -1,4 +1,4 @@
-//! Frames of wholes in pairs: begins with ends, or steps with the next ones.
+//! Pairs of frames: begins with ends, or steps with the next steps.
 
 use std::sync::Arc;
 
@@ -6,23 +6,23 @@ use arrow_array::StringArray;
 use arrow_schema::SchemaRef;
 use ppt_capture::frame_dsl::role::Across;
 
-use super::parts::{Hidden, Parts, ReadParts, missing_of};
+use super::parts::{Hidden, Parts, ReadParts, find_missing};
 use crate::bounds::BoundedNumber;
+use crate::chunk_scan::ChunkScan;
 use crate::error::TableError;
-use crate::of_chunks::ChunkScan;
 use crate::pair::{Pair, PairColumn};
 use crate::set::CaptureSet;
 use crate::standard::Standard;
 use crate::table::{Planned, Scan, Start, TableRequest};
 
-/// A column of pairs in a table of other things.
+/// A column of pairs in `edges` or `slices`.
 #[derive(Debug)]
 pub(super) enum LinkColumn {
-    /// Of the first of the two.
+    /// A column of the first frame.
     Own(Standard),
-    /// Of the other one.
+    /// A column of the second frame.
     End(Standard),
-    /// From the one to the other.
+    /// The time from the first frame to the second, in ns.
     Dur,
     Word(Arc<StringArray>),
     Zero,
@@ -34,14 +34,14 @@ pub(super) enum LinkColumn {
 pub(super) struct Paired<'a> {
     pub set: &'a Arc<CaptureSet>,
     pub parts: &'a Arc<Parts>,
-    /// What EXPLAIN says.
-    pub told: String,
-    /// Each step with the next one.
+    /// The text for EXPLAIN.
+    pub explain_text: String,
+    /// Pairs of steps, instead of begins and ends.
     pub steps: bool,
 }
 
 impl Paired<'_> {
-    /// The pairs of which both are there.
+    /// Plans the complete pairs, with the columns of another table.
     pub fn links(
         &self,
         request: &TableRequest<'_>,
@@ -67,7 +67,7 @@ impl Paired<'_> {
         self.plan(request, &read, (out, schema), true)
     }
 
-    /// All pairs, or those of which both are there.
+    /// Plans the pairs; `closed`: complete pairs only.
     pub fn plan(
         &self,
         request: &TableRequest<'_>,
@@ -77,11 +77,11 @@ impl Paired<'_> {
     ) -> Result<Planned, TableError> {
         let (scan, pair) = self.pair(request, read, (columns, schema.clone()), closed)?;
         let start = Start(Arc::new(move || pair.runner()));
-        let pass = read.pass(self.parts, schema, &self.told, start);
-        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+        let pass = read.pass(self.parts, schema, &self.explain_text, start);
+        Ok(Planned { scan, pass: Some(pass), more: Vec::new() })
     }
 
-    /// What is read, and what makes pairs of it.
+    /// The scan of the frames, and the pass that pairs them.
     pub fn pair(
         &self,
         request: &TableRequest<'_>,
@@ -90,14 +90,14 @@ impl Paired<'_> {
         closed: bool,
     ) -> Result<(Arc<dyn Scan>, Pair), TableError> {
         let parts = self.parts;
-        // Whole processes can be left out, where nothing leaves its own.
-        let is_own = parts.plans.iter().all(|plan| plan.across == Across::Process);
-        let numbers: &[BoundedNumber] = if is_own { &[BoundedNumber::Pid] } else { &[] };
+        // If pairs lie within a process, whole processes can be skipped.
+        let within_process = parts.plans.iter().all(|plan| plan.across == Across::Process);
+        let numbers: &[BoundedNumber] = if within_process { &[BoundedNumber::Pid] } else { &[] };
         let bounds = request.bounds.only(numbers, &[]);
         let inner =
             TableRequest { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(self.set, parts, &inner)?);
-        let asks = columns.iter().any(|column| matches!(column, PairColumn::State));
+        let needs_missing = columns.iter().any(|column| matches!(column, PairColumn::State));
         let pair = Pair {
             group: read.at(parts.hidden(Hidden::Group)),
             key: read.at(parts.hidden(Hidden::Key)),
@@ -108,7 +108,7 @@ impl Paired<'_> {
             schema,
             closed,
             steps: self.steps,
-            missing: asks.then(|| missing_of(self.set, parts)),
+            missing: needs_missing.then(|| find_missing(self.set, parts)),
         };
         Ok((scan, pair))
     }

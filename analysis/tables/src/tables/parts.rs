@@ -1,4 +1,4 @@
-//! Frames that are parts of something whole: their columns, and which of them belong together.
+//! Frames that are parts of spans or chains: their columns, and the groups in which they are paired.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -14,106 +14,119 @@ use super::frame::{FrameOfSource, NamedFrames};
 use crate::bounds::Bounds;
 use crate::builder::{Builder, timestamp, word_type};
 use crate::catalog::{Catalog, GapAt};
+use crate::chunk_scan::{ChunkRowSource, Wanted};
 use crate::error::{SetError, TableError};
 use crate::gap_times::Neighbours;
 use crate::growing::{GrowingGroup, HalfColumns, WholeForm};
-use crate::of_chunks::{OfChunks, Wanted};
-use crate::pair::MissingOf;
+use crate::pair::FindMissing;
 use crate::set::{CaptureSet, Opened};
 use crate::standard::{ChunkRows, STANDARD, Standard};
 use crate::table::{Pass, Start};
 use crate::whole::Missing;
 
-/// What says which frames belong together, behind the columns of the frames; not shown.
+/// A column by which frames are paired, after the columns of the frames. It is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hidden {
     /// Number of the [`Group`].
     Group,
-    /// The bytes of all keys.
+    /// The bytes of all key fields.
     Key,
-    /// Which way of [`Frame::steps`] the frame was written in; −1: none that there is.
+    /// Index of the frame's step in [`Frame::steps`]; −1: unknown.
     Mark,
 }
 
 pub(super) const HIDDEN: [Hidden; 3] = [Hidden::Group, Hidden::Key, Hidden::Mark];
 
-/// Frames that belong together if their keys are equal.
+/// A group of frames: those with equal keys form a span or a chain.
 #[derive(Debug)]
 pub(super) struct Group {
     scope: Scope,
-    /// Of [`Parts::plans`].
+    /// Index in [`Parts::plans`].
     pub plan: usize,
 }
 
-/// Where the frames of one whole can be.
+/// The scope in which frames can form a span or a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Scope {
     /// Number of the process in the set.
     Process(i32),
-    /// Number of the scale of time: all hosts whose times can be compared.
+    /// Number of the time scale: all hosts whose times can be compared.
     Scale(u32),
     /// Index of the boot.
     Boot(usize),
 }
 
-/// How frames belong together, as a schema says. Those of schemas that say otherwise never do.
+/// How a schema pairs frames. Frames with different plans are never paired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PairPlan {
     keys: Vec<(String, FieldType)>,
     pub across: Across,
     pub fifo: bool,
     pub steps: Vec<String>,
-    /// The time of a frame is what ppt took when it was begun.
-    own_time: bool,
+    /// ppt takes the time of a frame when it begins.
+    is_taken_by_ppt: bool,
 }
 
 impl PairPlan {
     fn new(kind: &FrameOfSource<'_>) -> PairPlan {
         let frame = kind.frame;
         let keys = frame.fields.iter().filter(|field| field.is_key());
-        // The values of an enum may become more.
+        // The type of an enum is its name: versions of a program may add values.
         let keys = keys.map(|key| (key.name.clone(), key.ty.clone())).collect();
-        let own_time = frame.at().is_some_and(schema::Field::is_own_stamp);
+        let is_taken_by_ppt = frame.at().is_some_and(schema::Field::is_own_stamp);
         let steps = || frame.steps(&kind.info.schema).iter().map(|step| step.0.clone()).collect();
         match frame.span() {
-            Some(span) => {
-                PairPlan { keys, across: span.across, fifo: span.fifo, steps: Vec::new(), own_time }
-            }
+            Some(span) => PairPlan {
+                keys,
+                across: span.across,
+                fifo: span.fifo,
+                steps: Vec::new(),
+                is_taken_by_ppt,
+            },
             // A chain goes through all processes of a boot.
-            None => PairPlan { keys, across: Across::Host, fifo: false, steps: steps(), own_time },
+            None => PairPlan {
+                keys,
+                across: Across::Host,
+                fifo: false,
+                steps: steps(),
+                is_taken_by_ppt,
+            },
         }
     }
 }
 
-/// How the parts are read out of a frame of one schema.
+/// How keys and marks are read from the frames of one schema.
 #[derive(Debug)]
 struct PairForm {
-    /// Frames carry their id.
+    /// The kind that frames carry; None: the buffer has one kind.
     id: Option<u16>,
     keys: Vec<KeyBytes>,
     mark: Mark,
 }
 
-/// Where a key is in the frame, and in the bytes of all keys.
+/// The position of a key field in the frame, and in the bytes of all keys.
 #[derive(Debug)]
 struct KeyBytes {
     from: usize,
     len: usize,
     to: usize,
-    /// What is behind the first zero is no part of a text.
+    /// A text ends at its first zero byte.
     is_text: bool,
     is_bool: bool,
 }
 
+/// The field that has the half or the step of a frame.
 #[derive(Debug)]
 struct Mark {
     at: usize,
     len: usize,
     signed: bool,
+    /// By step: its value.
     values: Vec<i128>,
 }
 
 impl Mark {
+    /// The step of a frame; −1: unknown.
     fn step(&self, frame: &[u8]) -> i32 {
         let Some(bytes) = frame.get(self.at..self.at + self.len) else { return -1 };
         let negative = self.signed && bytes.last().is_some_and(|byte| byte >> 7 == 1);
@@ -124,11 +137,12 @@ impl Mark {
     }
 }
 
-/// The parts of the wholes of one frame name.
+/// The frames of one name, which are parts of spans or chains.
 #[derive(Debug)]
 pub(super) struct Parts {
     frames: NamedFrames,
     schema: SchemaRef,
+    /// Bytes of all keys.
     width: usize,
     pub buffer: String,
     pub plans: Vec<PairPlan>,
@@ -136,7 +150,7 @@ pub(super) struct Parts {
     /// By capture and source: the group of its frames, and how they are read.
     sources: HashMap<(usize, u16), (i32, Arc<PairForm>)>,
     boots: Vec<String>,
-    /// Scales of time of which there are frames, each with a host.
+    /// Time scales that have frames, each with the name of a host.
     scales: Vec<(u32, String)>,
 }
 
@@ -158,7 +172,7 @@ impl Parts {
             boots: Vec::new(),
             scales: Vec::new(),
         };
-        // A key has the place of the longest that is called so: texts may be longer elsewhere.
+        // A key takes the space of its longest version: the length of a text may differ between schemas.
         let mut places: BTreeMap<&str, u32> = BTreeMap::new();
         for kind in kinds {
             for key in kind.frame.fields.iter().filter(|field| field.is_key()) {
@@ -206,24 +220,24 @@ impl Parts {
         Ok(parts)
     }
 
-    /// The place of a hidden column.
+    /// The index of a hidden column.
     pub fn hidden(&self, hidden: Hidden) -> usize {
-        let behind = HIDDEN.iter().position(|it| *it == hidden).unwrap_or_default();
-        self.frames.schema().fields().len() + behind
+        let index = HIDDEN.iter().position(|other| *other == hidden).unwrap_or_default();
+        self.frames.schema().fields().len() + index
     }
 
-    /// The place of a column of the frames.
+    /// The index of a column of the frames.
     pub fn column(&self, name: &str) -> Option<usize> {
         let fields = self.frames.schema().fields().iter().enumerate().skip(STANDARD.len());
         fields.filter(|field| field.1.name() == name).map(|field| field.0).next()
     }
 
-    /// The same of a standard column.
+    /// The index of a standard column.
     pub fn standard(standard: Standard) -> usize {
-        STANDARD.iter().position(|it| *it == standard).unwrap_or_default()
+        STANDARD.iter().position(|other| *other == standard).unwrap_or_default()
     }
 
-    /// Fails where the frames of a whole can be of several hosts.
+    /// Fails if a span or a chain can include frames of several hosts whose clocks are not related.
     pub fn comparable(&self, table: &str) -> Result<(), TableError> {
         let everywhere = self.plans.iter().any(|plan| plan.across == Across::Everywhere);
         if !everywhere || self.scales.len() < 2 {
@@ -233,13 +247,14 @@ impl Parts {
         Err(TableError::Incomparable { table: format!("{}.{table}", self.buffer), hosts })
     }
 
-    /// When frames of each group may be missing.
+    /// By group: when frames may be missing.
     pub fn missing(&self, set: &CaptureSet) -> Result<Vec<Missing>, TableError> {
         let verified = set.captures().iter().map(Opened::verified);
         let catalogs = verified.collect::<Result<Vec<_>, _>>()?;
         Ok(self.missing_by(set, &catalogs, |_| true))
     }
 
+    /// By group: when frames may be missing, from the gaps for which `counts` is true.
     fn missing_by(
         &self,
         set: &CaptureSet,
@@ -250,9 +265,9 @@ impl Parts {
         for (number, &catalog) in catalogs.iter().enumerate() {
             let boot = self.boots.iter().position(|boot| boot == set.boot(number));
             let neighbours = Neighbours::new(catalog);
-            let of = |info: &&ppt_capture::SourceInfo| info.source.buffer == self.buffer;
+            let is_of_buffer = |info: &&ppt_capture::SourceInfo| info.source.buffer == self.buffer;
             let sources: HashMap<u16, _> =
-                catalog.sources.iter().filter(of).map(|source| (source.id, source)).collect();
+                catalog.sources.iter().filter(is_of_buffer).map(|info| (info.id, info)).collect();
             for gap in catalog.gaps.iter().filter(|gap| counts(gap)) {
                 let Some(info) = sources.get(&gap.gap.source) else { continue };
                 let times = neighbours.bounds_of_missing(gap);
@@ -267,14 +282,14 @@ impl Parts {
         }
         let missing = |group: &Group| {
             let gaps = gaps.get(&group.scope).into_iter().flatten().copied();
-            // What a program says of itself may be as long ago as it likes.
-            let own = self.plans[group.plan].own_time;
-            Missing::during(gaps.map(|(from, to)| (from.filter(|_| own), to)))
+            // A time that the program states may be arbitrarily early.
+            let is_taken_by_ppt = self.plans[group.plan].is_taken_by_ppt;
+            Missing::during(gaps.map(|(from, to)| (from.filter(|_| is_taken_by_ppt), to)))
         };
         self.groups.iter().map(missing).collect()
     }
 
-    /// The groups for readers that follow captures, each with what makes its wholes.
+    /// The groups for readers of growing captures, each with its form.
     pub fn growing_groups(
         &self,
         set: &CaptureSet,
@@ -286,13 +301,14 @@ impl Parts {
         all.map(|((name, form), missing)| GrowingGroup { name, form, missing }).collect()
     }
 
-    /// The same as far as heads of chunks tell, and without what comes before the captures.
+    /// By group: when frames may be missing, from heads of chunks. `with_absent`: frames before the
+    /// captures count, too.
     fn missing_by_heads(&self, set: &CaptureSet, with_absent: bool) -> Vec<Missing> {
         let catalogs: Vec<_> = set.captures().iter().map(Opened::catalog).collect();
         self.missing_by(set, &catalogs, |gap| with_absent || gap.gap.cause != Cause::Absent)
     }
 
-    /// What each group is called, whatever set it is in.
+    /// Texts that identify the groups across sets.
     fn group_names(&self, set: &CaptureSet) -> Vec<String> {
         let name = |group: &Group| {
             let scope = match group.scope {
@@ -306,18 +322,18 @@ impl Parts {
     }
 }
 
-/// Between which times something was; None: nobody knows.
+/// Bounds of a time; None: unknown.
 type Between = (Option<i64>, Option<i64>);
 
-/// The place of `wanted` in `all`, where it is put if it is not there.
+/// The index of `wanted` in `all`, to which it is added if it is absent.
 fn position<T: PartialEq>(all: &mut Vec<T>, wanted: T) -> usize {
-    all.iter().position(|it| *it == wanted).unwrap_or_else(|| {
+    all.iter().position(|other| *other == wanted).unwrap_or_else(|| {
         all.push(wanted);
         all.len() - 1
     })
 }
 
-/// What distinguishes schemas: layout, and roles.
+/// Identifies a schema: its layout, and the roles of its fields.
 fn version(kind: &FrameOfSource<'_>) -> (u64, Option<u64>) {
     (kind.info.source.schema_hash, kind.info.schema.roles_hash())
 }
@@ -333,10 +349,11 @@ fn form_of(kind: &FrameOfSource<'_>, place: impl Fn(&str) -> usize) -> PairForm 
     };
     let mark = kind.frame.fields.iter().find(|field| field.is_mark());
     let repr = mark.and_then(|mark| match &mark.ty {
-        FieldType::Enum { name } => schema.enum_named(name).map(|enum_named| enum_named.repr),
+        FieldType::Enum { name } => schema.enum_named(name).map(|declared| declared.repr),
         _ => None,
     });
-    // The edges are known by their names, as the steps are: a schema may come from anywhere.
+    // Edges are found by name, as steps are: their values may be others if the schema is not from a frame
+    // file.
     let steps = kind.frame.steps(schema);
     let value = |name: &str| steps.iter().find(|step| step.0 == name).map(|step| step.1);
     let values = match kind.frame.span() {
@@ -358,6 +375,7 @@ fn form_of(kind: &FrameOfSource<'_>, place: impl Fn(&str) -> usize) -> PairForm 
 }
 
 impl PairForm {
+    /// Writes the bytes of all keys to `to`.
     fn key(&self, frame: &[u8], to: &mut [u8]) {
         to.fill(0);
         for key in &self.keys {
@@ -375,7 +393,7 @@ impl PairForm {
     }
 }
 
-impl OfChunks for Parts {
+impl ChunkRowSource for Parts {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -390,16 +408,16 @@ impl OfChunks for Parts {
         self.frames.wanted(capture, source, bounds)
     }
 
-    /// The hidden ones of `columns` are behind the others.
+    /// The hidden columns must come after the others.
     fn append(&self, chunk: &ChunkRows<'_>, columns: &[usize], to: &mut [Builder]) -> usize {
         let shown = self.frames.schema().fields().len();
         let first = columns.iter().position(|&column| column >= shown).unwrap_or(columns.len());
         let count = self.frames.append(chunk, &columns[..first], &mut to[..first]);
         let key = (chunk.capture, chunk.owner.source);
         let Some((group, form)) = self.sources.get(&key) else { return count };
-        let mut own = Vec::new();
+        let mut scratch = Vec::new();
         let rows = match form.id {
-            Some(id) => chunk.rows.of_kind(id, &mut own),
+            Some(id) => chunk.rows.of_kind(id, &mut scratch),
             None => chunk.rows,
         };
         for (&column, builder) in columns[first..].iter().zip(&mut to[first..]) {
@@ -414,11 +432,11 @@ impl OfChunks for Parts {
     }
 }
 
-/// A column of a table of wholes, whichever schema it comes from.
+/// A column of a table of spans or chains, for all schemas.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PairedColumn {
     Standard(usize),
-    /// The name of a column of the frames, here and below.
+    /// A key; texts here and below are names of columns of the frames, or of steps.
     Key(String),
     Dur,
     Where(usize),
@@ -430,8 +448,11 @@ pub(super) enum PairedColumn {
     State,
 }
 
-/// The columns of the table of the wholes of `kinds`, each with its field.
-pub(super) fn whole(parts: &Parts, kinds: &[FrameOfSource<'_>]) -> (Vec<PairedColumn>, SchemaRef) {
+/// The columns of the table of spans or chains of `kinds`, and its schema.
+pub(super) fn whole_schema(
+    parts: &Parts,
+    kinds: &[FrameOfSource<'_>],
+) -> (Vec<PairedColumn>, SchemaRef) {
     let mut found: Vec<(PairedColumn, String)> = Vec::new();
     let mut seen = HashSet::new();
     for kind in kinds.iter().filter(|kind| seen.insert(version(kind))) {
@@ -457,7 +478,7 @@ pub(super) fn whole(parts: &Parts, kinds: &[FrameOfSource<'_>]) -> (Vec<PairedCo
             }
         }
     }
-    // In the order of one schema: what another one adds is beside its like.
+    // The order of columns in one schema; columns of other schemas follow those of their kind.
     let order = |column: &PairedColumn| match column {
         PairedColumn::Standard(_) => 0,
         PairedColumn::Key(_) => 1,
@@ -468,7 +489,7 @@ pub(super) fn whole(parts: &Parts, kinds: &[FrameOfSource<'_>]) -> (Vec<PairedCo
         PairedColumn::State => 6,
     };
     found.sort_by_key(|entry| order(&entry.0));
-    // Keys keep their names; captures need not come from frame files.
+    // Keys keep their names. Names may collide if the schema is not from a frame file.
     let mut taken = HashSet::new();
     let mut own = Vec::new();
     let mut columns = Vec::new();
@@ -485,12 +506,12 @@ pub(super) fn whole(parts: &Parts, kinds: &[FrameOfSource<'_>]) -> (Vec<PairedCo
 
 fn field(parts: &Parts, column: &PairedColumn, name: &str) -> Field {
     let like = |place: usize| parts.frames.schema().field(place).clone().with_name(name);
-    let says = |all: &[(&str, &str)]| {
-        let of = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-        all.iter().map(of).collect::<HashMap<_, _>>()
+    let metadata_of = |entries: &[(&str, &str)]| {
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        entries.iter().map(owned).collect::<HashMap<_, _>>()
     };
     let ns = |role: &str| {
-        let metadata = says(&[("unit", "ns"), ("role", role)]);
+        let metadata = metadata_of(&[("unit", "ns"), ("role", role)]);
         Field::new(name, DataType::Int64, true).with_metadata(metadata)
     };
     let of_frames =
@@ -498,7 +519,7 @@ fn field(parts: &Parts, column: &PairedColumn, name: &str) -> Field {
     let of_half = |half: SpanHalf, of: &str| {
         let field = of_frames(of);
         let mut metadata = field.metadata().clone();
-        metadata.extend(says(&[("half", half.word()), ("of", of)]));
+        metadata.extend(metadata_of(&[("half", half.word()), ("of", of)]));
         field.with_metadata(metadata)
     };
     match column {
@@ -506,20 +527,20 @@ fn field(parts: &Parts, column: &PairedColumn, name: &str) -> Field {
         PairedColumn::Begin(of) => of_half(SpanHalf::Begin, of),
         PairedColumn::End(of) => of_half(SpanHalf::End, of),
         PairedColumn::Standard(place) => like(*place),
-        PairedColumn::Where(place) => like(*place).with_metadata(says(&[("role", "where")])),
+        PairedColumn::Where(place) => like(*place).with_metadata(metadata_of(&[("role", "where")])),
         PairedColumn::Dur => ns("dur"),
         PairedColumn::Total => ns("total"),
         PairedColumn::Between(..) => ns("between"),
         PairedColumn::Step(_) => {
-            Field::new(name, timestamp(), true).with_metadata(says(&[("role", "step")]))
+            Field::new(name, timestamp(), true).with_metadata(metadata_of(&[("role", "step")]))
         }
         PairedColumn::State => {
-            Field::new(name, word_type(), true).with_metadata(says(&[("role", "state")]))
+            Field::new(name, word_type(), true).with_metadata(metadata_of(&[("role", "state")]))
         }
     }
 }
 
-/// What is read of the parts of wholes, to bring them together.
+/// The columns that are read to pair frames.
 #[derive(Debug)]
 pub(super) struct ReadParts {
     /// Columns of [`Parts`]; the hidden ones are last.
@@ -527,7 +548,7 @@ pub(super) struct ReadParts {
 }
 
 impl ReadParts {
-    /// These columns of the frames, and what is needed beside them.
+    /// The columns `shown` of the frames, and those that pairing needs.
     pub fn new(parts: &Parts, shown: impl IntoIterator<Item = usize>) -> ReadParts {
         let mut columns: Vec<usize> = Vec::new();
         let all = shown.into_iter().chain(ORDER.map(Parts::standard));
@@ -539,12 +560,12 @@ impl ReadParts {
         ReadParts { columns }
     }
 
-    /// Where a column of the parts is in what is read.
+    /// The index of a column of the parts among the read columns.
     pub fn at(&self, column: usize) -> usize {
         self.columns.iter().position(|&index| index == column).unwrap_or_default()
     }
 
-    /// Where the columns are that bring them together.
+    /// Indices of the columns by which frames are paired.
     pub fn half_columns(&self, parts: &Parts) -> HalfColumns {
         let at = |standard| self.at(Parts::standard(standard));
         HalfColumns {
@@ -559,31 +580,32 @@ impl ReadParts {
         }
     }
 
-    /// The pass that gets them: those of one group and key, in the order of time.
-    pub fn pass(&self, parts: &Parts, schema: SchemaRef, told: &str, start: Start) -> Pass {
-        let together =
+    /// A pass over frames that are grouped by group and key, and in pairing order.
+    pub fn pass(&self, parts: &Parts, schema: SchemaRef, explain_text: &str, start: Start) -> Pass {
+        let group_by =
             [Hidden::Group, Hidden::Key].map(|hidden| self.at(parts.hidden(hidden))).to_vec();
         let order = ORDER.map(|order| self.at(Parts::standard(order)));
-        let order = together.iter().copied().chain(order).map(|column| (column, false)).collect();
-        Pass { schema, together, order, start, told: told.to_owned() }
+        let order = group_by.iter().copied().chain(order).map(|column| (column, false)).collect();
+        Pass { schema, group_by, order, start, explain_text: explain_text.to_owned() }
     }
 }
 
-/// How frames follow each other: in time, and at the same time by what names them.
+/// Pairing order: by time, then by the columns that identify a frame.
 const ORDER: [Standard; 5] =
     [Standard::Ts, Standard::Ring, Standard::Seqno, Standard::Segment, Standard::Capture];
 
-/// Where frames are missing, by group, once somebody asks.
-pub(super) fn missing_of(set: &Arc<CaptureSet>, parts: &Arc<Parts>) -> MissingOf {
+/// Computes by group when frames may be missing.
+pub(super) fn find_missing(set: &Arc<CaptureSet>, parts: &Arc<Parts>) -> FindMissing {
     let (set, parts) = (set.clone(), parts.clone());
     Arc::new(move || parts.missing(&set))
 }
 
-/// Whether a frame is one of those that make spans, or chains.
+/// Whether frames of this kind make spans.
 pub(super) fn is_span(frame: &Frame) -> bool {
     frame.span().is_some()
 }
 
+/// Whether frames of this kind make chains.
 pub(super) fn is_chain(frame: &Frame) -> bool {
     frame.chain().is_some()
 }

@@ -1,4 +1,4 @@
-//! `points`: what entered and left each point, one row for each pair of them.
+//! `points`: the data that entered and left each point, one row for each pair.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use super::named::NamedTable;
 use crate::bounds::{Bounded, BoundedText, Bounds};
 use crate::builder::{Builder, word_type};
 use crate::causality::{DataIdentity, PointDirectory};
+use crate::chunk_scan::{ChunkRowSource, ChunkScan, Ts, Wanted, kind_bit};
 use crate::error::{SetError, TableError};
-use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
 use crate::rows::RowsInChunk;
 use crate::set::CaptureSet;
 use crate::standard::{ChunkRows, STANDARD, Standard};
 use crate::table::{CaptureTable, Planned, Scan, TableRequest};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
-    let of = Arc::new(Points::new(set));
-    Ok(vec![NamedTable::fixed("points", PointTable { set: set.clone(), of })])
+    let points = Arc::new(Points::new(set));
+    Ok(vec![NamedTable::fixed("points", PointTable { set: set.clone(), points })])
 }
 
-/// A column behind the standard ones.
+/// A column after the standard ones.
 #[derive(Debug, Clone, Copy)]
 enum PointColumn {
     Point,
@@ -42,12 +42,12 @@ const OWN: [(&str, PointColumn); 5] = [
 #[derive(Debug)]
 struct PointTable {
     set: Arc<CaptureSet>,
-    of: Arc<Points>,
+    points: Arc<Points>,
 }
 
 impl CaptureTable for PointTable {
     fn schema(&self) -> &SchemaRef {
-        &self.of.schema
+        &self.points.schema
     }
 
     fn bounded(&self, column: usize) -> Option<Bounded> {
@@ -58,43 +58,46 @@ impl CaptureTable for PointTable {
     }
 
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
-        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, request)?);
+        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.points, request)?);
         Ok(scan.into())
     }
 }
 
 #[derive(Debug)]
 struct Points {
-    known: PointDirectory,
+    directory: PointDirectory,
     schema: SchemaRef,
     words: Vec<Option<Arc<StringArray>>>,
 }
 
 impl Points {
     fn new(set: &CaptureSet) -> Points {
-        let known = PointDirectory::new(set);
+        let directory = PointDirectory::new(set);
         let standard = STANDARD.iter().map(|standard| {
             (standard.field(&Default::default()), standard.dictionary(set.names()))
         });
         let own = OWN.map(|(name, column)| {
             let (ty, all) = match column {
-                PointColumn::Point => (word_type(), Some(known.point_words.clone())),
+                PointColumn::Point => (word_type(), Some(directory.point_words.clone())),
                 PointColumn::InType | PointColumn::OutType => {
-                    (word_type(), Some(known.type_words.clone()))
+                    (word_type(), Some(directory.type_words.clone()))
                 }
                 PointColumn::InHash | PointColumn::OutHash => (DataType::Utf8, None),
             };
             (Field::new(name, ty, true), all)
         });
         let (fields, words): (Vec<Field>, Vec<_>) = standard.chain(own).unzip();
-        Points { known, schema: Arc::new(Schema::new(fields)), words }
+        Points { directory, schema: Arc::new(Schema::new(fields)), words }
     }
 }
 
-/// What entered, and what left.
-type Pair = (Option<DataIdentity>, Option<DataIdentity>);
+/// Data that entered a point, and data that left it.
+struct Pair {
+    entered: Option<DataIdentity>,
+    left: Option<DataIdentity>,
+}
 
-impl OfChunks for Points {
+impl ChunkRowSource for Points {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -104,37 +107,37 @@ impl OfChunks for Points {
     }
 
     fn wanted(&self, capture: usize, source: u16, bounds: &Bounds) -> Wanted {
-        let multi = self.known.multi(capture, source);
-        let kinds = self.known.forms(capture, source).fold(0, |kinds, (id, form)| {
-            if bounds.has_word(BoundedText::Name, self.known.name(form.point)) {
+        let multi = self.directory.multi(capture, source);
+        let kinds = self.directory.forms(capture, source).fold(0, |kinds, (id, form)| {
+            if bounds.has_word(BoundedText::Name, self.directory.name(form.point)) {
                 kinds | if multi { kind_bit(id) } else { u64::MAX }
             } else {
                 kinds
             }
         });
-        Wanted { kinds, each: false, ts: Ts::Other }
+        Wanted { kinds, frame_is_row: false, ts: Ts::Other }
     }
 
     fn append(&self, chunk: &ChunkRows<'_>, columns: &[usize], to: &mut [Builder]) -> usize {
-        let from = chunk.from(chunk.rows);
+        let values = chunk.values(chunk.rows);
         let (mut rows, mut frames, mut pairs) = (Vec::new(), Vec::new(), Vec::<Pair>::new());
         let (mut times, mut points) = (Vec::new(), Vec::new());
-        self.known.each(chunk, |row, frame, form| {
-            let ts = form.at.and_then(|at| from.epoch(at, frame));
+        self.directory.each(chunk, |row, frame, form| {
+            let ts = form.at.and_then(|at| values.epoch(at, frame));
             let ins = form.ins.iter().copied().map(Some);
             let ins = ins.chain(form.ins.is_empty().then_some(None));
             for entered in ins {
                 let outs = form.outs.iter().copied().map(Some);
-                for left in outs.chain(form.implied().then_some(entered)) {
+                for left in outs.chain(form.has_implied_outs().then_some(entered)) {
                     rows.push(row);
                     frames.push(frame);
-                    pairs.push((entered, left));
+                    pairs.push(Pair { entered, left });
                     times.push(ts);
                     points.push(form.point);
                 }
             }
         });
-        let taken = RowsInChunk { which: Some(&rows), ..chunk.rows };
+        let taken = RowsInChunk { selected: Some(&rows), ..chunk.rows };
         for (&column, builder) in columns.iter().zip(to) {
             let own = match STANDARD.get(column) {
                 Some(Standard::Ts) => {
@@ -149,16 +152,16 @@ impl OfChunks for Points {
                 None => OWN[column - STANDARD.len()].1,
             };
             let side = |pair: &Pair| match own {
-                PointColumn::InType | PointColumn::InHash => pair.0,
-                _ => pair.1,
+                PointColumn::InType | PointColumn::InHash => pair.entered,
+                _ => pair.left,
             };
             let mut all = pairs.iter().map(side);
             match own {
                 PointColumn::Point => {
-                    builder.extend(points.iter().map(|&point| self.known.point_key(point)));
+                    builder.extend(points.iter().map(|&point| self.directory.point_key(point)));
                 }
                 PointColumn::InType | PointColumn::OutType => {
-                    builder.each(taken, |_| all.next().flatten().map(|identity| identity.word));
+                    builder.each(taken, |_| all.next().flatten().map(|identity| identity.type_key));
                 }
                 PointColumn::InHash | PointColumn::OutHash => {
                     for (frame, identity) in frames.iter().zip(all) {

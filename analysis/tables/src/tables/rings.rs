@@ -1,4 +1,4 @@
-//! `rings`: each ring that was drained, with its sums.
+//! `rings`: each drained ring, with totals of its frames.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use ppt_capture::{Cause, RingKey};
 use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, CellType, Small, schema};
+use crate::small::{Cell, CellType, SmallTable, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
@@ -26,7 +26,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
         ("unattended", CellType::Long),
         ("absent", CellType::Long),
     ]);
-    Ok(vec![NamedTable::fixed("rings", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("rings", SmallTable { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {

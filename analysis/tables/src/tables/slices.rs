@@ -1,6 +1,5 @@
-//! `slices`: every interval of a time type that was taken, and how they nest within their thread,
-//! over all buffers; and every span that was begun and ended, which is in no thread: it nests in
-//! nothing.
+//! `slices`: the intervals of time types of all buffers, nested within their threads, and the closed spans.
+//! Spans belong to no thread, so they do not nest.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,18 +7,18 @@ use std::sync::Arc;
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ppt_capture::columns::Time;
-use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame};
+use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame, Interval};
 
 use super::named::NamedTable;
 use super::paired::LinkColumn;
 use super::spans::{self, Spans};
 use crate::bounds::{Bounded, BoundedNumber, BoundedText, Bounds};
 use crate::builder::{Builder, Dictionary, timestamp, word_type};
+use crate::chunk_scan::{ChunkRowSource, ChunkScan, Ts, Wanted, kind_bit};
 use crate::error::{SetError, TableError};
-use crate::nest::{Nest, Nested, Parents};
-use crate::of_chunks::{ChunkScan, OfChunks, Ts, Wanted, kind_bit};
+use crate::nest::{Nest, NestColumn, Nested, Parents};
 use crate::rows::RowsInChunk;
-use crate::set::CaptureSet;
+use crate::set::{CaptureSet, OwnerKeys};
 use crate::standard::{ChunkRows, Standard};
 use crate::table::{CaptureTable, Pass, Planned, Scan, Start, TableRequest};
 
@@ -27,7 +26,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     Ok(vec![NamedTable::fixed("slices", Slices::new(set, spans::all(set)?))])
 }
 
-/// A column: read from frames, or made of how slices nest.
+/// A column, read from frames or computed by nesting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SliceColumn {
     Name,
@@ -62,11 +61,11 @@ const SHOWN: [(&str, SliceColumn); 17] = [
     ("self", SliceColumn::Nested(Nested::SelfTime)),
 ];
 
-/// What is read beside what is shown, to nest by.
+/// Columns that nesting needs; they are not shown.
 const HIDDEN: [(&str, SliceColumn); 2] =
     [("thread", SliceColumn::Thread), ("owner", SliceColumn::Owner)];
 
-/// All columns, by their numbers.
+/// All columns, in the order of their indices.
 fn columns() -> impl Iterator<Item = (&'static str, SliceColumn)> {
     SHOWN.into_iter().chain(HIDDEN)
 }
@@ -96,24 +95,24 @@ fn data_type(column: SliceColumn) -> DataType {
 #[derive(Debug)]
 struct Slices {
     set: Arc<CaptureSet>,
-    of: Arc<Intervals>,
+    intervals: Arc<Intervals>,
     spans: Vec<Spans>,
-    /// What is shown.
+    /// The shown columns.
     schema: SchemaRef,
 }
 
 impl Slices {
     fn new(set: &Arc<CaptureSet>, spans: Vec<(String, Spans)>) -> Slices {
-        let of = Arc::new(Intervals::new(set));
+        let intervals = Arc::new(Intervals::new(set));
         let shown: Vec<usize> = (0..SHOWN.len()).collect();
-        let schema = Arc::new(of.schema.project(&shown).unwrap_or_else(|_| Schema::empty()));
-        // Spans over hosts whose clocks nobody compares have no length.
+        let schema = Arc::new(intervals.schema.project(&shown).unwrap_or_else(|_| Schema::empty()));
+        // Spans across hosts whose clocks cannot be compared have no length.
         let spans = spans
             .into_iter()
             .map(|span| span.1)
             .filter(|spans| spans.comparable().is_ok())
             .collect();
-        Slices { set: set.clone(), of, spans, schema }
+        Slices { set: set.clone(), intervals, spans, schema }
     }
 }
 
@@ -131,20 +130,20 @@ impl CaptureTable for Slices {
     }
 
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
-        let mut planned = self.intervals(request)?;
+        let mut planned = self.plan_intervals(request)?;
         let wanted = self
             .spans
             .iter()
             .filter(|span| request.bounds.has_word(BoundedText::Name, span.name()));
-        planned.beside =
-            wanted.map(|spans| self.spans(spans, request)).collect::<Result<_, _>>()?;
+        planned.more =
+            wanted.map(|spans| self.plan_spans(spans, request)).collect::<Result<_, _>>()?;
         Ok(planned)
     }
 }
 
 impl Slices {
-    /// The spans of a kind of frames that were begun and ended.
-    fn spans(&self, spans: &Spans, request: &TableRequest<'_>) -> Result<Planned, TableError> {
+    /// Plans the rows of a kind's closed spans.
+    fn plan_spans(&self, spans: &Spans, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let name = Arc::new(StringArray::from_iter_values([spans.name()]));
         let shown = |&column: &usize| match SHOWN[column].1 {
             SliceColumn::Name => LinkColumn::Word(name.clone()),
@@ -159,13 +158,15 @@ impl Slices {
         spans.closed(request, &columns, schema)
     }
 
-    fn intervals(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
+    /// Plans the rows of intervals.
+    fn plan_intervals(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let is_read = |column: &usize| !matches!(SHOWN[*column].1, SliceColumn::Nested(_));
         if request.columns.iter().all(is_read) {
-            let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, request)?);
+            let scan: Arc<dyn Scan> =
+                Arc::new(ChunkScan::new(&self.set, &self.intervals, request)?);
             return Ok(scan.into());
         }
-        // What a slice is in depends on the others of its thread: whole threads can be left out.
+        // The parent of a slice may be any slice of its thread, so only whole threads can be skipped.
         let bounds =
             request.bounds.only(&[BoundedNumber::Pid, BoundedNumber::Tid], &[BoundedText::Host]);
         let mut read: Vec<usize> = request.columns.iter().copied().filter(is_read).collect();
@@ -183,7 +184,7 @@ impl Slices {
             }
         }
         let inner = TableRequest { columns: &read, bounds: &bounds, limit: None, ..*request };
-        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.of, &inner)?);
+        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.intervals, &inner)?);
         let at = |column| read.iter().position(|&index| index == place(column)).unwrap_or_default();
         let nest = Nest {
             thread: at(SliceColumn::Thread),
@@ -195,15 +196,15 @@ impl Slices {
                 .columns
                 .iter()
                 .map(|&column| match SHOWN[column].1 {
-                    SliceColumn::Nested(nested) => Err(nested),
-                    shown => Ok(at(shown)),
+                    SliceColumn::Nested(nested) => NestColumn::Nested(nested),
+                    shown => NestColumn::Input(at(shown)),
                 })
                 .collect(),
             schema: Arc::new(self.schema.project(request.columns)?),
-            parents: self.of.parents.clone(),
+            parents: self.intervals.parents.clone(),
         };
-        // The longest of those that begin together is around the others; of equal ones the frame
-        // that was written last.
+        // Of slices with the same start, the longest contains the others; of equal slices, the one whose
+        // frame was written last.
         let order = vec![
             (nest.thread, false),
             (nest.start, false),
@@ -214,12 +215,12 @@ impl Slices {
         ];
         let pass = Pass {
             schema: nest.schema.clone(),
-            together: vec![nest.thread],
+            group_by: vec![nest.thread],
             order,
-            told: "slices: depth, parent and self within each thread".to_owned(),
+            explain_text: "slices: depth, parent and self within each thread".to_owned(),
             start: Start(Arc::new(move || nest.runner())),
         };
-        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+        Ok(Planned { scan, pass: Some(pass), more: Vec::new() })
     }
 }
 
@@ -243,15 +244,30 @@ struct SourceIntervals {
 struct Intervals {
     schema: SchemaRef,
     words: Vec<Option<Arc<StringArray>>>,
-    /// Names of intervals, by key.
+    /// Names of intervals, in the order of their keys.
     names: Arc<StringArray>,
+    /// By capture and source.
     sources: HashMap<(usize, u16), SourceIntervals>,
+    /// Numbers of the owners in `parents`.
     owners: HashMap<SliceRing, i32>,
     parents: Arc<Parents>,
 }
 
-/// Capture, source, segment, ring.
-type SliceRing = (usize, u16, u64, Option<i32>);
+/// A ring of the set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct SliceRing {
+    capture: usize,
+    source: u16,
+    /// The nonce of the segment.
+    segment: u64,
+    ring: Option<i32>,
+}
+
+impl SliceRing {
+    fn new(capture: usize, owner: &OwnerKeys) -> SliceRing {
+        SliceRing { capture, source: owner.source, segment: owner.nonce, ring: owner.ring }
+    }
+}
 
 impl Intervals {
     fn new(set: &CaptureSet) -> Intervals {
@@ -273,12 +289,12 @@ impl Intervals {
             let catalog = opened.catalog();
             for info in &catalog.sources {
                 let kinds = info.schema.frames.iter();
-                let kinds = kinds.map(|frame| of_frame(frame, &mut names)).collect();
+                let kinds = kinds.map(|frame| intervals_of(frame, &mut names)).collect();
                 let source = SourceIntervals { multi: info.schema.multi(), kinds };
                 intervals.sources.insert((capture, info.id), source);
             }
             for owner in set.owners(capture, catalog) {
-                let ring = (capture, owner.source, owner.nonce, owner.ring);
+                let ring = SliceRing::new(capture, &owner);
                 intervals.owners.entry(ring).or_insert_with(|| parents.add(&owner));
             }
         }
@@ -294,13 +310,13 @@ impl Intervals {
     }
 }
 
-/// The number of a thread of a process, or of a ring where nobody knows whose it was.
+/// A number for a thread of a process, or for a ring if its thread is unknown.
 fn thread(process: i32, tid: Option<i32>, owner: i32) -> i64 {
     tid.map_or(-1 - i64::from(owner), |tid| i64::from(process) << 32 | i64::from(tid))
 }
 
-/// The intervals of time of a kind of frames. CPU time has no place in time.
-fn of_frame(frame: &Frame, names: &mut Dictionary) -> Vec<SliceInterval> {
+/// The intervals of a kind of frames, without those of CPU time, which have no position in time.
+fn intervals_of(frame: &Frame, names: &mut Dictionary) -> Vec<SliceInterval> {
     let mut intervals = Vec::new();
     for field in &frame.fields {
         let Some(interval) = field.interval.as_ref().filter(|interval| interval.edge == Edge::End)
@@ -308,10 +324,9 @@ fn of_frame(frame: &Frame, names: &mut Dictionary) -> Vec<SliceInterval> {
             continue;
         };
         let start = frame.fields.iter().find(|other| {
-            let edge = |it: &ppt_capture::frame_dsl::schema::Interval| {
-                it.edge == Edge::Start && it.name == interval.name
-            };
-            other.interval.as_ref().is_some_and(edge) && other.ty == field.ty
+            let is_start =
+                |other: &Interval| other.edge == Edge::Start && other.name == interval.name;
+            other.interval.as_ref().is_some_and(is_start) && other.ty == field.ty
         });
         let is_cpu = field.ty.clock().is_some_and(Clock::is_cpu);
         if let (Some(start), Some(end), false) =
@@ -324,7 +339,7 @@ fn of_frame(frame: &Frame, names: &mut Dictionary) -> Vec<SliceInterval> {
     intervals
 }
 
-impl OfChunks for Intervals {
+impl ChunkRowSource for Intervals {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -344,21 +359,21 @@ impl OfChunks for Intervals {
                 kinds |= if source.multi { kind_bit(id) } else { u64::MAX };
             }
         }
-        // Slices begin before the times that heads have.
-        Wanted { kinds, each: false, ts: Ts::Other }
+        // Heads bound the times of frames, but slices begin earlier.
+        Wanted { kinds, frame_is_row: false, ts: Ts::Other }
     }
 
     fn append(&self, chunk: &ChunkRows<'_>, columns: &[usize], to: &mut [Builder]) -> usize {
         let key = (chunk.capture, chunk.owner.source);
         let Some(source) = self.sources.get(&key) else { return 0 };
         let mut count = 0;
-        let mut own = Vec::new();
+        let mut scratch = Vec::new();
         for (id, intervals) in source.kinds.iter().enumerate() {
             if intervals.is_empty() {
                 continue;
             }
             let rows =
-                if source.multi { chunk.rows.of_kind(id as u16, &mut own) } else { chunk.rows };
+                if source.multi { chunk.rows.of_kind(id as u16, &mut scratch) } else { chunk.rows };
             for interval in intervals {
                 count += self.interval(chunk, rows, interval, columns, to);
             }
@@ -368,7 +383,7 @@ impl OfChunks for Intervals {
 }
 
 impl Intervals {
-    /// Appends an interval of each of `rows` that has both ends.
+    /// Appends the interval of each of `rows` in which it has both ends.
     fn interval(
         &self,
         chunk: &ChunkRows<'_>,
@@ -377,15 +392,12 @@ impl Intervals {
         columns: &[usize],
         to: &mut [Builder],
     ) -> usize {
-        let from = chunk.from(chunk.rows);
+        let values = chunk.values(chunk.rows);
         let (mut taken, mut starts, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
-        let mut place = 0;
-        rows.each(|frame| {
-            let row = rows.which.map_or(place, |which| which[place as usize]);
-            place += 1;
-            let start = from.epoch(interval.start, frame);
+        rows.each_row(|row, frame| {
+            let start = values.epoch(interval.start, frame);
             let length = start.and_then(|start| {
-                from.epoch(interval.end, frame).and_then(|end| end.checked_sub(start))
+                values.epoch(interval.end, frame).and_then(|end| end.checked_sub(start))
             });
             if let (Some(start), Some(length)) = (start, length) {
                 taken.push(row);
@@ -393,9 +405,9 @@ impl Intervals {
                 lengths.push(length);
             }
         });
-        let rows = RowsInChunk { which: Some(&taken), ..rows };
+        let rows = RowsInChunk { selected: Some(&taken), ..rows };
         let owner = chunk.owner;
-        let ring = (chunk.capture, owner.source, owner.nonce, owner.ring);
+        let ring = SliceRing::new(chunk.capture, owner);
         let count = taken.len();
         for (&column, builder) in columns.iter().zip(to) {
             match self::columns().nth(column).map(|column| column.1) {

@@ -1,4 +1,4 @@
-//! `sources`: each buffer of each process, with what is known of both.
+//! `sources`: each buffer of each process.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::named::NamedTable;
 use crate::catalog::Catalog;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, CellType, Small, schema};
+use crate::small::{Cell, CellType, SmallTable, schema};
 
 const FIXED: [(&str, CellType); 9] = [
     ("capture", CellType::Word),
@@ -25,7 +25,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let tags: Vec<String> = tags(set).into_iter().map(|tag| format!("tag_{tag}")).collect();
     let tags = tags.iter().map(|name| (name.as_str(), CellType::Word));
     let schema = schema(FIXED.into_iter().chain(tags));
-    Ok(vec![NamedTable::fixed("sources", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("sources", SmallTable { set: set.clone(), schema, rows })])
 }
 
 /// The names of all tags.
@@ -45,14 +45,14 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
                 Cell::word(&capture.id),
                 Cell::word(&source.buffer),
                 Cell::word(catalog.host()),
-                Cell::word(catalog.header.as_ref().map_or("", |it| &it.boot_id)),
+                Cell::word(catalog.header.as_ref().map_or("", |header| &header.boot_id)),
                 Cell::int(process.pid),
-                Cell::Time(started(catalog, process.start_time)),
+                Cell::time(started(catalog, process.start_time)),
                 Cell::word(&format!("{:016x}", source.schema_hash)),
                 Cell::word(&process.exe),
                 Cell::word(&process.build_id),
             ];
-            // The last one counts: the command line's come behind those of the frame file.
+            // The last value counts: tags of the command line follow those of the frame file.
             let tag = |name: &String| source.tags.iter().rfind(|tag| tag.0 == *name);
             row.extend(
                 tags.iter().map(|name| tag(name).map_or(Cell::Null, |tag| Cell::word(&tag.1))),
@@ -63,10 +63,10 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
     Ok(rows)
 }
 
-/// ns of a clock tick of `/proc`, which counts 100 a second wherever Linux runs.
+/// Length of a clock tick in `/proc`, in ns. Linux shows 100 ticks per second on all platforms.
 const CLOCK_TICK: i128 = 10_000_000;
 
-/// When a process was started: `/proc` counts from the boot on, through sleep, too.
+/// The start time of a process, ns since the epoch. `/proc` counts from the boot, including sleep.
 fn started(catalog: &Catalog, start_time: u64) -> Option<i64> {
     let boot = catalog.clocks.boottime_offset()?;
     let started = (start_time != 0).then_some(i128::from(start_time) * CLOCK_TICK + boot)?;

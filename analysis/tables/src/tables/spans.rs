@@ -1,4 +1,4 @@
-//! `<name>_spans`: the spans of a kind of frames, each of a begin and an end.
+//! `<name>_spans`: the spans of a kind of frames, from begins and ends.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use ppt_capture::frame_dsl::columns::whole_table;
 use super::frame::{FrameOfSource, kinds};
 use super::named::NamedTable;
 use super::paired::{LinkColumn, Paired};
-use super::parts::{PairedColumn, Parts, ReadParts, is_span, whole};
+use super::parts::{PairedColumn, Parts, ReadParts, is_span, whole_schema};
 use crate::bounds::Bounded;
 use crate::error::{SetError, TableError};
 use crate::growing::{GrowingTable, GrowingWholes, WholeForm, everything};
-use crate::pair::{MissingOf, Pair, PairColumn};
+use crate::pair::{FindMissing, Pair, PairColumn};
 use crate::set::CaptureSet;
 use crate::standard::STANDARD;
 use crate::table::{CaptureTable, Planned, TableRequest};
@@ -40,7 +40,7 @@ pub(super) fn all(set: &Arc<CaptureSet>) -> Result<Vec<(String, Spans)>, SetErro
 #[derive(Debug)]
 pub(super) struct Spans {
     set: Arc<CaptureSet>,
-    /// Of the frame.
+    /// Name of the frames.
     name: String,
     table: String,
     parts: Arc<Parts>,
@@ -56,21 +56,21 @@ impl Spans {
         kinds: &[FrameOfSource<'_>],
     ) -> Result<Spans, SetError> {
         let parts = Arc::new(Parts::new(set, name, kinds)?);
-        let (columns, schema) = whole(&parts, kinds);
+        let (columns, schema) = whole_schema(&parts, kinds);
         Ok(Spans { set: set.clone(), name: name.1.to_owned(), table, parts, columns, schema })
     }
 
-    /// The name of their frames.
+    /// The name of the frames.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Fails where they can be of several hosts.
+    /// Fails if a span can include frames of several hosts whose clocks are not related.
     pub fn comparable(&self) -> Result<(), TableError> {
         self.parts.comparable(&self.table)
     }
 
-    /// Those that were begun and ended.
+    /// Plans the rows of closed spans in another table with these columns.
     pub fn closed(
         &self,
         request: &TableRequest<'_>,
@@ -81,8 +81,8 @@ impl Spans {
     }
 
     fn paired(&self) -> Paired<'_> {
-        let told = format!("spans: begins and ends of each key of {}", self.name);
-        Paired { set: &self.set, parts: &self.parts, told, steps: false }
+        let explain_text = format!("spans: begins and ends of each key of {}", self.name);
+        Paired { set: &self.set, parts: &self.parts, explain_text, steps: false }
     }
 }
 
@@ -105,14 +105,14 @@ impl CaptureTable for Spans {
 impl GrowingTable for Spans {
     fn growing(&self, with_absent: bool) -> Result<GrowingWholes, TableError> {
         let (all, bounds) = everything(&self.schema);
-        let request = TableRequest::of_all(&all, &bounds);
+        let request = TableRequest::all_rows(&all, &bounds);
         let (read, columns, schema) = self.columns(&request)?;
         let (scan, pair) = self.paired().pair(&request, &read, (columns, schema), false)?;
         let parts = &self.parts;
         let forms = pair.fifo.iter().map(|&fifo| WholeForm::Span { fifo });
         let groups = parts.growing_groups(&self.set, forms, with_absent);
         let runner = move |missing: Vec<Missing>| {
-            let missing: MissingOf = Arc::new(move || Ok(missing.clone()));
+            let missing: FindMissing = Arc::new(move || Ok(missing.clone()));
             Pair { missing: Some(missing), ..pair.clone() }.runner()
         };
         let schema = self.schema.clone();
@@ -121,7 +121,7 @@ impl GrowingTable for Spans {
 }
 
 impl Spans {
-    /// What is read of the frames for these columns, and what becomes of it.
+    /// The columns to read from the frames, and the output columns of the pass.
     fn columns(
         &self,
         request: &TableRequest<'_>,
@@ -134,8 +134,8 @@ impl Spans {
             }
             _ => None,
         };
-        let asked = || request.columns.iter().map(|&column| &self.columns[column]);
-        let read = ReadParts::new(parts, asked().filter_map(place));
+        let requested = || request.columns.iter().map(|&column| &self.columns[column]);
+        let read = ReadParts::new(parts, requested().filter_map(place));
         let out = |column: &PairedColumn| {
             let at = place(column).map(|place| read.at(place)).unwrap_or_default();
             match column {
@@ -146,7 +146,7 @@ impl Spans {
                 _ => PairColumn::Dur,
             }
         };
-        let columns = asked().map(out).collect();
+        let columns = requested().map(out).collect();
         let schema = Arc::new(self.schema.project(request.columns)?);
         Ok((read, columns, schema))
     }

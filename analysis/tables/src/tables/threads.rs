@@ -1,11 +1,11 @@
-//! `threads`: the names of threads, and from when to when each held.
+//! `threads`: the names of threads, and the period of each.
 
 use std::sync::Arc;
 
 use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, CellType, Small, schema};
+use crate::small::{Cell, CellType, SmallTable, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
@@ -17,7 +17,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
         ("ts_end", CellType::Time),
         ("name", CellType::Word),
     ]);
-    Ok(vec![NamedTable::fixed("threads", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("threads", SmallTable { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
@@ -32,8 +32,8 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
                     Cell::word(catalog.host()),
                     Cell::int(process.pid),
                     Cell::int(name.tid),
-                    Cell::Time(catalog.epoch(name.mono_ns)),
-                    Cell::Time(end),
+                    Cell::time(catalog.epoch(name.mono_ns)),
+                    Cell::time(end),
                     Cell::Word(name.text().into_owned()),
                 ]
             }));
@@ -90,12 +90,12 @@ mod tests {
         std::fs::write(&path, writer.end(&end).unwrap()).unwrap();
         let set = CaptureSet::open(&[path]).unwrap();
         let rows = rows(&set).unwrap();
-        let time = |ns| Cell::Time(Some(ns));
+        let time = Cell::Time;
         let expected = [
             (5, time(101_000), time(102_000), "main"),
-            (5, time(102_000), Cell::Time(None), "renamed"),
-            (6, time(101_001), Cell::Time(None), "\u{fffd}\n"),
-            (5, time(103_000), Cell::Time(None), "other"),
+            (5, time(102_000), Cell::Null, "renamed"),
+            (6, time(101_001), Cell::Null, "\u{fffd}\n"),
+            (5, time(103_000), Cell::Null, "other"),
         ];
         let expected = expected.map(|(tid, from, to, name)| {
             vec![Cell::int(77), Cell::int(tid), from, to, Cell::Word(name.to_owned())]

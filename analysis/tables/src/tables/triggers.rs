@@ -1,11 +1,11 @@
-//! `triggers`: why a flight recorder wrote the windows that the captures are.
+//! `triggers`: the reasons for which a flight recorder wrote its windows.
 
 use std::sync::Arc;
 
 use super::named::NamedTable;
 use crate::error::{SetError, TableError};
 use crate::set::CaptureSet;
-use crate::small::{Cell, CellType, Small, schema};
+use crate::small::{Cell, CellType, SmallTable, schema};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let schema = schema([
@@ -19,7 +19,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
         ("seqno", CellType::Long),
         ("note", CellType::Text),
     ]);
-    Ok(vec![NamedTable::fixed("triggers", Small { set: set.clone(), schema, rows })])
+    Ok(vec![NamedTable::fixed("triggers", SmallTable { set: set.clone(), schema, rows })])
 }
 
 fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
@@ -30,7 +30,7 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
             let info = catalog.sources.iter().find(|info| Some(info.id) == trigger.source);
             rows.push(vec![
                 Cell::word(&capture.id),
-                Cell::Time(catalog.epoch(trigger.mono_ns)),
+                Cell::time(catalog.epoch(trigger.mono_ns)),
                 Cell::word(trigger.why.name()),
                 Cell::text(&trigger.expression),
                 info.map_or(Cell::Null, |info| Cell::word(&info.source.buffer)),

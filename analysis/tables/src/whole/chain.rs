@@ -1,38 +1,38 @@
-//! Steps of one key, in the order of time, become a chain. What is kept is one time for each step.
+//! Combines the steps of one key, in the order of time, to a chain. Memory: one time for each step.
 
 use super::Missing;
 
-/// The steps that were taken of one chain.
+/// The taken steps of one chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChainSteps {
-    /// By step: the first time it was taken, if it says one.
+    /// By step: the time of its first frame, if the frame has a time.
     times: Vec<Option<i64>>,
-    /// By step: how often it was taken.
+    /// By step: number of its frames.
     counts: Vec<u64>,
-    /// A frame says no time, or no step that there is.
+    /// A frame has no time, or an unknown step.
     unclear: bool,
 }
 
-/// What became of a chain.
+/// The state of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ChainVerdict {
     Complete,
-    /// These steps were not taken.
+    /// These steps have no frame.
     Missing(Vec<usize>),
-    /// These were taken more than once.
+    /// These steps have more than one frame.
     Repeated(Vec<usize>),
     OutOfOrder,
-    /// Nobody knows whether it is complete: all that it lacks may be among the missing frames.
+    /// Unknown: all steps without a frame may be among the missing frames.
     Lost,
 }
 
 impl ChainSteps {
-    /// None of `steps` steps yet.
+    /// A chain of `steps` steps, none of them taken.
     pub fn new(steps: usize) -> Self {
         ChainSteps { times: vec![None; steps], counts: vec![0; steps], unclear: false }
     }
 
-    /// The next frame, in the order of time; those without a time may come anywhere.
+    /// Adds the next frame, in the order of time. Frames without a time may come at any point.
     pub fn add_step(&mut self, step: Option<usize>, ts: Option<i64>) {
         let Some(step) = step.filter(|&step| step < self.times.len()) else {
             self.unclear = true;
@@ -45,27 +45,27 @@ impl ChainSteps {
         }
     }
 
-    /// Whether each step was taken.
+    /// Whether each step has a frame.
     pub fn has_all(&self) -> bool {
         self.counts.iter().all(|&count| count > 0)
     }
 
-    /// When a step was taken first.
+    /// The time of the first frame of a step.
     pub fn time(&self, step: usize) -> Option<i64> {
         self.times.get(step).copied().flatten()
     }
 
-    /// From one step to a later one, in ns; negative where they were taken the other way round.
+    /// Time from one step to a later one, in ns; negative if their order was reversed.
     pub fn between(&self, from: usize, to: usize) -> Option<i64> {
         self.time(to)?.checked_sub(self.time(from)?)
     }
 
-    /// From the first step to the last.
+    /// Time from the first step to the last, in ns.
     pub fn total(&self) -> Option<i64> {
         self.between(0, self.times.len().checked_sub(1)?)
     }
 
-    /// What became of it, where `missing` frames may hold the steps that are not there.
+    /// The state of the chain. `missing`: when frames with absent steps may have been written.
     pub fn verdict(&self, missing: &Missing) -> ChainVerdict {
         let steps = || 0..self.times.len();
         let repeated: Vec<usize> = steps().filter(|&step| self.counts[step] > 1).collect();
@@ -76,22 +76,22 @@ impl ChainSteps {
         if self.unclear {
             return ChainVerdict::Lost;
         }
-        let sure: Vec<usize> =
-            absent.iter().copied().filter(|&step| !self.may_be_among(step, missing)).collect();
-        match (absent.is_empty(), sure.is_empty()) {
-            (false, false) => ChainVerdict::Missing(sure),
+        let not_lost: Vec<usize> =
+            absent.iter().copied().filter(|&step| !self.may_be_lost(step, missing)).collect();
+        match (absent.is_empty(), not_lost.is_empty()) {
+            (false, false) => ChainVerdict::Missing(not_lost),
             (false, true) => ChainVerdict::Lost,
             (true, _) if self.times.is_sorted() => ChainVerdict::Complete,
             (true, _) => ChainVerdict::OutOfOrder,
         }
     }
 
-    /// Whether a step that is not there may be missing: after the last of the steps before it, and
-    /// before the first of those behind it.
-    fn may_be_among(&self, step: usize, missing: &Missing) -> bool {
+    /// Whether a frame may be missing in the period in which an absent step belongs: after all earlier steps,
+    /// and before all later ones.
+    fn may_be_lost(&self, step: usize, missing: &Missing) -> bool {
         let before = self.times[..step].iter().flatten().max();
-        let behind = self.times[step + 1..].iter().flatten().min();
-        let (from, to) = (before.copied().unwrap_or(i64::MIN), behind.copied().unwrap_or(i64::MAX));
+        let after = self.times[step + 1..].iter().flatten().min();
+        let (from, to) = (before.copied().unwrap_or(i64::MIN), after.copied().unwrap_or(i64::MAX));
         missing.between(from.min(to), from.max(to))
     }
 }

@@ -1,17 +1,18 @@
-//! When frames are missing: what may have been written there, nobody knows.
+//! Periods in which frames are missing.
 
 /// No frame is missing.
 pub(crate) static NOTHING: Missing = Missing { times: Vec::new() };
 
-/// Times during which frames are missing, in ns; apart from each other, ascending.
+/// Periods in which frames are missing, in ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Missing {
+    /// Disjoint, ascending.
     times: Vec<(i64, i64)>,
 }
 
 impl Missing {
-    /// During all of `gaps`, from the first to the second time, both included. None: nobody knows
-    /// since when, or until when.
+    /// The union of `gaps`, each from its first to its second time, both included. None: the gap has no known
+    /// beginning or end.
     pub fn during(gaps: impl IntoIterator<Item = (Option<i64>, Option<i64>)>) -> Missing {
         let known = |(from, to): (Option<i64>, Option<i64>)| {
             (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX))
@@ -29,30 +30,30 @@ impl Missing {
         Missing { times }
     }
 
-    /// The times, apart from each other, ascending.
+    /// The periods, disjoint and ascending.
     pub fn times(&self) -> &[(i64, i64)] {
         &self.times
     }
 
-    /// Whether a frame may be missing that was written between these times, both included.
+    /// Whether a frame written between these times, both included, may be missing.
     pub fn between(&self, from: i64, to: i64) -> bool {
         let first = self.times.partition_point(|gap| gap.1 < from);
         self.times.get(first).is_some_and(|gap| gap.0 <= to)
     }
 
-    /// Since when a frame may be missing that was written after the first and before the second time.
+    /// The earliest time at which a frame may be missing, of those written after `from` and before `to`.
     pub fn first_within(&self, from: i64, to: i64) -> Option<i64> {
         let first = self.times.partition_point(|gap| gap.1 <= from);
         let gap = self.times.get(first).filter(|gap| gap.0 < to)?;
         (from < to).then(|| gap.0.max(from))
     }
 
-    /// Whether a frame of that time or later may be missing.
+    /// Whether a frame of this time or later may be missing.
     pub fn since(&self, from: i64) -> bool {
         self.between(from, i64::MAX)
     }
 
-    /// Whether a frame of that time or earlier may be missing.
+    /// Whether a frame of this time or earlier may be missing.
     pub fn until(&self, to: i64) -> bool {
         self.between(i64::MIN, to)
     }

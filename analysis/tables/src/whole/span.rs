@@ -1,53 +1,52 @@
-//! Begins and ends of one key, in the order of time, become spans.
+//! Combines begins and ends of one key, in the order of time, to spans.
 //!
-//! What is kept are the begins that have no end yet: an end may come for the first of them as late as
-//! the capture ends. Nothing else takes memory, however many spans the key has.
+//! Memory: the begins without an end. An end may come at any time until the capture ends.
 
 use std::collections::VecDeque;
 
 use super::Missing;
 
-/// What a frame is to its span.
+/// The role of a frame in its span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SpanFrame {
     Begin,
     End,
-    /// Neither: its program broke the rules.
+    /// The program wrote neither a begin nor an end.
     Neither,
 }
 
-/// What became of a span.
+/// The state of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::EnumIter)]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum SpanState {
-    /// Begun and ended.
+    /// It has a begin and an end.
     Closed,
     /// It has no end.
     Open,
     /// It has no begin.
     Orphan,
-    /// One half is not there, and may have been among the frames that are missing.
+    /// One half is absent, and may be among the missing frames.
     Lost,
 }
 
-/// A row: the frames of a span, with the caller's name for it, and what became of it.
+/// The frames of a span, identified by the caller's `T`, and its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SpanRow<T> {
     pub begin: Option<T>,
     pub end: Option<T>,
     pub state: SpanState,
-    /// Its length, where both halves are there, in ns.
+    /// Length in ns, if it has both halves.
     pub dur: Option<i64>,
 }
 
-/// The halves of one key, on their way.
+/// Pairs the halves of one key.
 #[derive(Debug)]
 pub(crate) struct Halves<T> {
-    /// An end belongs to the earliest begin without one, not to the latest.
+    /// An end belongs to the earliest open begin, instead of the latest.
     fifo: bool,
     /// Begins without an end, in the order of time.
     open: VecDeque<(i64, T)>,
-    /// A frame of this key says no time: what is left over may be its other half.
+    /// A frame of this key has no time: it may be the other half of any unpaired frame.
     untimed: bool,
 }
 
@@ -56,8 +55,8 @@ impl<T: Copy> Halves<T> {
         Halves { fifo, open: VecDeque::new(), untimed: false }
     }
 
-    /// The next frame: those without a time first, the others in the order of time. Returns the row
-    /// that is done with it.
+    /// Adds the next frame: first those without a time, then the others in the order of time. Returns the row
+    /// that it completes.
     pub fn add_half(
         &mut self,
         half: SpanFrame,
@@ -95,17 +94,17 @@ impl<T: Copy> Halves<T> {
         })
     }
 
-    /// Begins that have no end so far: as many frames must be kept.
+    /// The begins without an end.
     pub fn open(&self) -> impl ExactSizeIterator<Item = &T> {
         self.open.iter().map(|entry| &entry.1)
     }
 
-    /// The same, to be named again.
+    /// The begins without an end, mutable: the caller may renumber its frames.
     pub fn open_mut(&mut self) -> impl ExactSizeIterator<Item = &mut T> {
         self.open.iter_mut().map(|entry| &mut entry.1)
     }
 
-    /// No more frames of the key: what is left over. The next key may follow.
+    /// Ends the key: returns its open spans. The next key may follow.
     pub fn finish<'a>(
         &mut self,
         missing: &'a Missing,

@@ -1,15 +1,15 @@
-//! A made thread, of which everything is known ns by ns, beside what its events say of it.
+//! Compares the states that events lead to with a simulated thread whose state is known for each ns.
 
 use super::*;
 
-const ALL: Knows = Knows { calls: true, faults: true };
+const ALL: Recorded = Recorded { calls: true, faults: true };
 const READ: i32 = 100;
 
-fn told(knows: Knows, events: &[(i64, ThreadEvent)], end: i64) -> Vec<Stretch> {
-    let mut thread = ThreadTrack::new(knows);
+fn states_of(recorded: Recorded, events: &[(i64, ThreadEvent)], end: i64) -> Vec<Stretch> {
+    let mut thread = ThreadTrack::new(recorded);
     events.iter().for_each(|(at, event)| thread.add_event(*at, 0, event));
     thread.finish(end);
-    thread.done().collect()
+    thread.take_done().collect()
 }
 
 fn brief(stretches: &[Stretch]) -> Vec<(i64, i64, KernelWord)> {
@@ -51,7 +51,7 @@ fn a_wait_has_its_call_and_who_ended_it() {
         (80, ThreadEvent::Out { cpu: 3, preempted: true }),
         (90, into(0)),
     ];
-    let found = told(ALL, &events, 100);
+    let found = states_of(ALL, &events, 100);
     let expected = [
         (5, 10, KernelWord::Unknown),
         (10, 25, KernelWord::Running),
@@ -71,18 +71,18 @@ fn a_wait_has_its_call_and_who_ended_it() {
 #[test]
 fn a_wake_up_may_come_before_the_thread_waits() {
     let woken = [(0, into(0)), (5, wake(8)), (7, out(false)), (9, into(0))];
-    let found = told(ALL, &woken, 10);
+    let found = states_of(ALL, &woken, 10);
     assert_eq!(brief(&found)[1], (7, 9, KernelWord::Runnable));
     assert_eq!(found[1].waker, Some(8));
-    // It went on instead: what is later is another wait.
+    // The thread continued instead: the later wait is another one.
     let stale = [(0, into(0)), (5, wake(8)), (6, enter(READ)), (7, out(false)), (9, into(0))];
     assert_eq!(
-        brief(&told(ALL, &stale, 10))[1],
+        brief(&states_of(ALL, &stale, 10))[1],
         (7, 9, KernelWord::Blocked),
         "its wake-up is missing"
     );
     let both = [(0, into(0)), (5, wake(8)), (7, out(false)), (8, wake(3)), (9, into(0))];
-    let found = told(ALL, &both, 10);
+    let found = states_of(ALL, &both, 10);
     assert_eq!(brief(&found)[1..3], [(7, 8, KernelWord::Blocked), (8, 9, KernelWord::Runnable)]);
     assert_eq!(found[2].waker, Some(3));
 }
@@ -90,7 +90,7 @@ fn a_wake_up_may_come_before_the_thread_waits() {
 #[test]
 fn without_a_wake_up_a_wait_lasts_until_the_thread_runs() {
     let events = [(0, into(0)), (7, out(false)), (9, into(0))];
-    let found = told(ALL, &events, 10);
+    let found = states_of(ALL, &events, 10);
     assert_eq!(brief(&found)[1], (7, 9, KernelWord::Blocked));
     assert_eq!((found[1].woken_by, found[1].waker), (None, None));
 }
@@ -100,27 +100,27 @@ fn a_wait_outside_of_calls_may_be_for_a_page() {
     let fault = (30, ThreadEvent::Fault { cpu: 0, kind: 5, address: 1 });
     let before = [(0, into(0)), (1, exit(READ)), (5, out(false)), (15, wake(0)), (18, into(0))];
     let with = [&before[..], std::slice::from_ref(&fault)].concat();
-    let found = told(ALL, &with, 40);
+    let found = states_of(ALL, &with, 40);
     assert_eq!(found[1].blocked_in, Some(KernelWord::PageFault.key()));
     assert_eq!(brief(&found).last(), Some(&(18, 40, KernelWord::Running)));
     let without = [&before[..], &[(20, enter(READ)), fault]].concat();
-    assert_eq!(told(ALL, &without, 40)[1].blocked_in, None);
-    let knows = Knows { calls: false, ..ALL };
+    assert_eq!(states_of(ALL, &without, 40)[1].blocked_in, None);
+    let recorded = Recorded { calls: false, ..ALL };
     let unsure: Vec<_> = with.iter().filter(|entry| entry.1 != exit(READ)).cloned().collect();
-    assert_eq!(told(knows, &unsure, 40)[1].blocked_in, None, "it may have been in a call");
+    assert_eq!(states_of(recorded, &unsure, 40)[1].blocked_in, None, "it may have been in a call");
 }
 
 #[test]
 fn what_contradicts_itself_is_unknown() {
     let twice = [(0, into(0)), (5, into(1)), (9, out(true))];
-    let found = brief(&told(ALL, &twice, 12));
+    let found = brief(&states_of(ALL, &twice, 12));
     let expected =
         [(0, 5, KernelWord::Unknown), (5, 9, KernelWord::Unknown), (9, 12, KernelWord::Runnable)];
     assert_eq!(found, expected, "it left a CPU that it did not have");
     let waits = [(0, into(0)), (5, out(false)), (7, enter(READ)), (9, exit(READ))];
     let expected =
         [(0, 5, KernelWord::Running), (5, 7, KernelWord::Unknown), (7, 12, KernelWord::Running)];
-    assert_eq!(brief(&told(ALL, &waits, 12)), expected);
+    assert_eq!(brief(&states_of(ALL, &waits, 12)), expected);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_thread_begins_and_ends_and_its_number_comes_again() {
         (20, ThreadEvent::Start { parent: 0 }),
         (22, into(0)),
     ];
-    let found = told(ALL, &events, 30);
+    let found = states_of(ALL, &events, 30);
     let expected = [
         (3, 5, KernelWord::Runnable),
         (5, 8, KernelWord::Running),
@@ -157,7 +157,7 @@ fn a_loss_ends_what_is_known() {
     thread.lose(26, 0);
     thread.add_event(30, 0, &exit(READ));
     thread.finish(31);
-    let found: Vec<_> = thread.done().collect();
+    let found: Vec<_> = thread.take_done().collect();
     let expected = [
         (0, 4, KernelWord::Running),
         (4, 12, KernelWord::Unknown),
@@ -180,14 +180,14 @@ impl PseudoRandom {
     }
 }
 
-/// What is true of a ns: state, call, who ended the wait or the wait before.
+/// The truth for a ns: state, call, and the waker that ended the wait or the previous one.
 type StateTruth = (KernelWord, Option<i32>, Option<i32>);
 
-/// A thread that does what it likes: its events, and the truth of each ns.
+/// A random thread: its events, and the truth for each ns.
 fn made(dice: &mut PseudoRandom) -> (Vec<(i64, ThreadEvent)>, Vec<StateTruth>) {
     let (mut events, mut truth) = (vec![(0, ThreadEvent::Start { parent: 1 })], Vec::new());
     let last = |truth: &mut Vec<StateTruth>, dice: &mut PseudoRandom, of: StateTruth| {
-        // Never 0 long: two events of a thread do not have the same time.
+        // At least 1 ns: two events of a thread never have the same time.
         (0..=dice.below(6)).for_each(|_| truth.push(of));
         truth.len() as i64
     };
@@ -197,7 +197,7 @@ fn made(dice: &mut PseudoRandom) -> (Vec<(i64, ThreadEvent)>, Vec<StateTruth>) {
         let cpu = dice.below(3) as i32;
         events.push((now, ThreadEvent::In { cpu }));
         now = last(&mut truth, dice, (KernelWord::Running, None, None));
-        // Who comes out of a call may enter one.
+        // A thread outside of a call may enter one.
         for _ in 0..dice.below(3) {
             let event = match call.take() {
                 Some(call) => ThreadEvent::Exit { cpu, call, result: 0 },
@@ -229,7 +229,7 @@ fn made(dice: &mut PseudoRandom) -> (Vec<(i64, ThreadEvent)>, Vec<StateTruth>) {
     (events, truth)
 }
 
-/// What is said of each ns; stretches follow each other without a hole.
+/// The state for each ns. Stretches must be adjacent.
 fn by_ns(stretches: &[Stretch]) -> Vec<StateTruth> {
     let mut all = Vec::new();
     for stretch in stretches {
@@ -247,14 +247,14 @@ fn each_ns_is_what_it_was_or_unknown() {
     for _ in 0..3000 {
         let (events, truth) = made(&mut dice);
         let end = truth.len() as i64;
-        let whole = by_ns(&told(ALL, &events, end));
-        // Nobody has ended a wait that lasts.
+        let whole = by_ns(&states_of(ALL, &events, end));
+        // A wait that lasts has no waker.
         let lasting = truth
             .iter()
             .rposition(|entry| entry.0 != KernelWord::Blocked)
             .map_or(0, |index| index + 1);
         assert_eq!(whole[..lasting], truth[..lasting], "{events:?}");
-        // Some of them are lost, and it is known since when and until when that may have been.
+        // Some events are lost, with known bounds of their times.
         let (first, second) =
             (dice.below(end as u64 + 1) as i64, dice.below(end as u64 + 1) as i64);
         let (since, until) = (first.min(second), first.max(second));
@@ -274,7 +274,7 @@ fn each_ns_is_what_it_was_or_unknown() {
             thread.lose(since.max(before), 0);
         }
         thread.finish(end);
-        let stretches: Vec<_> = thread.done().collect();
+        let stretches: Vec<_> = thread.take_done().collect();
         let mut expected = 0;
         for stretch in &stretches {
             assert!(stretch.ts >= expected && stretch.end > stretch.ts, "{stretches:?}");
@@ -287,12 +287,15 @@ fn each_ns_is_what_it_was_or_unknown() {
                 }
                 known += 1;
                 assert_eq!(stretch.state, truth.0, "{ns}: {events:?}, lost {since} to {until}");
-                // What is said of calls and wakers is true; not all of it is known.
+                // Calls and wakers that are stated are true; some are unknown.
                 assert!(
-                    stretch.blocked_in.is_none_or(|it| Some(it) == truth.1),
+                    stretch.blocked_in.is_none_or(|call| Some(call) == truth.1),
                     "{ns}: {events:?}"
                 );
-                assert!(stretch.waker.is_none_or(|it| Some(it) == truth.2), "{ns}: {events:?}");
+                assert!(
+                    stretch.waker.is_none_or(|waker| Some(waker) == truth.2),
+                    "{ns}: {events:?}"
+                );
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Reads the frames of some kinds and threads out of chunks.
+//! Reads the kernel's frames of some kinds and threads from chunks.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use super::frames::KernelFrames;
 use super::read::{READ, ReadColumn};
 use crate::bounds::{Bounds, Range};
 use crate::builder::Builder;
+use crate::chunk_scan::{ChunkRowSource, Ts, Wanted, kind_bit};
 use crate::kernel::KernelFrameKind;
-use crate::of_chunks::{OfChunks, Ts, Wanted, kind_bit};
 use crate::rows::RowsInChunk;
 use crate::standard::{ChunkRows, STANDARD, Standard};
 
-/// Some of the kernel's frames.
+/// The kernel's frames of some kinds and threads.
 #[derive(Debug)]
 pub(super) struct Chosen {
     pub frames: Arc<KernelFrames>,
     pub kinds: &'static [KernelFrameKind],
-    /// Numbers of threads.
+    /// Thread ids; None: all threads.
     pub threads: Option<Range>,
 }
 
 impl Chosen {
-    /// Whether the frame is of a thread that is asked for. What is of no known thread is of none.
-    pub fn is_asked(&self, kind: &KernelFrameFields, frame: &[u8]) -> bool {
+    /// Whether a frame is of a requested thread. A frame of an unknown thread is not.
+    fn is_requested(&self, kind: &KernelFrameFields, frame: &[u8]) -> bool {
         let thread = kind.thread.map_or(0, |thread| thread.number(frame));
         match self.threads {
             Some((from, to)) => thread != 0 && from <= thread && thread <= to,
@@ -36,7 +36,7 @@ impl Chosen {
     }
 }
 
-impl OfChunks for Chosen {
+impl ChunkRowSource for Chosen {
     fn schema(&self) -> &SchemaRef {
         &self.frames.schema
     }
@@ -49,7 +49,7 @@ impl OfChunks for Chosen {
         let Some(form) = self.frames.forms.get(&(capture, source)) else { return Wanted::NOTHING };
         let wanted = form.kinds.iter().filter(|kind| self.kinds.contains(&kind.1.kind));
         let kinds = wanted.fold(0, |kinds, entry| kinds | kind_bit(entry.0.into()));
-        Wanted { kinds, each: false, ts: Ts::Other }
+        Wanted { kinds, frame_is_row: false, ts: Ts::Other }
     }
 
     fn append(&self, chunk: &ChunkRows<'_>, columns: &[usize], to: &mut [Builder]) -> usize {
@@ -58,40 +58,41 @@ impl OfChunks for Chosen {
         let Some(&group) = self.frames.group_of.get(&(owner.process, owner.nonce)) else {
             return 0;
         };
-        let (mut own, mut count) = (Vec::new(), 0);
+        let (mut scratch, mut count) = (Vec::new(), 0);
         for (id, kind) in form.kinds.iter().filter(|kind| self.kinds.contains(&kind.1.kind)) {
-            let rows = if form.multi { chunk.rows.of_kind(*id, &mut own) } else { chunk.rows };
-            let (mut asked, mut place) = (Vec::new(), 0);
-            rows.each(|frame| {
-                if self.is_asked(kind, frame) {
-                    asked.push(rows.which.map_or(place, |which| which[place as usize]));
+            let rows = if form.multi { chunk.rows.of_kind(*id, &mut scratch) } else { chunk.rows };
+            let mut requested = Vec::new();
+            rows.each_row(|row, frame| {
+                if self.is_requested(kind, frame) {
+                    requested.push(row);
                 }
-                place += 1;
             });
-            let rows = RowsInChunk { which: Some(&asked), ..rows };
+            let rows = RowsInChunk { selected: Some(&requested), ..rows };
             count += rows.len();
             for (&column, builder) in columns.iter().zip(&mut *to) {
-                append(chunk, (group, kind), rows, column, builder);
+                append_column(chunk, group, kind, rows, column, builder);
             }
         }
         count
     }
 }
 
-pub(super) fn append(
+/// Appends a column of frames of one kind.
+fn append_column(
     chunk: &ChunkRows<'_>,
-    (group, kind): (i32, &KernelFrameFields),
+    group: i32,
+    kind: &KernelFrameFields,
     rows: RowsInChunk<'_>,
     column: usize,
     builder: &mut Builder,
 ) {
-    let from = chunk.from(rows);
+    let values = chunk.values(rows);
     let time = |time: Option<Time>, builder: &mut Builder| match time {
-        Some(time) => builder.time(time, &from),
+        Some(time) => builder.time(time, &values),
         None => builder.nulls(rows.len()),
     };
     let place = |place: Option<FieldPlace>, builder: &mut Builder| match place {
-        // Numbers beyond 31 bits are no number of a thread or of a CPU: −1.
+        // −1 for numbers above 31 bits, which no thread and no CPU has.
         Some(place) => {
             let number = |frame: &[u8]| i32::try_from(place.number(frame)).unwrap_or(-1);
             builder.each(rows, |frame| Some(number(frame)));

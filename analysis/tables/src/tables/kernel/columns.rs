@@ -1,11 +1,11 @@
-//! The tables, their columns, and the frames that each is made of.
+//! The tables, their columns, and the kinds of frames that each needs.
 
 use arrow_schema::DataType;
 
 use crate::builder::{timestamp, word_type};
 use crate::kernel::KernelFrameKind;
 
-/// Rows of a batch that comes out.
+/// Rows of an output batch.
 pub(super) const ROWS: usize = 8192;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum KernelTable {
     Faults,
 }
 
-/// A column that is shown.
+/// A column of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum KernelColumn {
@@ -60,7 +60,7 @@ impl KernelColumn {
     }
 }
 
-/// What each table begins with.
+/// The columns with which each table begins.
 pub(super) const OWNER: [KernelColumn; 6] = [
     KernelColumn::Capture,
     KernelColumn::Buffer,
@@ -91,7 +91,7 @@ impl KernelTable {
         OWNER.iter().chain(own).copied().collect()
     }
 
-    /// The frames that it is made of.
+    /// The kinds of frames that it needs.
     pub fn frame_kinds(self) -> &'static [KernelFrameKind] {
         match self {
             KernelTable::States => &[

@@ -1,4 +1,4 @@
-//! Where the fields of the kernel's frames are, by the schema of a capture.
+//! Locates the fields of the kernel's frames by the schema of a capture.
 
 use ppt_capture::columns::{EnumNames, Time};
 use ppt_capture::frame_dsl::schema::{self, FieldType};
@@ -9,10 +9,13 @@ use crate::kernel::{KernelFrameKind, KernelWord};
 /// How the frames of a source are read.
 #[derive(Debug)]
 pub(super) struct KernelForm {
+    /// Frames carry their kind.
     pub multi: bool,
+    /// By frame id.
     pub kinds: Vec<(u16, KernelFrameFields)>,
 }
 
+/// The fields of a kind of frames.
 #[derive(Debug)]
 pub(super) struct KernelFrameFields {
     pub kind: KernelFrameKind,
@@ -20,32 +23,35 @@ pub(super) struct KernelFrameFields {
     pub since: Option<Time>,
     pub thread: Option<FieldPlace>,
     pub cpu: Option<FieldPlace>,
+    /// The first number of the kind's event, such as the call or the waker's kind.
     pub a: Option<NumberField>,
+    /// The second number of the kind's event, such as the result or the waker.
     pub b: Option<NumberField>,
     pub name: Option<FieldPlace>,
 }
 
-/// Calls below this number are called by it where they have no name.
+/// System calls below this number are named by it if they have no name.
 pub(super) const NUMBERED_CALLS: i128 = 1024;
 
-/// A number, or a word of a number.
+/// A field with a number, or with a number that stands for a word.
 #[derive(Debug)]
 pub(super) struct NumberField {
     pub place: FieldPlace,
+    /// The keys of the words.
     pub words: Option<EnumKeys>,
 }
 
-/// Where a field is.
+/// The position of a field in a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldPlace {
-    pub at: usize,
+    pub offset: usize,
     pub len: usize,
     pub signed: bool,
 }
 
 impl FieldPlace {
     pub fn bytes(self, frame: &[u8]) -> &[u8] {
-        frame.get(self.at..).map_or(&[], |frame| &frame[..self.len.min(frame.len())])
+        frame.get(self.offset..).map_or(&[], |frame| &frame[..self.len.min(frame.len())])
     }
 
     pub fn number(self, frame: &[u8]) -> i64 {
@@ -79,7 +85,7 @@ impl KernelFrameFields {
         let place = |field: &schema::Field| {
             let repr = match &field.ty {
                 FieldType::Enum { name } => {
-                    schema.enum_named(name).map(|enum_named| enum_named.repr.signed())
+                    schema.enum_named(name).map(|declared| declared.repr.signed())
                 }
                 _ => None,
             };
@@ -88,7 +94,7 @@ impl KernelFrameFields {
                 FieldType::I8 | FieldType::I16 | FieldType::I32 | FieldType::I64
             );
             FieldPlace {
-                at: field.offset as usize,
+                offset: field.offset as usize,
                 len: field.ty.size(schema) as usize,
                 signed: repr.unwrap_or(signed),
             }
@@ -99,7 +105,7 @@ impl KernelFrameFields {
                 FieldType::Enum { name } => {
                     let mut declared = schema.enum_named(name)?.clone();
                     if field.name == "call" {
-                        // A kernel may have calls that are younger than the ppt that captured them.
+                        // The kernel may have calls that are newer than the ppt that captured them.
                         let numbers =
                             (0..NUMBERED_CALLS).map(|number| (number.to_string(), number));
                         declared.values.extend(numbers);

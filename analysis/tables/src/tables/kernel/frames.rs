@@ -1,4 +1,4 @@
-//! The kernel's frames in a set of captures, and what is missing among them.
+//! The kernel's frames in a set of captures.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use crate::kernel::{KernelWord, Records};
 use crate::set::{CaptureSet, KERNEL};
 use crate::standard::STANDARD;
 
-/// A session's frames of one process: they have one ring, whose numbers all threads share.
+/// The frames of one process in one session. They have one ring, whose sequence numbers all threads share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Group {
     pub buffer: i32,
@@ -28,14 +28,14 @@ pub(super) struct Group {
 #[derive(Debug)]
 pub(super) struct KernelFrames {
     pub schema: SchemaRef,
-    /// What all words of the tables are, but those that name captures, buffers and hosts.
+    /// The words of all columns, except those of captures, buffers and hosts.
     pub words: Arc<StringArray>,
     pub groups: Vec<Group>,
-    /// By process and segment.
+    /// Number of the group, by process and segment.
     pub group_of: HashMap<(i32, u64), i32>,
     /// By capture and source.
     pub forms: HashMap<(usize, u16), KernelForm>,
-    /// By group, once they are known.
+    /// By group, once they were read.
     pub records: Mutex<Option<Arc<Vec<Records>>>>,
 }
 

@@ -1,4 +1,4 @@
-//! What is missing among the kernel's frames.
+//! Finds the missing frames of the kernel.
 
 use std::sync::{Arc, PoisonError};
 
@@ -9,24 +9,36 @@ use super::chosen::Chosen;
 use super::frames::KernelFrames;
 use super::read::{KernelBatch, columns_read};
 use crate::bounds::Bounds;
+use crate::chunk_scan::{ChunkScan, kind_bit};
 use crate::error::TableError;
-use crate::kernel::{FrameChunk, KernelFrameKind, KernelLoss, Knows, Records, RecordsBuilder};
-use crate::of_chunks::{ChunkScan, kind_bit};
+use crate::kernel::{FrameChunk, KernelFrameKind, KernelLoss, Recorded, Records, RecordsBuilder};
 use crate::set::CaptureSet;
 use crate::table::{Scan, TableRequest};
 
 impl KernelFrames {
-    /// What is missing, by group: read once.
+    /// The completeness of the frames, by group; read once.
     pub fn records(
         self: &Arc<Self>,
         set: &Arc<CaptureSet>,
     ) -> Result<Arc<Vec<Records>>, TableError> {
-        let mut known = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = &*known {
-            return Ok(known.clone());
+        let mut cached = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(records) = &*cached {
+            return Ok(records.clone());
         }
         let mut builders: Vec<RecordsBuilder> = Vec::new();
         builders.resize_with(self.groups.len(), RecordsBuilder::default);
+        self.add_chunks(set, &mut builders)?;
+        self.add_losses(set, &mut builders)?;
+        let records = Arc::new(builders.into_iter().map(RecordsBuilder::build).collect());
+        Ok(cached.insert(records).clone())
+    }
+
+    /// Adds the ranges of sequence numbers that chunks have.
+    fn add_chunks(
+        &self,
+        set: &CaptureSet,
+        builders: &mut [RecordsBuilder],
+    ) -> Result<(), TableError> {
         for (number, capture) in set.captures().iter().enumerate() {
             let catalog = capture.verified()?;
             let owners = set.owners(number, catalog);
@@ -41,8 +53,8 @@ impl KernelFrames {
                     let mut own = form.kinds.iter().filter(|entry| entry.1.kind == kind);
                     own.any(|entry| chunk.mask == 0 || chunk.mask & kind_bit(entry.0.into()) != 0)
                 };
-                let Knows { calls, faults } = builder.knows;
-                builder.knows = Knows {
+                let Recorded { calls, faults } = builder.recorded;
+                builder.recorded = Recorded {
                     calls: calls
                         || has_kind(KernelFrameKind::SyscallEnter)
                         || has_kind(KernelFrameKind::SyscallExit),
@@ -53,10 +65,9 @@ impl KernelFrames {
                 let time = form.kinds.iter().find_map(|kind| kind.1.at);
                 let words = chunk.t_min..=chunk.t_max;
                 let offset = catalog.offset();
-                let times =
-                    time.and_then(|time| time.bounds(words, &stamps, &catalog.clocks, offset));
-                let times =
-                    times.and_then(|(from, to)| Some((from.try_into().ok()?, to.try_into().ok()?)));
+                let times = time
+                    .and_then(|time| time.bounds(words, &stamps, &catalog.clocks, offset))
+                    .and_then(|(from, to)| Some((from.try_into().ok()?, to.try_into().ok()?)));
                 builder.parts.push(FrameChunk {
                     first: chunk.first_seq,
                     count: chunk.count.into(),
@@ -65,20 +76,22 @@ impl KernelFrames {
                 });
             }
         }
+        Ok(())
+    }
+
+    /// Adds the losses that frames of the kernel report.
+    fn add_losses(
+        self: &Arc<Self>,
+        set: &Arc<CaptureSet>,
+        builders: &mut [RecordsBuilder],
+    ) -> Result<(), TableError> {
         let chosen = Arc::new(Chosen {
             frames: self.clone(),
             kinds: &[KernelFrameKind::Lost],
             threads: None,
         });
         let (columns, bounds) = (columns_read(), Bounds::default());
-        let request = TableRequest {
-            columns: &columns,
-            bounds: &bounds,
-            limit: None,
-            parts: 1,
-            memory: None,
-        };
-        let scan = ChunkScan::new(set, &chosen, &request)?;
+        let scan = ChunkScan::new(set, &chosen, &TableRequest::all_rows(&columns, &bounds))?;
         for part in 0..scan.parts() {
             for batch in scan.read(part) {
                 let batch = KernelBatch::new(&batch?);
@@ -97,7 +110,6 @@ impl KernelFrames {
                 }
             }
         }
-        let records = Arc::new(builders.into_iter().map(RecordsBuilder::build).collect());
-        Ok(known.insert(records).clone())
+        Ok(())
     }
 }

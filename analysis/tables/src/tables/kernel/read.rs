@@ -1,4 +1,4 @@
-//! The columns that a scan reads of frames, and the events in a batch of them.
+//! The columns that a scan reads from the kernel's frames, and the events in a batch of them.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use crate::kernel::{KernelFrameKind, ThreadEvent};
 use crate::standard::{STANDARD, Standard};
 
-/// What is read of frames, behind the standard columns.
+/// A column that is read, after the standard columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadColumn {
     /// Number of the [`Group`].
@@ -17,7 +17,9 @@ pub(super) enum ReadColumn {
     /// [`KernelFrameKind`], as a number.
     Kind,
     Cpu,
+    /// The first number of the event.
     A,
+    /// The second number of the event.
     B,
     Name,
     /// Key of the capture.
@@ -35,11 +37,12 @@ pub(super) const READ: [(ReadColumn, &str, DataType); 8] = [
     (ReadColumn::Capture, "ppt_capture", DataType::Int32),
 ];
 
-/// What a scan reads, in this order.
+/// Indices of the columns in a batch: two standard columns, followed by those of [`READ`].
 pub(super) const SEQNO: usize = 0;
 pub(super) const TS: usize = 1;
 pub(super) const FIRST: usize = 2;
 
+/// The columns that a scan reads, in the order of a batch.
 pub(super) fn columns_read() -> Vec<usize> {
     let standard =
         |standard| STANDARD.iter().position(|column| *column == standard).unwrap_or_default();
@@ -47,19 +50,19 @@ pub(super) fn columns_read() -> Vec<usize> {
     [standard(Standard::Seqno), standard(Standard::Ts)].into_iter().chain(own).collect()
 }
 
-/// Where what is read is.
+/// The index of a column in a batch.
 pub(super) fn at(read: ReadColumn) -> usize {
     FIRST + READ.iter().position(|entry| entry.0 == read).unwrap_or_default()
 }
 
-/// What was read.
+/// A batch of frames.
 pub(super) struct KernelBatch {
     pub rows: usize,
     pub seqnos: arrow_array::Int64Array,
     pub times: arrow_array::TimestampNanosecondArray,
     pub groups: arrow_array::Int32Array,
     pub threads: arrow_array::Int32Array,
-    pub kind: arrow_array::Int32Array,
+    pub kinds: arrow_array::Int32Array,
     pub cpus: arrow_array::Int32Array,
     pub a: arrow_array::Int64Array,
     pub b: arrow_array::Int64Array,
@@ -77,7 +80,7 @@ impl KernelBatch {
             times: batch.column(TS).as_primitive::<TimestampNanosecondType>().clone(),
             groups: int(ReadColumn::Group),
             threads: int(ReadColumn::Thread),
-            kind: int(ReadColumn::Kind),
+            kinds: int(ReadColumn::Kind),
             cpus: int(ReadColumn::Cpu),
             a: long(at(ReadColumn::A)),
             b: long(at(ReadColumn::B)),
@@ -90,15 +93,16 @@ impl KernelBatch {
         self.seqnos.value(row).max(0) as u64
     }
 
-    /// −1: unknown.
+    /// The CPU; −1: unknown.
     pub fn cpu(&self, row: usize) -> i32 {
         self.cpus.value(row)
     }
 
+    /// The event of a frame; None: it is none.
     pub fn event(&self, row: usize) -> Option<ThreadEvent> {
         let (cpu, a, b) = (self.cpu(row), self.a.value(row), self.b.value(row));
         let int = |value: i64| i32::try_from(value).unwrap_or(-1);
-        Some(match KernelFrameKind::numbered(self.kind.value(row))? {
+        Some(match KernelFrameKind::numbered(self.kinds.value(row))? {
             KernelFrameKind::Watched => ThreadEvent::Watched,
             KernelFrameKind::ThreadStart => ThreadEvent::Start { parent: int(a) },
             KernelFrameKind::ThreadEnd => ThreadEvent::End,

@@ -1,7 +1,7 @@
-//! Wake-ups as edges: a thread woke another one of its process, which then got a CPU.
+//! Wake-ups as edges: a thread woke another thread of its process, which then got a CPU.
 //!
-//! The cause is the frame `wakeup`, whose thread is the one that woke; the effect is the frame `switch_in` of
-//! the thread that was woken. What interrupts and other processes wake has no cause here.
+//! The cause is the frame `wakeup`, attributed to the waker; the effect is the frame `switch_in` of the woken
+//! thread. Wake-ups by interrupts and other processes make no edges.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use super::read::{KernelBatch, ReadColumn, SEQNO, at, columns_read};
 use crate::bounds::Bounds;
 use crate::builder::Builder;
 use crate::causality::{EdgeColumn, EndColumn, ShownEnd, edge_column};
+use crate::chunk_scan::ChunkScan;
 use crate::error::TableError;
-use crate::kernel::{KernelFrameKind, KernelWord, Records, ThreadEvent};
-use crate::of_chunks::ChunkScan;
+use crate::kernel::{FramePosition, KernelFrameKind, KernelWord, Records, ThreadEvent};
 use crate::set::CaptureSet;
 use crate::standard::Standard;
 use crate::table::{Pass, Planned, Runner, Scan, Start, TableRequest};
 
-/// What such edges are called.
+/// The kind of these edges.
 pub(in crate::tables) const WAKE: &str = "wake";
-/// The kinds of frames that are their ends, which stand for points.
+/// The kinds of frames at their ends, which take the place of points.
 const ENDS: [&str; 2] = ["wakeup", "switch_in"];
 
 /// The wake-ups of a set of captures.
@@ -35,13 +35,13 @@ pub(in crate::tables) struct Wakes {
 }
 
 impl Wakes {
-    /// None: no capture has frames of the kernel.
+    /// The wake-ups of `set`; None: no capture has frames of the kernel.
     pub fn new(set: &Arc<CaptureSet>) -> Option<Wakes> {
         let frames = || Arc::new(KernelFrames::new(set));
         set.has_kernel().then(|| Wakes { set: set.clone(), frames: frames() })
     }
 
-    /// Their rows of `edges`: `schema` has the columns that are asked for.
+    /// Plans their rows of `edges`. `schema` has the requested columns.
     pub fn links(
         &self,
         request: &TableRequest<'_>,
@@ -64,27 +64,27 @@ impl Wakes {
             request.columns.iter().map(|&column| edge_column(column)).collect();
         let (set, out) = (self.set.clone(), schema.clone());
         let start = Start(Arc::new(move || {
-            Box::new(Follow {
+            Box::new(WakeFollower {
                 set: set.clone(),
                 frames: frames.clone(),
                 records: None,
                 thread: None,
-                latest: (0, i64::MIN),
+                latest: FramePosition::BEGIN,
                 woken: None,
                 columns: columns.clone(),
                 schema: out.clone(),
                 edges: Vec::new(),
             })
         }));
-        let together = vec![at(ReadColumn::Group), at(ReadColumn::Thread)];
-        let order = together.iter().copied().chain([SEQNO]).map(|column| (column, false)).collect();
-        let told = "edges: who woke whom".to_owned();
-        let pass = Pass { schema, together, order, start, told };
-        Ok(Planned { scan, pass: Some(pass), beside: Vec::new() })
+        let group_by = vec![at(ReadColumn::Group), at(ReadColumn::Thread)];
+        let order = group_by.iter().copied().chain([SEQNO]).map(|column| (column, false)).collect();
+        let explain_text = "edges: who woke whom".to_owned();
+        let pass = Pass { schema, group_by, order, start, explain_text };
+        Ok(Planned { scan, pass: Some(pass), more: Vec::new() })
     }
 }
 
-/// One of the kernel's frames, and whose it is: who woke, or who got the CPU.
+/// A frame of the kernel, and its thread: the waker, or the thread that got the CPU.
 #[derive(Debug, Clone, Copy)]
 struct KernelFrame {
     capture: i32,
@@ -94,15 +94,16 @@ struct KernelFrame {
     tid: i32,
 }
 
-/// What woke a thread that has no CPU yet.
+/// The wake-up of a thread that has no CPU yet.
 #[derive(Debug, Clone, Copy)]
 struct Woken {
-    /// None: no thread of the process did.
+    /// The `wakeup` frame; None: the waker is not a thread of the process.
     by: Option<KernelFrame>,
-    /// It came before the thread gave up its CPU; a later one counts instead.
+    /// The wake-up came before the thread gave up its CPU. A later one replaces it.
     is_early: bool,
 }
 
+/// A wake-up, and the switch that it led to.
 #[derive(Debug, Clone, Copy)]
 struct WakeEdge {
     group: i32,
@@ -110,25 +111,25 @@ struct WakeEdge {
     dst: KernelFrame,
 }
 
-/// Follows threads, one after the other.
-struct Follow {
+/// Follows one thread after the other.
+struct WakeFollower {
     set: Arc<CaptureSet>,
     frames: Arc<KernelFrames>,
     records: Option<Arc<Vec<Records>>>,
-    /// Group and thread that are followed.
+    /// Group and id of the current thread.
     thread: Option<(i32, i32)>,
-    /// Number and time of its latest frame.
-    latest: (u64, i64),
+    /// The latest frame of the current thread.
+    latest: FramePosition,
     woken: Option<Woken>,
     columns: Vec<EdgeColumn>,
     schema: SchemaRef,
     edges: Vec<WakeEdge>,
 }
 
-impl Runner for Follow {
+impl Runner for WakeFollower {
     fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
         let records = match &self.records {
-            Some(known) => known.clone(),
+            Some(records) => records.clone(),
             None => self.records.insert(self.frames.records(&self.set)?).clone(),
         };
         let batch = KernelBatch::new(&batch);
@@ -137,30 +138,31 @@ impl Runner for Follow {
             let (group, thread) = (batch.groups.value(row), batch.threads.value(row));
             if self.thread != Some((group, thread)) {
                 self.thread = Some((group, thread));
-                (self.latest, self.woken) = ((0, i64::MIN), None);
-            } else if batch.seqno(row) <= self.latest.0 {
+                (self.latest, self.woken) = (FramePosition::BEGIN, None);
+            } else if batch.seqno(row) <= self.latest.seqno {
                 // Two captures of one session have the same frame.
                 continue;
             }
             // Clocks of two files of one session may differ by a few ns.
-            let here = (batch.seqno(row), batch.times.value(row).max(self.latest.1));
-            let known = records.get(group as usize).filter(|_| self.latest.0 > 0);
-            if known.is_some_and(|known| known.missing(self.latest, here, None).is_some()) {
+            let ts = batch.times.value(row).max(self.latest.ts);
+            let here = FramePosition { seqno: batch.seqno(row), ts };
+            let records = records.get(group as usize).filter(|_| self.latest.seqno > 0);
+            if records.is_some_and(|records| records.missing(self.latest, here, None).is_some()) {
                 self.woken = None;
             }
             self.latest = here;
             let frame = |tid| KernelFrame {
                 capture: batch.captures.value(row),
-                seqno: here.0,
-                ts: here.1,
+                seqno: here.seqno,
+                ts: here.ts,
                 tid,
             };
             match batch.event(row) {
                 Some(ThreadEvent::Wake { by, waker, .. }) => {
                     let is_thread = by == KernelWord::Thread.key() && waker > 0;
                     let by = is_thread.then(|| frame(waker));
-                    let known = self.woken.filter(|woken| !woken.is_early);
-                    self.woken = known.or(Some(Woken { by, is_early: false }));
+                    let earlier = self.woken.filter(|woken| !woken.is_early);
+                    self.woken = earlier.or(Some(Woken { by, is_early: false }));
                 }
                 Some(ThreadEvent::In { .. }) => {
                     let by = self.woken.take().and_then(|woken| woken.by);
@@ -185,7 +187,7 @@ impl Runner for Follow {
     }
 }
 
-impl Follow {
+impl WakeFollower {
     fn batch(&mut self) -> Result<RecordBatch, TableError> {
         let edges = std::mem::take(&mut self.edges);
         let types = self.schema.fields().iter().map(|field| field.data_type().clone());
@@ -203,11 +205,11 @@ impl Follow {
     fn builder(&self, column: EdgeColumn, ty: &DataType) -> Builder {
         let word = |word: &str| Some(Arc::new(StringArray::from_iter_values([word])));
         let words = match column {
-            EdgeColumn::Of(_, EndColumn::Standard(standard)) => {
+            EdgeColumn::End(_, EndColumn::Standard(standard)) => {
                 standard.dictionary(self.set.names())
             }
-            EdgeColumn::Of(ShownEnd::Source, EndColumn::Point) => word(ENDS[0]),
-            EdgeColumn::Of(ShownEnd::Destination, EndColumn::Point) => word(ENDS[1]),
+            EdgeColumn::End(ShownEnd::Source, EndColumn::Point) => word(ENDS[0]),
+            EdgeColumn::End(ShownEnd::Destination, EndColumn::Point) => word(ENDS[1]),
             EdgeColumn::Kind => word(WAKE),
             EdgeColumn::Certainty => word("certain"),
             _ => None,
@@ -219,7 +221,7 @@ impl Follow {
         let group = self.frames.groups.get(edge.group as usize);
         let frame = |end| if end == ShownEnd::Source { edge.src } else { edge.dst };
         match column {
-            EdgeColumn::Of(end, EndColumn::Standard(standard)) => match standard {
+            EdgeColumn::End(end, EndColumn::Standard(standard)) => match standard {
                 Standard::Capture => to.repeat(Some(frame(end).capture), 1),
                 Standard::Buffer => to.repeat(group.map(|group| group.buffer), 1),
                 Standard::Segment => to.repeat(group.map(|group| group.segment), 1),
@@ -231,7 +233,7 @@ impl Follow {
                 Standard::Ts => to.repeat(Some(frame(end).ts), 1),
                 Standard::Drained => to.nulls(1),
             },
-            EdgeColumn::Of(_, EndColumn::Point) | EdgeColumn::Kind | EdgeColumn::Certainty => {
+            EdgeColumn::End(_, EndColumn::Point) | EdgeColumn::Kind | EdgeColumn::Certainty => {
                 to.repeat(Some(0i32), 1);
             }
             EdgeColumn::Latency | EdgeColumn::LatencyLo | EdgeColumn::LatencyHi => {

@@ -1,4 +1,4 @@
-//! Follows threads through their frames, one after the other, and makes the rows of a table.
+//! A pass that follows one thread after the other through its frames, and makes the rows of a table.
 
 use std::sync::Arc;
 
@@ -10,18 +10,20 @@ use super::frames::{Group, KernelFrames};
 use super::read::KernelBatch;
 use crate::builder::Builder;
 use crate::error::TableError;
-use crate::kernel::{Call, Calls, Knows, Records, Stretch, ThreadEvent, ThreadTrack};
+use crate::kernel::{
+    Call, Calls, FramePosition, Recorded, Records, Stretch, ThreadEvent, ThreadTrack,
+};
 use crate::set::CaptureSet;
 use crate::table::Runner;
 
-/// A row on its way out.
+/// A row of a table.
 enum KernelRow {
     State(Stretch),
     Call(Call),
     Fault { ts: i64, capture: i32, kind: i32, address: i64, cpu: i32 },
 }
 
-/// What follows a thread.
+/// Follows a thread.
 enum Follower {
     States(Box<ThreadTrack>),
     Calls(Calls),
@@ -29,15 +31,15 @@ enum Follower {
 }
 
 impl Follower {
-    fn new(what: KernelTable, knows: Knows) -> Follower {
-        match what {
-            KernelTable::States => Follower::States(Box::new(ThreadTrack::new(knows))),
+    fn new(table: KernelTable, recorded: Recorded) -> Follower {
+        match table {
+            KernelTable::States => Follower::States(Box::new(ThreadTrack::new(recorded))),
             KernelTable::Calls => Follower::Calls(Calls::default()),
             KernelTable::Faults => Follower::Faults(Vec::new()),
         }
     }
 
-    /// The CPU that the thread has all the time until its next event, if it has one.
+    /// The CPU on which the thread runs until its next event, if it runs.
     fn cpu(&self) -> Option<i32> {
         match self {
             Follower::States(thread) => thread.cpu(),
@@ -72,30 +74,44 @@ impl Follower {
         }
     }
 
-    fn done(&mut self, to: &mut Vec<KernelRow>) {
+    fn take_done(&mut self, to: &mut Vec<KernelRow>) {
         match self {
-            Follower::States(thread) => to.extend(thread.done().map(KernelRow::State)),
-            Follower::Calls(calls) => to.extend(calls.done().map(KernelRow::Call)),
+            Follower::States(thread) => to.extend(thread.take_done().map(KernelRow::State)),
+            Follower::Calls(calls) => to.extend(calls.take_done().map(KernelRow::Call)),
             Follower::Faults(rows) => to.append(rows),
         }
     }
 }
 
-/// Follows threads, one after the other.
+/// Follows one thread after the other.
 pub(super) struct ThreadWalk {
     set: Arc<CaptureSet>,
     frames: Arc<KernelFrames>,
     records: Option<Arc<Vec<Records>>>,
-    what: KernelTable,
-    /// Group and thread that are followed, and the capture of its latest frame.
-    thread: Option<(i32, i32, i32)>,
+    table: KernelTable,
+    /// The current thread.
+    thread: Option<WalkedThread>,
     follower: Follower,
-    /// Number and time of its latest frame.
-    latest: (u64, i64),
+    /// The latest frame of the current thread.
+    latest: FramePosition,
     columns: Vec<KernelColumn>,
     schema: SchemaRef,
-    /// Each with its group and thread.
-    rows: Vec<(i32, i32, KernelRow)>,
+    rows: Vec<RowOfThread>,
+}
+
+/// A thread, and the capture of its latest frame.
+#[derive(Clone, Copy)]
+struct WalkedThread {
+    group: i32,
+    tid: i32,
+    capture: i32,
+}
+
+/// A row, and its thread.
+struct RowOfThread {
+    group: i32,
+    tid: i32,
+    row: KernelRow,
 }
 
 impl Runner for ThreadWalk {
@@ -103,29 +119,30 @@ impl Runner for ThreadWalk {
         if batch.num_rows() == 0 {
             return Ok(Vec::new());
         }
-        let records = self.known()?;
+        let records = self.records()?;
         let batch = KernelBatch::new(&batch);
         let mut done = Vec::new();
         for row in (0..batch.rows).filter(|&row| batch.times.is_valid(row)) {
-            let (group, thread) = (batch.groups.value(row), batch.threads.value(row));
+            let (group, tid) = (batch.groups.value(row), batch.threads.value(row));
             let capture = batch.captures.value(row);
-            if self.thread.is_none_or(|entry| (entry.0, entry.1) != (group, thread)) {
+            if self.thread.is_none_or(|thread| (thread.group, thread.tid) != (group, tid)) {
                 self.end(&records);
-                let knows =
-                    records.get(group as usize).map(|record| record.knows).unwrap_or_default();
-                self.follower = Follower::new(self.what, knows);
-                self.latest = (0, i64::MIN);
-            } else if batch.seqno(row) <= self.latest.0 {
+                let recorded =
+                    records.get(group as usize).map(|records| records.recorded).unwrap_or_default();
+                self.follower = Follower::new(self.table, recorded);
+                self.latest = FramePosition::BEGIN;
+            } else if batch.seqno(row) <= self.latest.seqno {
                 // Two captures of one session have the same frame.
                 continue;
             }
-            self.thread = Some((group, thread, capture));
+            self.thread = Some(WalkedThread { group, tid, capture });
             // Clocks of two files of one session may differ by a few ns.
-            let here = (batch.seqno(row), batch.times.value(row).max(self.latest.1));
+            let ts = batch.times.value(row).max(self.latest.ts);
+            let here = FramePosition { seqno: batch.seqno(row), ts };
             let Some(event) = batch.event(row) else { continue };
             self.lose(&records, group, here, capture);
             self.latest = here;
-            self.follower.add_event(here.1, capture, &event);
+            self.follower.add_event(ts, capture, &event);
             self.collect();
             if self.rows.len() >= ROWS {
                 done.push(self.batch()?);
@@ -136,7 +153,7 @@ impl Runner for ThreadWalk {
 
     fn finish(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         if self.thread.is_some() {
-            let records = self.known()?;
+            let records = self.records()?;
             self.end(&records);
         }
         if self.rows.is_empty() { Ok(Vec::new()) } else { Ok(vec![self.batch()?]) }
@@ -145,7 +162,7 @@ impl Runner for ThreadWalk {
 
 impl ThreadWalk {
     pub fn new(
-        what: KernelTable,
+        table: KernelTable,
         set: Arc<CaptureSet>,
         frames: Arc<KernelFrames>,
         columns: Vec<KernelColumn>,
@@ -155,26 +172,27 @@ impl ThreadWalk {
             set,
             frames,
             records: None,
-            what,
+            table,
             thread: None,
-            follower: Follower::new(what, Knows::default()),
-            latest: (0, i64::MIN),
+            follower: Follower::new(table, Recorded::default()),
+            latest: FramePosition::BEGIN,
             columns,
             schema,
             rows: Vec::new(),
         }
     }
 
-    fn known(&mut self) -> Result<Arc<Vec<Records>>, TableError> {
-        if let Some(known) = &self.records {
-            return Ok(known.clone());
+    /// By group.
+    fn records(&mut self) -> Result<Arc<Vec<Records>>, TableError> {
+        if let Some(records) = &self.records {
+            return Ok(records.clone());
         }
         Ok(self.records.insert(self.frames.records(&self.set)?).clone())
     }
 
-    /// What is missing before `here`.
-    fn lose(&mut self, records: &[Records], group: i32, here: (u64, i64), capture: i32) {
-        let Some(records) = records.get(group as usize).filter(|_| self.latest.0 > 0) else {
+    /// Reports a loss to the follower if records are missing before `here`.
+    fn lose(&mut self, records: &[Records], group: i32, here: FramePosition, capture: i32) {
+        let Some(records) = records.get(group as usize).filter(|_| self.latest.seqno > 0) else {
             return;
         };
         if let Some(since) = records.missing(self.latest, here, self.follower.cpu()) {
@@ -182,22 +200,22 @@ impl ThreadWalk {
         }
     }
 
-    /// The thread has no more frames.
+    /// Ends the current thread.
     fn end(&mut self, records: &[Records]) {
-        let Some((group, _, capture)) = self.thread else { return };
-        let end =
-            records.get(group as usize).map_or(i64::MIN, |record| record.end).max(self.latest.1);
-        self.lose(records, group, (u64::MAX, end), capture);
+        let Some(WalkedThread { group, capture, .. }) = self.thread else { return };
+        let end = records.get(group as usize).map_or(i64::MIN, |records| records.end);
+        let end = end.max(self.latest.ts);
+        self.lose(records, group, FramePosition { seqno: u64::MAX, ts: end }, capture);
         self.follower.finish(end);
         self.collect();
         self.thread = None;
     }
 
     fn collect(&mut self) {
-        let Some((group, thread, _)) = self.thread else { return };
+        let Some(WalkedThread { group, tid, .. }) = self.thread else { return };
         let mut rows = Vec::new();
-        self.follower.done(&mut rows);
-        self.rows.extend(rows.into_iter().map(|row| (group, thread, row)));
+        self.follower.take_done(&mut rows);
+        self.rows.extend(rows.into_iter().map(|row| RowOfThread { group, tid, row }));
     }
 
     fn batch(&mut self) -> Result<RecordBatch, TableError> {
@@ -211,9 +229,9 @@ impl ThreadWalk {
                 _ => &self.frames.words,
             };
             let mut builder = Builder::new(&column.data_type(), Some(words));
-            for (group, thread, row) in &rows {
-                let group = self.frames.groups.get(*group as usize);
-                cell(*column, (group, *thread, row), &mut builder);
+            for row in &rows {
+                let group = self.frames.groups.get(row.group as usize);
+                cell(*column, group, row, &mut builder);
             }
             builder.finish()
         };
@@ -224,11 +242,8 @@ impl ThreadWalk {
 }
 
 /// Appends a cell.
-fn cell(
-    column: KernelColumn,
-    (group, thread, row): (Option<&Group>, i32, &KernelRow),
-    to: &mut Builder,
-) {
+fn cell(column: KernelColumn, group: Option<&Group>, row: &RowOfThread, to: &mut Builder) {
+    let RowOfThread { tid, row, .. } = row;
     let cpu = |cpu: i32| Some(cpu).filter(|&number| number >= 0);
     let (ts, capture) = match row {
         KernelRow::State(stretch) => (stretch.ts, stretch.capture),
@@ -240,7 +255,7 @@ fn cell(
         (KernelColumn::Buffer, _) => to.repeat(group.map(|group| group.buffer), 1),
         (KernelColumn::Host, _) => to.repeat(group.map(|group| group.host), 1),
         (KernelColumn::Pid, _) => to.repeat(group.and_then(|group| group.pid), 1),
-        (KernelColumn::Tid, _) => to.repeat(Some(thread), 1),
+        (KernelColumn::Tid, _) => to.repeat(Some(*tid), 1),
         (KernelColumn::Ts, _) => to.repeat(Some(ts), 1),
         (KernelColumn::Dur, KernelRow::State(stretch)) => {
             to.repeat(stretch.end.checked_sub(stretch.ts), 1);
@@ -252,9 +267,7 @@ fn cell(
         (KernelColumn::Waker, KernelRow::State(stretch)) => to.repeat(stretch.waker, 1),
         (KernelColumn::Successor, KernelRow::State(stretch)) => to.repeat(stretch.successor, 1),
         (KernelColumn::SuccessorName, KernelRow::State(stretch)) => {
-            to.text(
-                stretch.successor_name.as_ref().map(|successor_name| successor_name.as_bytes()),
-            );
+            to.text(stretch.successor_name.as_ref().map(|name| name.as_bytes()));
         }
         (KernelColumn::Dur, KernelRow::Call(call)) => to.repeat(call.dur, 1),
         (KernelColumn::Name, KernelRow::Call(call)) => to.repeat(Some(call.name), 1),

@@ -1,4 +1,4 @@
-//! The points of a set: a number for each, and for each hash type, and where frames hold them.
+//! The points of a set: numbers of points and hash types, and the positions of identities in frames.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,11 +10,10 @@ use ppt_capture::frame_dsl::schema::{Field, FieldType, Frame};
 
 use crate::builder::Dictionary;
 use crate::hosts::Clocks;
-use crate::rows::RowsInChunk;
 use crate::set::{CaptureSet, OwnerKeys};
 use crate::standard::ChunkRows;
 
-/// A kind of frames that are points.
+/// A point: a kind of frames.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PointFrames {
     pub buffer: String,
@@ -22,38 +21,38 @@ pub(crate) struct PointFrames {
 }
 
 impl PointFrames {
-    /// With its buffer.
+    /// `buffer.frame`.
     pub fn full_name(&self) -> String {
         format!("{}.{}", self.buffer, self.name)
     }
 }
 
-/// A hash type. Identities of 8 and of 16 bytes never meet.
+/// A hash type. Identities of 8 and of 16 bytes are never equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct HashType {
     pub name: String,
-    /// Bytes.
+    /// Size of an identity, in bytes.
     pub width: usize,
 }
 
-/// What identifies data in a frame.
+/// The position of an identity of data in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DataIdentity {
     /// Number of the [`HashType`].
-    pub of: usize,
-    /// Key of its name in [`PointDirectory::type_words`].
-    pub word: i32,
+    pub hash_type: usize,
+    /// Key of the type's name in [`PointDirectory::type_words`].
+    pub type_key: i32,
     pub offset: usize,
     pub width: usize,
 }
 
 impl DataIdentity {
-    /// The bytes, the most significant one first.
+    /// The bytes, most significant first.
     pub fn bytes(self, frame: &[u8]) -> Option<[u8; WIDEST]> {
         let from = frame.get(self.offset..self.offset + self.width)?;
         let mut bytes = [0; WIDEST];
         bytes[..self.width].copy_from_slice(from);
-        // A number is stored with the least significant byte first; 128 bits are stored as they are shown.
+        // 64 bits are a little-endian number; 128 bits are stored in the order in which they are shown.
         if self.width == 8 {
             bytes[..8].reverse();
         }
@@ -61,37 +60,46 @@ impl DataIdentity {
     }
 }
 
-/// Bytes of the widest identity.
+/// Size of the widest identity, in bytes.
 pub(crate) const WIDEST: usize = role::Hash::WIDE as usize;
 
-/// How a point is read out of its frames.
+/// How a point is read from its frames.
 #[derive(Debug)]
 pub(crate) struct PointForm {
     /// Number of the [`PointFrames`].
     pub point: i32,
     pub at: Option<Time>,
     pub ins: Vec<DataIdentity>,
-    /// Those that are stated.
+    /// The stated ones; empty: data leaves as it entered.
     pub outs: Vec<DataIdentity>,
 }
 
 impl PointForm {
-    /// What leaves: what is stated, or else what entered.
+    /// The identities of data that leaves: the stated ones, or else those that entered.
     pub fn all_outs(&self) -> &[DataIdentity] {
-        if self.implied() { &self.ins } else { &self.outs }
+        if self.has_implied_outs() { &self.ins } else { &self.outs }
     }
 
-    /// What enters leaves as it is.
-    pub fn implied(&self) -> bool {
+    /// Whether data leaves as it entered.
+    pub fn has_implied_outs(&self) -> bool {
         self.outs.is_empty()
     }
 }
 
-/// The points of a source, by the number of the frame.
+/// The points of a source.
 #[derive(Debug)]
 struct SourcePoints {
+    /// Frames carry their kind.
     multi: bool,
+    /// By frame id.
     forms: Vec<Option<PointForm>>,
+}
+
+/// Whether data enters a point, and whether it leaves it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Directions {
+    pub enters: bool,
+    pub leaves: bool,
 }
 
 /// The points of a set.
@@ -99,19 +107,19 @@ struct SourcePoints {
 pub(crate) struct PointDirectory {
     pub points: Vec<PointFrames>,
     pub types: Vec<HashType>,
-    /// Names of points and of types, by key; points of two buffers may share a name.
+    /// Names of points and of types, in the order of their keys. Points of two buffers may share a name.
     pub point_words: Arc<StringArray>,
     pub type_words: Arc<StringArray>,
     /// By point: the key of its name.
     point_keys: Vec<i32>,
-    /// The same of types.
+    /// By hash type: the key of its name.
     pub type_keys: Vec<i32>,
     /// By capture and source.
     sources: HashMap<(usize, u16), SourcePoints>,
-    /// By capture: where its owners begin.
+    /// By capture: the number of its first owner.
     first_owners: Vec<i32>,
     pub owners: Vec<OwnerKeys>,
-    /// Scales of time of which there are points: each with the name of a host and its boot.
+    /// Time scales that have points, each with a host and its boot.
     pub scales: Vec<(u32, String)>,
     pub clocks: Arc<Clocks>,
 }
@@ -119,7 +127,7 @@ pub(crate) struct PointDirectory {
 impl PointDirectory {
     pub fn new(set: &CaptureSet) -> PointDirectory {
         let mut found = FoundPoints::default();
-        let mut known = PointDirectory {
+        let mut directory = PointDirectory {
             points: Vec::new(),
             types: Vec::new(),
             point_words: Arc::new(StringArray::new_null(0)),
@@ -134,8 +142,8 @@ impl PointDirectory {
         };
         for (capture, opened) in set.captures().iter().enumerate() {
             let catalog = opened.catalog();
-            known.first_owners.push(known.owners.len() as i32);
-            known.owners.extend(set.owners(capture, catalog));
+            directory.first_owners.push(directory.owners.len() as i32);
+            directory.owners.extend(set.owners(capture, catalog));
             let mut has_points = false;
             for info in &catalog.sources {
                 let frames = info.schema.frames.iter();
@@ -146,25 +154,25 @@ impl PointDirectory {
                 }
                 has_points = true;
                 let source = SourcePoints { multi: info.schema.multi(), forms };
-                known.sources.insert((capture, info.id), source);
+                directory.sources.insert((capture, info.id), source);
             }
             if has_points {
-                let scale = known.clocks.scale(capture);
-                if known.scales.iter().all(|entry| entry.0 != scale) {
-                    known.scales.push((scale, set.host(capture)));
+                let scale = directory.clocks.scale(capture);
+                if directory.scales.iter().all(|entry| entry.0 != scale) {
+                    directory.scales.push((scale, set.host(capture)));
                 }
             }
         }
-        known.point_words = found.point_names.array();
-        known.type_words = found.type_names.array();
-        (known.points, known.point_keys) = found.points.into_iter().unzip();
-        let key = |of: &HashType| found.type_names.get(&of.name).unwrap_or_default();
-        known.type_keys = found.types.iter().map(key).collect();
-        known.types = found.types;
-        known
+        directory.point_words = found.point_names.array();
+        directory.type_words = found.type_names.array();
+        (directory.points, directory.point_keys) = found.points.into_iter().unzip();
+        let key = |hash_type: &HashType| found.type_names.get(&hash_type.name).unwrap_or_default();
+        directory.type_keys = found.types.iter().map(key).collect();
+        directory.types = found.types;
+        directory
     }
 
-    /// The number of the capture of an owner.
+    /// The capture of an owner.
     pub fn capture_of(&self, owner: i32) -> usize {
         self.owners.get(owner as usize).map_or(usize::MAX, |owner| owner.capture as usize)
     }
@@ -175,9 +183,13 @@ impl PointDirectory {
     }
 
     /// The points that a text names: `frame`, or `buffer.frame`.
-    pub fn called(&self, text: &str) -> impl Iterator<Item = usize> {
-        let is = move |point: &PointFrames| point.name == text || point.full_name() == text;
-        self.points.iter().enumerate().filter(move |(_, frames)| is(frames)).map(|entry| entry.0)
+    pub fn points_named(&self, text: &str) -> impl Iterator<Item = usize> {
+        let is_named = move |point: &PointFrames| point.name == text || point.full_name() == text;
+        self.points
+            .iter()
+            .enumerate()
+            .filter(move |(_, point)| is_named(point))
+            .map(|entry| entry.0)
     }
 
     /// The key of the name of a point.
@@ -191,14 +203,14 @@ impl PointDirectory {
         first + chunk.at.owner as i32
     }
 
-    /// The points of a source, each with the number of its frame; none if it has none.
+    /// The points of a source, each with its frame id.
     pub fn forms(&self, capture: usize, source: u16) -> impl Iterator<Item = (usize, &PointForm)> {
         let forms =
             self.sources.get(&(capture, source)).into_iter().flat_map(|points| &points.forms);
         forms.enumerate().filter_map(|(id, form)| Some((id, form.as_ref()?)))
     }
 
-    /// Whether frames of a source say what they are.
+    /// Whether frames of a source carry their kind.
     pub fn multi(&self, capture: usize, source: u16) -> bool {
         self.sources.get(&(capture, source)).is_some_and(|source| source.multi)
     }
@@ -211,34 +223,38 @@ impl PointDirectory {
         })
     }
 
-    /// How every form says that it handles a type: does any form of `point` take it in, let it out?
-    pub fn has(&self, point: usize, of: usize) -> (bool, bool) {
+    /// Whether data of a hash type enters a point, and whether it leaves it, in any source.
+    pub fn directions(&self, point: usize, hash_type: usize) -> Directions {
         let forms = self.sources.values().flat_map(|source| source.forms.iter().flatten());
         let own = forms.filter(|form| form.point as usize == point);
-        own.fold((false, false), |(takes, gives), form| {
-            let is = |identity: &DataIdentity| identity.of == of;
-            (takes || form.ins.iter().any(is), gives || form.all_outs().iter().any(is))
+        own.fold(Directions::default(), |found, form| {
+            let has_type = |identity: &DataIdentity| identity.hash_type == hash_type;
+            Directions {
+                enters: found.enters || form.ins.iter().any(has_type),
+                leaves: found.leaves || form.all_outs().iter().any(has_type),
+            }
         })
     }
 
-    /// How much enters and leaves a frame at most.
-    pub fn most_ways(&self) -> usize {
+    /// Whether data of a hash type can leave the point `from` and enter the point `to`.
+    pub fn may_lead(&self, from: usize, to: usize, hash_type: usize) -> bool {
+        self.directions(from, hash_type).leaves && self.directions(to, hash_type).enters
+    }
+
+    /// Largest number of identities that enter and leave one frame.
+    pub fn max_endpoints_per_frame(&self) -> usize {
         let forms = self.sources.values().flat_map(|source| source.forms.iter().flatten());
         forms.map(|form| form.ins.len() + form.outs.len()).max().unwrap_or_default()
     }
 
-    /// Gives each frame of a chunk that is a point to `take`, with its row.
+    /// Passes each frame of a chunk that is a point to `take`, with its row number.
     pub fn each<'a>(
         &'a self,
         chunk: &ChunkRows<'a>,
         mut take: impl FnMut(u32, &'a [u8], &'a PointForm),
     ) {
         let Some(source) = self.sources.get(&(chunk.capture, chunk.owner.source)) else { return };
-        let RowsInChunk { which, .. } = chunk.rows;
-        let mut place = 0;
-        chunk.rows.each(|frame| {
-            let row = which.map_or(place, |which| which[place as usize]);
-            place += 1;
+        chunk.rows.each_row(|row, frame| {
             let id = if source.multi { ppt_capture::columns::frame_id(frame).into() } else { 0 };
             if let Some(Some(form)) = source.forms.get(id) {
                 take(row, frame, form);
@@ -247,8 +263,10 @@ impl PointDirectory {
     }
 }
 
+/// Collects points and hash types.
 #[derive(Debug, Default)]
 struct FoundPoints {
+    /// Each with the key of its name.
     points: Vec<(PointFrames, i32)>,
     types: Vec<HashType>,
     point_names: Dictionary,
@@ -277,15 +295,15 @@ impl FoundPoints {
     }
 
     fn identity(&mut self, name: &str, field: &Field) -> DataIdentity {
-        // Other types identify nothing.
+        // Identities have one of two types.
         let width = if field.ty == FieldType::U64 { 8 } else { WIDEST };
         let own = HashType { name: name.to_owned(), width };
         let known = self.types.iter().position(|types| *types == own);
-        let of = known.unwrap_or_else(|| {
+        let hash_type = known.unwrap_or_else(|| {
             self.types.push(own);
             self.types.len() - 1
         });
-        let word = self.type_names.key(name);
-        DataIdentity { of, word, offset: field.offset as usize, width }
+        let type_key = self.type_names.key(name);
+        DataIdentity { hash_type, type_key, offset: field.offset as usize, width }
     }
 }

@@ -1,4 +1,4 @@
-//! Tables whose rows are the frames of chunks: which chunks are read, and how they become batches.
+//! Scans of chunks: selects the chunks of a table that may hold wanted rows, and turns them into batches.
 
 use std::fmt::Debug;
 use std::fmt::Write;
@@ -12,77 +12,80 @@ use ppt_capture::columns::Time;
 use crate::bounds::{BoundedNumber, BoundedText, Bounds};
 use crate::builder::Builder;
 use crate::catalog::ChunkAt;
-use crate::chunk_reader::{CaptureFacts, ChunkReader};
+use crate::chunk_reader::{CaptureFacts, ChunkId, ChunkReader};
 use crate::error::TableError;
 use crate::set::{CaptureSet, OwnerKeys};
 use crate::table::{Batches, Scan, TableRequest};
 
-pub(crate) use crate::chunk_table::{OfChunks, Ts, Wanted, kind_bit};
+pub(crate) use crate::chunk_row_source::{ChunkRowSource, Ts, Wanted, kind_bit};
 
-/// Rows of a batch: chunks are put together up to the first, and none is begun beyond the second.
+/// A batch takes chunks until it has this many rows.
 const MIN_BATCH_ROWS: usize = 8192;
+/// A batch takes no further chunk that would bring it above this many rows.
 const MAX_BATCH_ROWS: usize = 65_536;
-/// Bytes of text in a batch, about: a consumer that waits for its last row holds all of it.
-const MANY_BYTES: usize = 4 << 20;
-/// Bytes below which a scan is not divided.
-const SMALL_PART: u64 = 1 << 20;
+/// Approximate limit of a batch's text, in bytes. A consumer keeps a whole batch in memory.
+const MAX_BATCH_TEXT: usize = 4 << 20;
+/// A scan has at most one part for each this many bytes.
+const MIN_PART_BYTES: u64 = 1 << 20;
 
 /// A scan of chunks.
 #[derive(Debug)]
 pub(crate) struct ChunkScan<T> {
     set: Arc<CaptureSet>,
-    of: Arc<T>,
+    source: Arc<T>,
     columns: Vec<usize>,
     schema: SchemaRef,
     limit: Option<usize>,
-    /// By capture: what is known of it, and of the owners of its chunks.
-    known: Arc<Vec<CaptureFacts>>,
-    /// Chunks by capture and index, in the order in which they are read.
-    chosen: Arc<Vec<(u32, u32)>>,
-    /// Where the parts begin in `chosen`, and the end.
+    /// By capture.
+    facts: Arc<Vec<CaptureFacts>>,
+    /// Chunks in the order of reading.
+    chosen: Arc<Vec<ChunkId>>,
+    /// Indices in `chosen` at which parts begin, and the end of the last one.
     parts: Vec<usize>,
-    wanted_parts: usize,
+    max_parts: usize,
     order: Vec<usize>,
     rows: Option<usize>,
-    all_chunks: usize,
+    /// Number of chunks in all captures.
+    chunk_count: usize,
     bounds: Bounds,
 }
 
-impl<T: OfChunks> ChunkScan<T> {
-    /// Plans what is asked for; `hidden` columns are wanted, too, behind the others.
+impl<T: ChunkRowSource> ChunkScan<T> {
+    /// Plans a scan of the requested rows.
     pub fn new(
         set: &Arc<CaptureSet>,
-        of: &Arc<T>,
+        source: &Arc<T>,
         request: &TableRequest<'_>,
     ) -> Result<Self, TableError> {
         let bounds = request.bounds;
-        let known = CaptureFacts::of_captures(set);
+        let facts = CaptureFacts::of_captures(set);
         let mut chosen = Vec::new();
         let mut rows = bounds.is_empty().then_some(0usize);
-        for (capture, known) in known.iter().enumerate() {
-            let choice = Choice::new(set, of.as_ref(), capture, known, bounds);
-            for (index, chunk) in known.catalog.chunks.iter().enumerate() {
-                if !choice.may_hold(chunk, bounds) {
+        for (capture, facts) in facts.iter().enumerate() {
+            let filter = ChunkFilter::new(set, source.as_ref(), capture, facts, bounds);
+            for (index, chunk) in facts.catalog.chunks.iter().enumerate() {
+                if !filter.may_hold(chunk, bounds) {
                     continue;
                 }
-                chosen.push((capture as u32, index as u32));
-                let exact = choice.each(chunk).then_some((chunk.count - chunk.bad) as usize);
+                chosen.push(ChunkId { capture: capture as u32, index: index as u32 });
+                let exact =
+                    filter.frame_is_row(chunk).then_some((chunk.count - chunk.bad) as usize);
                 rows = rows.zip(exact).and_then(|(rows, exact)| rows.checked_add(exact));
             }
         }
-        // Each part stops by itself: what is read beyond the limit is cut by who asked for it.
-        let schema = Arc::new(of.schema().project(request.columns)?);
+        // Each part stops at the limit by itself; the reader drops the rows beyond it.
+        let schema = Arc::new(source.schema().project(request.columns)?);
         let mut scan = ChunkScan {
             set: set.clone(),
-            of: of.clone(),
+            source: source.clone(),
             columns: request.columns.to_vec(),
             schema,
             limit: request.limit,
-            all_chunks: known.iter().map(|facts| facts.catalog.chunks.len()).sum(),
-            known: Arc::new(known),
+            chunk_count: facts.iter().map(|facts| facts.catalog.chunks.len()).sum(),
+            facts: Arc::new(facts),
             chosen: Arc::new(chosen),
             parts: Vec::new(),
-            wanted_parts: request.parts,
+            max_parts: request.parts,
             order: Vec::new(),
             rows: rows.filter(|_| request.limit.is_none()),
             bounds: bounds.clone(),
@@ -91,81 +94,73 @@ impl<T: OfChunks> ChunkScan<T> {
         Ok(scan)
     }
 
-    fn chunk(&self, (capture, index): (u32, u32)) -> &ChunkAt {
-        &self.known[capture as usize].catalog.chunks[index as usize]
-    }
-
     fn bytes(&self) -> u64 {
-        self.chosen.iter().map(|&entry| u64::from(self.chunk(entry).len)).sum()
+        self.chosen.iter().map(|&id| u64::from(self.chunk(id).len)).sum()
     }
 
-    /// Parts of about as many bytes each.
+    /// Divides the chunks into parts of about the same number of bytes.
     fn divide(&mut self) {
         let bytes = self.bytes();
-        let parts = (bytes.div_ceil(SMALL_PART)).clamp(1, self.wanted_parts.max(1) as u64);
-        let each = bytes.div_ceil(parts).max(1);
+        let parts = (bytes.div_ceil(MIN_PART_BYTES)).clamp(1, self.max_parts.max(1) as u64);
+        let part_bytes = bytes.div_ceil(parts).max(1);
         self.parts = vec![0];
-        let mut until = 0;
-        for (index, &chunk) in self.chosen.iter().enumerate() {
-            if until >= each * self.parts.len() as u64 {
+        let mut bytes_before = 0;
+        for (index, &id) in self.chosen.iter().enumerate() {
+            if bytes_before >= part_bytes * self.parts.len() as u64 {
                 self.parts.push(index);
             }
-            until += u64::from(self.chunk(chunk).len);
+            bytes_before += u64::from(self.chunk(id).len);
         }
         self.parts.push(self.chosen.len());
         let seqno = self.columns.iter().position(|&column| column == SEQNO);
         self.order = seqno.filter(|_| self.is_one_ring()).into_iter().collect();
     }
 
-    /// Whether all rows are of one ring, and in its order.
+    /// Whether all rows are of one ring, in the order of their numbers.
     fn is_one_ring(&self) -> bool {
-        let ring = |&(capture, index): &(u32, u32)| {
-            let known = &self.known[capture as usize];
-            let owner = known.owners.get(known.catalog.chunks[index as usize].owner as usize)?;
-            // Without a number it may be any.
-            Some((capture, owner.source, owner.nonce, owner.ring?))
+        let ring = |&id: &ChunkId| {
+            let owner = self.owner(id)?;
+            // An owner without a ring number may be any ring.
+            Some((id.capture, owner.source, owner.nonce, owner.ring?))
         };
-        let mut all = self.chosen.iter();
-        let Some(first) = all.next() else { return true };
-        let mut last = self.chunk(*first).first_seq;
-        let rising = |chunk: &(u32, u32)| {
-            let seq = self.chunk(*chunk).first_seq;
-            std::mem::replace(&mut last, seq) < seq
-        };
-        let is_first = |entry: &(u32, u32)| ring(entry).is_some() && ring(entry) == ring(first);
-        self.chosen.iter().all(is_first) && all.all(rising)
+        let Some(first) = self.chosen.first() else { return true };
+        let of_first_ring = |id: &ChunkId| ring(id).is_some() && ring(id) == ring(first);
+        let first_seq = |&id: &ChunkId| self.chunk(id).first_seq;
+        self.chosen.iter().all(of_first_ring)
+            && self.chosen.windows(2).all(|pair| first_seq(&pair[0]) < first_seq(&pair[1]))
     }
 }
 
-/// Columns of every table of frames, by index: what rows are named by.
+/// Indices of the columns that identify a row, the same in every table of frames.
 const CAPTURE: usize = 0;
 const BUFFER: usize = 1;
 const SEGMENT: usize = 2;
 const RING: usize = 3;
 const SEQNO: usize = 4;
 
-/// What is chosen of a capture.
-pub(crate) struct Choice<'a> {
-    known: &'a CaptureFacts,
+/// Decides which chunks of a capture may hold wanted rows.
+pub(crate) struct ChunkFilter<'a> {
+    facts: &'a CaptureFacts,
     /// By owner.
     wanted: Vec<Wanted>,
+    /// Realtime − monotonic, ns.
     offset: Option<i128>,
 }
 
-impl<'a> Choice<'a> {
+impl<'a> ChunkFilter<'a> {
     pub fn new(
         set: &CaptureSet,
-        of: &dyn OfChunks,
+        row_source: &dyn ChunkRowSource,
         capture: usize,
-        known: &'a CaptureFacts,
+        facts: &'a CaptureFacts,
         bounds: &Bounds,
     ) -> Self {
-        let catalog = &known.catalog;
-        let of_capture = bounds.has_word(BoundedText::Capture, &set.captures()[capture].id)
+        let catalog = &facts.catalog;
+        let is_capture_wanted = bounds.has_word(BoundedText::Capture, &set.captures()[capture].id)
             && bounds.has_word(BoundedText::Host, catalog.host());
         let is_wanted = |owner: &OwnerKeys| {
             let source = &catalog.sources[owner.info].source;
-            of_capture
+            is_capture_wanted
                 && bounds.has_word(BoundedText::Buffer, &source.buffer)
                 && bounds.has_word(BoundedText::Segment, &format!("{:016x}", owner.nonce))
                 && bounds.has(BoundedNumber::Ring, owner.ring.map(Into::into))
@@ -175,28 +170,28 @@ impl<'a> Choice<'a> {
         };
         let wanted = |owner: &OwnerKeys| {
             if is_wanted(owner) {
-                of.wanted(capture, owner.source, bounds)
+                row_source.wanted(capture, owner.source, bounds)
             } else {
                 Wanted::NOTHING
             }
         };
-        let wanted = known.owners.iter().map(wanted).collect();
-        Choice { known, wanted, offset: catalog.offset() }
+        let wanted = facts.owners.iter().map(wanted).collect();
+        ChunkFilter { facts, wanted, offset: catalog.offset() }
     }
 
-    /// Whether frames of an owner are wanted at all.
+    /// Whether frames of an owner are wanted.
     pub fn wants(&self, owner: usize) -> bool {
         self.wanted.get(owner).is_some_and(|wanted| wanted.kinds != 0)
     }
 
-    fn each(&self, chunk: &ChunkAt) -> bool {
-        self.wanted.get(chunk.owner as usize).is_some_and(|wanted| wanted.each)
+    fn frame_is_row(&self, chunk: &ChunkAt) -> bool {
+        self.wanted.get(chunk.owner as usize).is_some_and(|wanted| wanted.frame_is_row)
     }
 
-    /// Whether a chunk may hold a wanted row: by the rules of `dump --from`.
+    /// Whether a chunk may hold a wanted row, by the same rules as `ppt dump --from`.
     pub fn may_hold(&self, chunk: &ChunkAt, bounds: &Bounds) -> bool {
         let Some(wanted) = self.wanted.get(chunk.owner as usize) else { return false };
-        // 0: nobody knows which kinds there are.
+        // A mask of 0 does not state the kinds.
         if wanted.kinds == 0 || (chunk.mask != 0 && chunk.mask & wanted.kinds == 0) {
             return false;
         }
@@ -208,8 +203,8 @@ impl<'a> Choice<'a> {
         if !bounds.overlaps(BoundedNumber::Seqno, (seq(chunk.first_seq), seq(last))) {
             return false;
         }
-        let drained = self.known.catalog.epoch(chunk.drained);
-        let may_be = match self.drained(chunk) {
+        let drained = self.facts.catalog.epoch(chunk.drained);
+        let may_be = match self.times_drained(chunk) {
             Some(range) => bounds.overlaps(BoundedNumber::Drained, range),
             None => bounds.has(BoundedNumber::Drained, None),
         };
@@ -227,27 +222,26 @@ impl<'a> Choice<'a> {
                 || by_ts(BoundedNumber::Time))
     }
 
-    /// Between which times the rows of a chunk are: when they were, or else when the listener had them.
-    /// None: unknown.
-    pub fn during(&self, chunk: &ChunkAt) -> Option<(i64, i64)> {
+    /// Bounds of the times of a chunk's rows, or of their draining if they have no times; None: unknown.
+    pub fn times_taken(&self, chunk: &ChunkAt) -> Option<(i64, i64)> {
         match self.wanted.get(chunk.owner as usize)?.ts {
             Ts::At(at) => self.times(chunk, at),
-            Ts::Null => self.drained(chunk),
+            Ts::Null => self.times_drained(chunk),
             Ts::Other => None,
         }
     }
 
-    /// Between which times the listener had the frames of a chunk; None: unknown.
-    pub fn drained(&self, chunk: &ChunkAt) -> Option<(i64, i64)> {
-        let catalog = &self.known.catalog;
+    /// Bounds of the times at which the frames of a chunk were drained; None: unknown.
+    pub fn times_drained(&self, chunk: &ChunkAt) -> Option<(i64, i64)> {
+        let catalog = &self.facts.catalog;
         let by = catalog.epoch(chunk.drained_by.max(chunk.drained));
         catalog.epoch(chunk.drained).zip(by)
     }
 
-    /// Between which times the frames of a chunk are; None: unknown.
+    /// Bounds of the times of a chunk's frames; None: unknown.
     fn times(&self, chunk: &ChunkAt, at: Time) -> Option<(i64, i64)> {
-        let CaptureFacts { catalog, owners } = self.known;
-        let owner = owners.get(chunk.owner as usize)?;
+        let catalog = &self.facts.catalog;
+        let owner = self.facts.owner(chunk)?;
         let namespace = catalog.sources[owner.info].source.process.time_namespace();
         let stamps = Stamps::new(&catalog.clocks, chunk.drained, namespace);
         let words = chunk.t_min..=chunk.t_max;
@@ -257,7 +251,7 @@ impl<'a> Choice<'a> {
     }
 }
 
-impl<T: OfChunks> Scan for ChunkScan<T> {
+impl<T: ChunkRowSource> Scan for ChunkScan<T> {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -268,12 +262,12 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
 
     fn read(&self, part: usize) -> Batches {
         let builders = self.columns.iter().map(|&column| {
-            let words = self.of.dictionary(column);
-            Builder::new(self.of.schema().field(column).data_type(), words.as_ref())
+            let words = self.source.dictionary(column);
+            Builder::new(self.source.schema().field(column).data_type(), words.as_ref())
         });
         Box::new(ScanPart {
             builders: builders.collect(),
-            of: self.of.clone(),
+            source: self.source.clone(),
             columns: self.columns.clone(),
             schema: self.schema.clone(),
             chunks: self.chunks(part),
@@ -285,12 +279,12 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
         let all = self.rows?;
         let Some(part) = part else { return Some(all) };
         let chunks = &self.chosen[self.parts[part]..self.parts[part + 1]];
-        let rows = |&chunk| (self.chunk(chunk).count - self.chunk(chunk).bad) as usize;
+        let rows = |&id| (self.chunk(id).count - self.chunk(id).bad) as usize;
         Some(chunks.iter().map(rows).sum())
     }
 
     fn explain_text(&self) -> String {
-        let (read, all) = (self.chosen.len(), self.all_chunks);
+        let (read, all) = (self.chosen.len(), self.chunk_count);
         let mut text = format!("chunks={read} of {all} ({} pruned)", all - read);
         let _ = write!(text, ", bytes={}", self.bytes());
         if !self.bounds.is_empty() {
@@ -307,35 +301,28 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
     }
 
     fn ordered(&self, columns: &[usize]) -> Option<Arc<dyn Scan>> {
-        let asked: Vec<usize> = columns
+        let own: Vec<usize> = columns
             .iter()
             .map(|&column| self.columns.get(column).copied())
             .collect::<Option<_>>()?;
-        let names = [CAPTURE, BUFFER, SEGMENT, RING, SEQNO];
-        if !names.starts_with(&asked) {
+        if ![CAPTURE, BUFFER, SEGMENT, RING, SEQNO].starts_with(&own) {
             return None;
         }
-        // What has no number is NULL, and nobody knows which of it belongs together.
-        let numbered = |&(capture, index): &(u32, u32)| {
-            let known = &self.known[capture as usize];
-            let owner = known.owners.get(known.catalog.chunks[index as usize].owner as usize);
-            owner.is_none_or(|owner| owner.ring.is_some())
-        };
-        if !self.chosen.iter().all(numbered) {
+        // An owner without a ring number has NULL there, and may be several rings.
+        let has_ring = |&id: &ChunkId| self.owner(id).is_none_or(|owner| owner.ring.is_some());
+        if !self.chosen.iter().all(has_ring) {
             return None;
         }
         let mut chosen = self.chosen.to_vec();
         let captures = self.set.captures();
-        chosen.sort_by_cached_key(|&(capture, index)| {
-            let known = &self.known[capture as usize];
-            let chunk = &known.catalog.chunks[index as usize];
-            let owner = known.owners.get(chunk.owner as usize);
-            let owner = owner.map(|owner| {
-                (known.catalog.sources[owner.info].source.buffer.clone(), owner.nonce, owner.ring)
-            });
-            (captures[capture as usize].id.clone(), owner, chunk.first_seq)
+        chosen.sort_by_cached_key(|&id| {
+            let sources = &self.facts[id.capture as usize].catalog.sources;
+            let owner = self
+                .owner(id)
+                .map(|owner| (sources[owner.info].source.buffer.clone(), owner.nonce, owner.ring));
+            (captures[id.capture as usize].id.clone(), owner, self.chunk(id).first_seq)
         });
-        let mut scan = ChunkScan { chosen: Arc::new(chosen), ..self.again() };
+        let mut scan = ChunkScan { chosen: Arc::new(chosen), ..self.clone_scan() };
         scan.divide();
         scan.order = columns.to_vec();
         Some(Arc::new(scan))
@@ -343,44 +330,54 @@ impl<T: OfChunks> Scan for ChunkScan<T> {
 }
 
 impl<T> ChunkScan<T> {
-    /// The chunks of a part, to be read in their order.
+    /// A reader of the chunks of a part.
     pub fn chunks(&self, part: usize) -> ChunkReader {
         let range = self.parts[part]..self.parts[part + 1];
-        ChunkReader::new(&self.set, &self.known, &self.chosen, range)
+        ChunkReader::new(&self.set, &self.facts, &self.chosen, range)
     }
 
-    /// How many frames its chunks hold at most, whatever kinds these are; and beyond which number none is.
-    pub fn frames(&self) -> (u64, u64) {
-        let chunks = self.chosen.iter();
-        let chunks = chunks.map(|&(capture, index)| {
-            let chunk = &self.known[capture as usize].catalog.chunks[index as usize];
-            (u64::from(chunk.count), chunk.first_seq.saturating_add(chunk.count.into()))
-        });
-        chunks.fold((0, 0), |(all, end), (count, own)| (all + count, end.max(own)))
+    /// Number of frames of all kinds in its chunks, at most.
+    pub fn max_frames(&self) -> u64 {
+        self.chosen.iter().map(|&id| u64::from(self.chunk(id).count)).sum()
     }
 
-    fn again(&self) -> Self {
+    /// All frames of its chunks have numbers below this one.
+    pub fn end_seq(&self) -> u64 {
+        let end = |chunk: &ChunkAt| chunk.first_seq.saturating_add(chunk.count.into());
+        self.chosen.iter().map(|&id| end(self.chunk(id))).max().unwrap_or(0)
+    }
+
+    fn chunk(&self, id: ChunkId) -> &ChunkAt {
+        &self.facts[id.capture as usize].catalog.chunks[id.index as usize]
+    }
+
+    fn owner(&self, id: ChunkId) -> Option<&OwnerKeys> {
+        self.facts[id.capture as usize].owner(self.chunk(id))
+    }
+
+    /// A clone, also if the row source is not `Clone`.
+    fn clone_scan(&self) -> Self {
         ChunkScan {
             set: self.set.clone(),
-            of: self.of.clone(),
+            source: self.source.clone(),
             columns: self.columns.clone(),
             schema: self.schema.clone(),
             limit: self.limit,
-            known: self.known.clone(),
+            facts: self.facts.clone(),
             chosen: self.chosen.clone(),
             parts: self.parts.clone(),
-            wanted_parts: self.wanted_parts,
+            max_parts: self.max_parts,
             order: self.order.clone(),
             rows: self.rows,
-            all_chunks: self.all_chunks,
+            chunk_count: self.chunk_count,
             bounds: self.bounds.clone(),
         }
     }
 }
 
-/// A part of a scan on its way.
+/// Reads the batches of a part of a scan.
 struct ScanPart<T> {
-    of: Arc<T>,
+    source: Arc<T>,
     columns: Vec<usize>,
     schema: SchemaRef,
     chunks: ChunkReader,
@@ -388,7 +385,7 @@ struct ScanPart<T> {
     builders: Vec<Builder>,
 }
 
-impl<T: OfChunks> Iterator for ScanPart<T> {
+impl<T: ChunkRowSource> Iterator for ScanPart<T> {
     type Item = Result<RecordBatch, TableError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -412,18 +409,18 @@ impl<T: OfChunks> Iterator for ScanPart<T> {
     }
 }
 
-impl<T: OfChunks> ScanPart<T> {
+impl<T: ChunkRowSource> ScanPart<T> {
     fn batch(&mut self) -> Result<RecordBatch, TableError> {
         let mut rows = 0;
         while let Some(chunk) = self.chunks.next().filter(|_| rows < MIN_BATCH_ROWS.min(self.limit))
         {
             let full = rows + chunk.count as usize > MAX_BATCH_ROWS
-                || self.builders.iter().any(|builder| builder.bytes() > MANY_BYTES);
+                || self.builders.iter().any(|builder| builder.bytes() > MAX_BATCH_TEXT);
             if rows > 0 && full {
                 break;
             }
-            let (of, columns, builders) = (&*self.of, &self.columns, &mut self.builders);
-            let appended = self.chunks.read(|chunk| of.append(chunk, columns, builders))?;
+            let (source, columns, builders) = (&*self.source, &self.columns, &mut self.builders);
+            let appended = self.chunks.read(|chunk| source.append(chunk, columns, builders))?;
             rows += appended.unwrap_or(0);
         }
         self.finish(rows)
