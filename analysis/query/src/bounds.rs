@@ -1,4 +1,4 @@
-//! Filters, as far as the heads of chunks show that nothing passes them.
+//! Derives bounds from filters, by which heads of chunks rule out rows.
 
 use std::collections::BTreeSet;
 
@@ -6,61 +6,63 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Between, BinaryExpr, Case, Cast, Expr, Operator, TryCast};
 use ppt_tables::{Bounded, BoundedNumber, Bounds, CaptureTable};
 
-/// Bounds of all rows that pass every one of `filters`.
-pub(crate) fn of_filters(filters: &[Expr], table: &dyn CaptureTable) -> Bounds {
-    let bounds = filters.iter().filter_map(|filter| of_one(filter, table));
+/// Bounds of the rows that pass all filters.
+pub(crate) fn from_filters(filters: &[Expr], table: &dyn CaptureTable) -> Bounds {
+    let bounds = filters.iter().filter_map(|filter| from_filter(filter, table));
     bounds.fold(Bounds::default(), Bounds::and)
 }
 
-fn of_one(filter: &Expr, table: &dyn CaptureTable) -> Option<Bounds> {
+/// Bounds of the rows that pass a filter; None: unknown.
+fn from_filter(filter: &Expr, table: &dyn CaptureTable) -> Option<Bounds> {
     match filter {
-        Expr::Alias(alias) => of_one(&alias.expr, table),
+        Expr::Alias(alias) => from_filter(&alias.expr, table),
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
-            match (of_one(left, table), of_one(right, table)) {
+            match (from_filter(left, table), from_filter(right, table)) {
                 (Some(left), Some(right)) => Some(left.and(right)),
                 (one, None) | (None, one) => one,
             }
         }
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
-            Some(of_one(left, table)?.or(&of_one(right, table)?))
+            Some(from_filter(left, table)?.or(&from_filter(right, table)?))
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             match (bounded(left, table), literal(right)) {
-                (Some(what), Some(value)) => comparison(what, *op, value),
+                (Some(bounded_by), Some(value)) => comparison(bounded_by, *op, value),
                 _ => comparison(bounded(right, table)?, op.swap()?, literal(left)?),
             }
         }
         Expr::Between(Between { expr, negated: false, low, high }) => {
-            let what = bounded(expr, table)?;
-            let from = comparison(what, Operator::GtEq, literal(low)?);
-            let to = comparison(what, Operator::LtEq, literal(high)?);
+            let bounded_by = bounded(expr, table)?;
+            let from = comparison(bounded_by, Operator::GtEq, literal(low)?);
+            let to = comparison(bounded_by, Operator::LtEq, literal(high)?);
             match (from, to) {
                 (Some(from), Some(to)) => Some(from.and(to)),
                 (one, None) | (None, one) => one,
             }
         }
         Expr::InList(list) if !list.negated => {
-            let what = bounded(&list.expr, table)?;
-            let each = list.list.iter().map(|expr| comparison(what, Operator::Eq, literal(expr)?));
-            let each: Option<Vec<Bounds>> = each.collect();
-            each?.into_iter().reduce(|all, one| all.or(&one))
+            let bounded_by = bounded(&list.expr, table)?;
+            let options =
+                list.list.iter().map(|expr| comparison(bounded_by, Operator::Eq, literal(expr)?));
+            let options: Option<Vec<Bounds>> = options.collect();
+            options?.into_iter().reduce(|all, one| all.or(&one))
         }
         _ => None,
     }
 }
 
-/// What an expression is to the heads of chunks.
+/// The kind of bounds that apply to an expression, if any do.
 fn bounded(expr: &Expr, table: &dyn CaptureTable) -> Option<Bounded> {
     match expr {
         Expr::Column(column) => table.bounded(table.schema().index_of(&column.name).ok()?),
-        // Words are compared as text, whatever text it is.
+        // Words are compared as text of any type.
         Expr::Cast(Cast { expr, .. }) | Expr::TryCast(TryCast { expr, .. }) => {
             bounded(expr, table).filter(|bounded| matches!(bounded, Bounded::Word(_)))
         }
         Expr::ScalarFunction(call) if call.name() == "coalesce" => {
             first_of(call.args.first()?, call.args.get(1)?, table)
         }
-        // What coalesce becomes.
+        // DataFusion turns `coalesce` into CASE.
         Expr::Case(Case { expr: None, when_then_expr, else_expr: Some(other) }) => {
             let [(when, then)] = when_then_expr.as_slice() else { return None };
             let Expr::IsNotNull(tested) = &**when else { return None };
@@ -70,10 +72,10 @@ fn bounded(expr: &Expr, table: &dyn CaptureTable) -> Option<Bounded> {
     }
 }
 
-/// `coalesce(ts, drained)`.
+/// The bounds of `coalesce(ts, drained)`.
 fn first_of(first: &Expr, second: &Expr, table: &dyn CaptureTable) -> Option<Bounded> {
-    let is = |expr, number| bounded(expr, table) == Some(Bounded::Number(number));
-    (is(first, BoundedNumber::Ts) && is(second, BoundedNumber::Drained))
+    let is_number = |expr, number| bounded(expr, table) == Some(Bounded::Number(number));
+    (is_number(first, BoundedNumber::Ts) && is_number(second, BoundedNumber::Drained))
         .then_some(Bounded::Number(BoundedNumber::Time))
 }
 
@@ -84,9 +86,9 @@ fn literal(expr: &Expr) -> Option<&ScalarValue> {
     }
 }
 
-fn comparison(what: Bounded, op: Operator, value: &ScalarValue) -> Option<Bounds> {
+fn comparison(bounded_by: Bounded, op: Operator, value: &ScalarValue) -> Option<Bounds> {
     let mut bounds = Bounds::default();
-    match what {
+    match bounded_by {
         Bounded::Number(number) => {
             let value = integer(value)?;
             let range = match op {

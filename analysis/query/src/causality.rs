@@ -1,4 +1,4 @@
-//! Frames that caused each other, as a graph: what `paths`, `critical_path` and `ppt graph` walk through.
+//! The graph of causes and effects between frames, which `paths`, `critical_path` and `ppt graph` search.
 
 mod load;
 mod texts;
@@ -12,22 +12,31 @@ use ppt_text::{did_you_mean, nearest};
 pub(crate) use load::{Input, Loader};
 pub(crate) use texts::Texts;
 
-/// Frames and what led from one to the next.
+/// Frames, and the edges between them.
 #[derive(Debug)]
 pub struct Causality {
     /// Its vertices are frames.
     pub graph: Graph,
     /// Names of points and of other kinds of frames, by their numbers in the graph.
     pub points: Vec<String>,
-    /// By vertex: the owner of the frame, and its number in the ring.
-    frames: Vec<(u32, i64)>,
+    /// By vertex.
+    frames: Vec<FrameId>,
     owners: Vec<FrameOwner>,
 }
 
-/// Whose frames they are: a ring, and the thread that had it.
+/// Identifies a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct FrameId {
+    /// Number of the owner.
+    owner: u32,
+    /// Sequence number in the ring.
+    seqno: i64,
+}
+
+/// A ring, and the thread that owned it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FrameOwner {
-    /// As in the column.
+    /// The value of the column with this name.
     pub capture: String,
     #[expect(missing_docs, reason = "see `capture`")]
     pub buffer: String,
@@ -43,32 +52,32 @@ pub struct FrameOwner {
 
 impl Causality {
     /// The numbers of the points that a text names: `frame`, or `buffer.frame`.
-    pub fn called(&self, text: &str) -> Vec<u32> {
-        let is = |name: &String| {
+    pub fn points_named(&self, text: &str) -> Vec<u32> {
+        let is_named = |name: &String| {
             name == text || name.split_once('.').is_some_and(|(_, frame)| frame == text)
         };
         let all = self.points.iter().enumerate();
-        all.filter(|entry| is(entry.1)).map(|entry| entry.0 as u32).collect()
+        all.filter(|entry| is_named(entry.1)).map(|entry| entry.0 as u32).collect()
     }
 
-    /// What to say of a name that no point has.
+    /// The message for a name that no point has.
     pub(crate) fn no_point(&self, name: &str) -> String {
-        let mut there: Vec<String> =
+        let mut names: Vec<String> =
             self.points.iter().map(|point| short(point).to_owned()).collect();
-        there.sort();
-        there.dedup();
-        let near = did_you_mean(&nearest(name, &there));
-        let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
-        format!("no point is called `{name}`{near}; there are: {there}")
+        names.sort();
+        names.dedup();
+        let near = did_you_mean(&nearest(name, &names));
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        format!("no point is called `{name}`{near}; there are: {names}")
     }
 
-    /// What a stage is called: where it begins and ends.
+    /// The name of a stage: the points at which it begins and ends.
     pub fn stage(&self, stage: &Stage) -> String {
         let name = |point: u32| short(&self.points[point as usize]);
         format!("{} {} {}", name(stage.from), arrow(stage.by), name(stage.to))
     }
 
-    /// The points of a path: `->` where something leads from one to the next, `..` where a thread goes on.
+    /// The points of a path: `->` stands for an edge, `..` for a step within a thread.
     pub fn route(&self, path: &Path) -> String {
         path.route.iter().fold(self.point(path.src).to_owned(), |mut text, step| {
             let _ = write!(text, " {} {}", arrow(step.by), self.point(step.dst));
@@ -81,14 +90,14 @@ impl Causality {
         short(&self.points[self.graph.point(vertex) as usize])
     }
 
-    /// Whose frame a vertex is.
+    /// The owner of a vertex's frame.
     pub fn owner(&self, vertex: u32) -> &FrameOwner {
-        &self.owners[self.frames[vertex as usize].0 as usize]
+        &self.owners[self.frames[vertex as usize].owner as usize]
     }
 
-    /// The number of its frame in the ring.
+    /// The sequence number of a vertex's frame.
     pub fn seqno(&self, vertex: u32) -> i64 {
-        self.frames[vertex as usize].1
+        self.frames[vertex as usize].seqno
     }
 }
 
@@ -104,7 +113,7 @@ fn arrow(by: StepCause) -> &'static str {
     }
 }
 
-/// What a step is called: the kind of its edge, or `program`.
+/// The name of a step: the kind of its edge, or `program`.
 pub fn step_word(by: StepCause) -> &'static str {
     match by {
         StepCause::Program => "program",
@@ -115,7 +124,7 @@ pub fn step_word(by: StepCause) -> &'static str {
     }
 }
 
-/// What the place of a step is called.
+/// The name of a step's place.
 pub fn place_word(place: StepPlace) -> &'static str {
     match place {
         StepPlace::Thread => "thread",
@@ -125,29 +134,30 @@ pub fn place_word(place: StepPlace) -> &'static str {
     }
 }
 
-/// Numbers for what is seen again.
+/// Numbers values in the order of their first occurrence.
 #[derive(Debug)]
 pub(crate) struct Numbering<T> {
     all: Vec<T>,
-    known: HashMap<T, u32>,
+    numbers: HashMap<T, u32>,
 }
 
 impl<T> Default for Numbering<T> {
     fn default() -> Self {
-        Numbering { all: Vec::new(), known: HashMap::new() }
+        Numbering { all: Vec::new(), numbers: HashMap::new() }
     }
 }
 
 impl<T: Clone + Eq + std::hash::Hash> Numbering<T> {
-    /// What was seen, by number.
+    /// The values, in the order of their numbers.
     pub fn all(&self) -> &[T] {
         &self.all
     }
 
-    pub fn number(&mut self, of: T) -> u32 {
+    /// The number of a value, which is added if it is new.
+    pub fn number(&mut self, value: T) -> u32 {
         let next = self.all.len() as u32;
-        *self.known.entry(of.clone()).or_insert_with(|| {
-            self.all.push(of);
+        *self.numbers.entry(value.clone()).or_insert_with(|| {
+            self.all.push(value);
             next
         })
     }

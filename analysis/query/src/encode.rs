@@ -1,4 +1,4 @@
-//! Batches of rows as bytes, in every format.
+//! Encodes batches of rows in every format.
 
 use std::io::{self, Write};
 
@@ -19,19 +19,19 @@ use crate::output::{ResultFormat, TextWriter};
 
 /// Rows of a row group.
 const ROW_GROUP: usize = 1 << 20;
-/// Values that Parquet looks at together.
-const AT_ONCE: usize = 8192;
+/// Values that Parquet encodes at a time.
+const WRITE_BATCH: usize = 8192;
 
-/// What else is said in a Parquet file.
+/// Options of Parquet files.
 #[derive(Debug, Clone, Default)]
 pub struct Parquet {
-    /// Names and texts.
+    /// Key-value metadata of the file.
     pub metadata: Vec<(String, String)>,
 }
 
 /// Writes batches of rows in a format.
 pub struct Encoder<W: Write + Send> {
-    kind: FormatWriter<W>,
+    writer: FormatWriter<W>,
 }
 
 enum FormatWriter<W: Write + Send> {
@@ -47,7 +47,7 @@ impl<W: Write + Send> std::fmt::Debug for Encoder<W> {
 }
 
 impl<W: Write + Send> Encoder<W> {
-    /// Writes rows of these columns.
+    /// An encoder for rows with these columns.
     ///
     /// # Errors
     /// Those of the output.
@@ -55,7 +55,7 @@ impl<W: Write + Send> Encoder<W> {
         Encoder::with(out, format, schema, &Parquet::default())
     }
 
-    /// The same; if it is Parquet, with what else is said there.
+    /// An encoder for rows with these columns, with options for Parquet.
     ///
     /// # Errors
     /// Those of the output.
@@ -65,26 +65,25 @@ impl<W: Write + Send> Encoder<W> {
         schema: &SchemaRef,
         parquet: &Parquet,
     ) -> io::Result<Encoder<W>> {
-        let kind = match format {
+        let writer = match format {
             ResultFormat::Arrow => {
                 let options = IpcWriteOptions::default()
                     .try_with_compression(None::<CompressionType>)
-                    .map_err(arrow)?;
+                    .map_err(arrow_error)?;
                 let writer = StreamWriter::try_new_with_options(out, schema, options);
-                FormatWriter::Arrow(Box::new(writer.map_err(arrow)?))
+                FormatWriter::Arrow(Box::new(writer.map_err(arrow_error)?))
             }
             ResultFormat::Parquet => {
-                // Without Arrow's own schema: a reader that takes words as a dictionary type may
-                // fail.
+                // Without Arrow's own schema: some readers fail on its dictionary types.
                 let options = ArrowWriterOptions::new()
                     .with_skip_arrow_metadata(true)
                     .with_properties(properties(schema, parquet));
                 let writer = ArrowWriter::try_new_with_options(out, schema.clone(), options);
-                FormatWriter::Parquet(Box::new(writer.map_err(of_parquet)?))
+                FormatWriter::Parquet(Box::new(writer.map_err(parquet_error)?))
             }
             text => FormatWriter::Text(TextWriter::new(out, text, schema.clone())),
         };
-        Ok(Encoder { kind })
+        Ok(Encoder { writer })
     }
 
     /// Writes rows.
@@ -92,33 +91,33 @@ impl<W: Write + Send> Encoder<W> {
     /// # Errors
     /// Those of the output.
     pub fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        match &mut self.kind {
+        match &mut self.writer {
             FormatWriter::Text(output) => output.write(batch),
-            FormatWriter::Arrow(writer) => writer.write(batch).map_err(arrow),
-            FormatWriter::Parquet(writer) => writer.write(batch).map_err(of_parquet),
+            FormatWriter::Arrow(writer) => writer.write(batch).map_err(arrow_error),
+            FormatWriter::Parquet(writer) => writer.write(batch).map_err(parquet_error),
         }
     }
 
-    /// Writes what is left.
+    /// Writes remaining rows, and the end of the format.
     ///
     /// # Errors
     /// Those of the output.
     pub fn finish(self) -> io::Result<W> {
-        let mut out = match self.kind {
+        let mut out = match self.writer {
             FormatWriter::Text(output) => output.finish()?,
             FormatWriter::Arrow(mut writer) => {
-                writer.finish().map_err(arrow)?;
-                writer.into_inner().map_err(arrow)?
+                writer.finish().map_err(arrow_error)?;
+                writer.into_inner().map_err(arrow_error)?
             }
-            FormatWriter::Parquet(writer) => writer.into_inner().map_err(of_parquet)?,
+            FormatWriter::Parquet(writer) => writer.into_inner().map_err(parquet_error)?,
         };
-        // A buffer that is dropped keeps its errors to itself.
+        // A buffer that is dropped ignores errors.
         out.flush()?;
         Ok(out)
     }
 }
 
-/// Words by dictionaries, times and whole numbers by their differences, all of it zstd.
+/// Dictionaries for words, delta encoding for times and integers, zstd for all.
 fn properties(schema: &SchemaRef, parquet: &Parquet) -> WriterProperties {
     let metadata = parquet.metadata.iter();
     let metadata = metadata.map(|(key, text)| KeyValue::new(key.clone(), text.clone()));
@@ -126,7 +125,7 @@ fn properties(schema: &SchemaRef, parquet: &Parquet) -> WriterProperties {
         .set_created_by(concat!("ppt ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(ROW_GROUP))
-        .set_write_batch_size(AT_ONCE)
+        .set_write_batch_size(WRITE_BATCH)
         .set_key_value_metadata(Some(metadata.collect()));
     for field in schema.fields() {
         let ty = field.data_type();
@@ -140,14 +139,14 @@ fn properties(schema: &SchemaRef, parquet: &Parquet) -> WriterProperties {
     properties.build()
 }
 
-fn arrow(error: ArrowError) -> io::Error {
+fn arrow_error(error: ArrowError) -> io::Error {
     match error {
         ArrowError::IoError(_, error) => error,
         other => io::Error::other(other),
     }
 }
 
-fn of_parquet(error: ParquetError) -> io::Error {
+fn parquet_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {
             Ok(error) => *error,
@@ -166,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// A disk without room.
+    /// A full disk.
     struct Full;
 
     impl Write for Full {
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_buffer_still_holds_is_written_or_an_error() {
+    fn buffered_bytes_are_written_or_an_error() {
         let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
         let batch = RecordBatch::try_from_iter([("n", column)]).unwrap();
         for (word, format) in ResultFormat::ALL {

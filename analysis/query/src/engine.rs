@@ -17,9 +17,9 @@ use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use ppt_tables::{CaptureLoss, CaptureSet, CaptureTable, Directory, Total};
 use ppt_text::nearest;
 
-use crate::apart::KeepApart;
 use crate::error::{QueryError, external};
 use crate::functions;
+use crate::keep_apart::KeepApart;
 use crate::limits::prepared;
 use crate::nesting::RECURSION;
 use crate::provider::Provided;
@@ -31,13 +31,13 @@ pub use frame_names::KERNEL_BUFFER;
 /// How queries are answered.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
-    /// Bytes that sorts, joins and groups may take in memory before they spill; None: any number.
+    /// Bytes of memory for sorts, joins and groups before they spill; None: no limit.
     pub memory: Option<usize>,
-    /// Parts that are worked on side by side.
+    /// Number of parts that are processed in parallel.
     pub threads: usize,
-    /// Whether scans leave out what is not asked for. Answers are the same without.
+    /// Whether scans skip columns and rows that are not wanted. Answers do not depend on it.
     pub pushdown: bool,
-    /// The part of the captures that is seen.
+    /// The visible part of the captures.
     pub window: Window,
 }
 
@@ -64,14 +64,14 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// The name of the one catalog.
+/// The name of the catalog.
 const CATALOG: &str = "captures";
 
 impl Engine {
     /// An engine for `set`.
     ///
     /// # Errors
-    /// Frames of one name that do not fit into one table.
+    /// Frames of the same name do not fit into one table.
     pub fn new(set: CaptureSet, options: &EngineOptions) -> Result<Engine, QueryError> {
         let set = Arc::new(set);
         let directory = Directory::new(&set)?;
@@ -81,39 +81,39 @@ impl Engine {
             .with_create_default_catalog_and_schema(false)
             .with_information_schema(true)
             .with_target_partitions(options.threads.max(1));
-        // Names are what frame files call them.
+        // Names keep the case of frame files.
         let parser = &mut config.options_mut().sql_parser;
         parser.enable_ident_normalization = false;
         parser.recursion_limit = ConfigNonZeroUsize::try_new(RECURSION)?;
         let mut runtime = RuntimeEnvBuilder::new();
         if let Some(bytes) = options.memory {
-            // What each part of a sort keeps back for merging what it spilled: the default leaves
-            // nothing of a small memory.
+            // The memory that each part of a sort reserves for merging spilled rows. The default would
+            // exhaust a small memory.
             let parts = 8 * options.threads.max(1);
-            let most = config.options().execution.sort_spill_reservation_bytes;
-            config = config.with_sort_spill_reservation_bytes(most.min(bytes / parts));
+            let default = config.options().execution.sort_spill_reservation_bytes;
+            config = config.with_sort_spill_reservation_bytes(default.min(bytes / parts));
             runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
         }
         let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
         let catalog = Arc::new(MemoryCatalogProvider::new());
         let tables = directory.buffers().iter().map(|(name, tables)| (name.as_str(), tables));
-        let seen = |name: &str, table: &Arc<dyn CaptureTable>| {
+        let visible = |name: &str, table: &Arc<dyn CaptureTable>| {
             let provided = Provided::new(name, table.clone(), options.pushdown, options.memory);
             options.window.applied(Arc::new(provided), table.as_ref(), &set)
         };
         for (name, tables) in tables.chain([(Directory::PLAIN, directory.plain())]) {
             let schema = MemorySchemaProvider::new();
             for (name, table) in tables {
-                schema.register_table(name.clone(), seen(name, table)?)?;
+                schema.register_table(name.clone(), visible(name, table)?)?;
             }
             catalog.register_schema(name, Arc::new(schema))?;
         }
         context.register_catalog(CATALOG, catalog);
         functions::register(&context, &set);
-        let of_buffer = |buffer: &str, name: &str| {
-            seen(name, directory.buffers().get(&Directory::schema_of(buffer))?.get(name)?).ok()
+        let table_of_buffer = |buffer: &str, name: &str| {
+            visible(name, directory.buffers().get(&Directory::schema_of(buffer))?.get(name)?).ok()
         };
-        for (name, view) in tracing::views(&context, of_buffer)? {
+        for (name, view) in tracing::views(&context, table_of_buffer)? {
             if !directory.plain().contains_key(name) {
                 context.register_table(name, view)?;
             }
@@ -128,7 +128,7 @@ impl Engine {
         &self.set
     }
 
-    /// Parts that are worked on side by side.
+    /// Number of parts that are processed in parallel.
     pub fn threads(&self) -> usize {
         self.context.state().config().target_partitions()
     }
@@ -138,7 +138,7 @@ impl Engine {
         &self.context
     }
 
-    /// Every table: its name as SQL finds it, and the table.
+    /// All tables with their names in SQL.
     pub fn tables(&self) -> Vec<(String, Arc<dyn CaptureTable>)> {
         let plain = self.directory.plain().iter();
         let plain = plain.map(|(name, table)| (name.clone(), table.clone()));
@@ -151,19 +151,19 @@ impl Engine {
         plain.chain(of_buffers).collect()
     }
 
-    /// All rows of a fixed table, whatever part of the captures is seen.
+    /// All rows of a fixed table, also those outside of the window.
     pub(crate) fn whole(&self, name: &str) -> Result<Option<DataFrame>, QueryError> {
         let Some(table) = self.directory.plain().get(name) else { return Ok(None) };
         let provided = Provided::new(name, table.clone(), self.pushdown, self.memory);
         Ok(Some(self.context.read_table(Arc::new(provided))?))
     }
 
-    /// Whether all rows of the buffers that are seen are seen.
+    /// Whether the window has no bounds: all rows of the visible buffers are visible.
     pub fn is_unbounded(&self) -> bool {
         self.window.from.is_none() && self.window.to.is_none()
     }
 
-    /// All rows of a kind of frames, whatever part of the captures is seen.
+    /// All rows of a kind of frames, also those outside of the window.
     pub(crate) fn whole_frames(
         &self,
         buffer: &str,
@@ -177,26 +177,26 @@ impl Engine {
         Ok(Some(self.context.read_table(Arc::new(provided))?))
     }
 
-    /// What is true of the rows of a table that are seen; None: all are.
+    /// A filter for the visible rows of a table; None: all rows are visible.
     pub(crate) fn filter(&self, table: &dyn CaptureTable) -> Result<Option<Expr>, QueryError> {
         self.window.filter(table, &self.set)
     }
 
-    /// What is missing in the buffers that are seen.
+    /// The loss in the visible buffers.
     pub fn loss(&self) -> CaptureLoss {
         self.set.loss(|buffer| self.window.has_buffer(buffer))
     }
 
-    /// The buffers that are seen and miss frames, where others miss none; else nothing.
+    /// The visible buffers with missing frames; empty if all visible buffers have some.
     pub fn buffers_with_loss(&self) -> Vec<&str> {
-        let mut seen: Vec<&str> =
+        let mut buffers: Vec<&str> =
             self.set.buffers().filter(|buffer| self.window.has_buffer(buffer)).collect();
-        let all = seen.len();
-        seen.retain(|name| self.set.loss(|buffer| buffer == *name).missing() > 0);
-        if seen.len() < all { seen } else { Vec::new() }
+        let all = buffers.len();
+        buffers.retain(|name| self.set.loss(|buffer| buffer == *name).missing() > 0);
+        if buffers.len() < all { buffers } else { Vec::new() }
     }
 
-    /// What the counters and histograms of the buffers that are seen come to, whenever that was added.
+    /// The totals of counters and histograms of the visible buffers, over all times.
     ///
     /// # Errors
     /// A capture cannot be read.
@@ -214,7 +214,7 @@ impl Engine {
         self.context.sql(&statement).await.map_err(|error| self.explain(error.into()))
     }
 
-    /// Says what is meant by a table that is not there.
+    /// Turns an error for an unknown table into one with suggestions.
     pub(crate) fn explain(&self, error: QueryError) -> QueryError {
         let QueryError::Query(query) = &error else { return error };
         let text = query.find_root().to_string();
@@ -229,27 +229,27 @@ impl Engine {
         if let Some(buffers) = self.directory.ambiguous(name) {
             return QueryError::Ambiguous { name: name.to_owned(), buffers: buffers.to_vec() };
         }
-        let there: Vec<String> = self.tables().into_iter().map(|(name, _)| name).collect();
+        let available: Vec<String> = self.tables().into_iter().map(|(name, _)| name).collect();
         QueryError::NoTable {
             name: name.to_owned(),
-            nearest: nearest(name, &there).cloned(),
-            there,
+            nearest: nearest(name, &available).cloned(),
+            available,
         }
     }
 }
 
-/// What a row of a table is.
+/// The unit of a table's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowUnit {
     /// A frame.
     Frame,
     /// A span: a begin, an end, or both.
     Span,
-    /// A chain: all steps of one thing.
+    /// A chain: all steps of one key.
     Chain,
 }
 
-/// A kind of frames, as SQL finds it.
+/// A kind of frames, with its table in SQL.
 #[derive(Debug, Clone)]
 pub struct FrameTable {
     /// Its buffer.

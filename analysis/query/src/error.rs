@@ -1,4 +1,4 @@
-//! What can go wrong with a query.
+//! Errors of queries.
 
 use std::error::Error;
 
@@ -15,10 +15,10 @@ use crate::nesting::RECURSION;
 #[derive(Debug, thiserror::Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum QueryError {
-    /// The captures cannot be asked.
+    /// The captures cannot be opened or queried.
     #[error(transparent)]
     Set(#[from] SetError),
-    /// The name of a frame that several buffers have.
+    /// Several buffers have a frame of this name.
     #[error("several buffers have a frame `{name}`: say which, {}", list(.buffers, .name))]
     #[strum(serialize = "ambiguous-frame")]
     Ambiguous {
@@ -27,71 +27,71 @@ pub enum QueryError {
         /// The buffers.
         buffers: Vec<String>,
     },
-    /// No table of that name.
-    #[error("there is no table `{name}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
+    /// No table has this name.
+    #[error("there is no table `{name}`{}; there are: {}", did_you_mean(.nearest), .available.join(", "))]
     #[strum(serialize = "no-table")]
     NoTable {
         /// The name.
         name: String,
-        /// One that is spelt nearly so.
+        /// The most similar name, if one is similar.
         nearest: Option<String>,
-        /// All of them.
-        there: Vec<String>,
+        /// All names.
+        available: Vec<String>,
     },
-    /// No kind of frames of that name.
-    #[error("there is no frame `{name}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
+    /// No kind of frames has this name.
+    #[error("there is no frame `{name}`{}; there are: {}", did_you_mean(.nearest), .available.join(", "))]
     #[strum(serialize = "no-such-frame")]
     NoFrame {
         /// The name.
         name: String,
-        /// One that is spelt nearly so.
+        /// The most similar name, if one is similar.
         nearest: Option<String>,
-        /// All of them.
-        there: Vec<String>,
+        /// All names.
+        available: Vec<String>,
     },
-    /// No buffer of that name.
-    #[error("there is no buffer `{name}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
+    /// No buffer has this name.
+    #[error("there is no buffer `{name}`{}; there are: {}", did_you_mean(.nearest), .available.join(", "))]
     #[strum(serialize = "no-such-buffer")]
     NoBuffer {
         /// The name.
         name: String,
-        /// One that is spelt nearly so.
+        /// The most similar name, if one is similar.
         nearest: Option<String>,
-        /// All of them.
-        there: Vec<String>,
+        /// All names.
+        available: Vec<String>,
     },
-    /// No column of that name.
-    #[error("there is no column `{name}`{}; there are: {}", near_or_text(.name, .nearest), .there.join(", "))]
+    /// No column has this name.
+    #[error("there is no column `{name}`{}; there are: {}", near_or_text(.name, .nearest), .available.join(", "))]
     #[strum(serialize = "no-column")]
     NoColumn {
         /// The name.
         name: String,
-        /// One that is spelt nearly so.
+        /// The most similar name, if one is similar.
         nearest: Option<String>,
-        /// All of them.
-        there: Vec<String>,
+        /// All names.
+        available: Vec<String>,
     },
-    /// No interval of time of that name, or none at all.
-    #[error("there is no interval of time{}{}; there are: {}", named(.name), did_you_mean(.nearest), some(.there))]
+    /// No interval of time has this name, or there are none.
+    #[error("there is no interval of time{}{}; there are: {}", named(.name), did_you_mean(.nearest), or_none(.available))]
     #[strum(serialize = "no-interval")]
     NoInterval {
-        /// The name; empty where the captures have none at all.
+        /// The name; empty if the captures have no intervals.
         name: String,
-        /// One that is spelt nearly so.
+        /// The most similar name, if one is similar.
         nearest: Option<String>,
-        /// All of them.
-        there: Vec<String>,
+        /// All names.
+        available: Vec<String>,
     },
-    /// Frames of a kind take no time, or chains: nothing says how long they took.
-    #[error("`{frame}` has no interval of time and no span; these have: {}", some(.there))]
+    /// A kind of frames, or chains, without a duration.
+    #[error("`{frame}` has no interval of time and no span; these have: {}", or_none(.available))]
     #[strum(serialize = "frame-without-interval")]
     Untimed {
         /// The kind of frames, or the chains.
         frame: String,
-        /// Kinds of frames that have some.
-        there: Vec<String>,
+        /// Kinds of frames with durations.
+        available: Vec<String>,
     },
-    /// No point is called so.
+    /// No point has this name.
     #[error("{0}")]
     #[strum(serialize = "no-point")]
     NoPoint(String),
@@ -102,73 +102,73 @@ pub enum QueryError {
     )]
     #[strum(serialize = "no-kernel-frames")]
     NoKernel,
-    /// No stacks.
+    /// No capture has stacks.
     #[error("the captures have no stacks: capture with --stacks")]
     NoStacks,
-    /// The captures do not say when they began, and a bound counts from there.
+    /// A bound is relative to the beginning of the captures, which is unknown.
     #[error("nothing in the captures says when they began: bound by UTC or by numbers instead")]
     #[strum(serialize = "no-start")]
     NoBeginning,
-    /// Times of several hosts, which nothing relates to each other.
+    /// Times of several hosts whose clocks are not related.
     #[error("{0}")]
     #[strum(serialize = "clocks-not-comparable")]
     Incomparable(String),
-    /// One identity would have too many edges.
+    /// One identity has too many edges.
     #[error("{0}: bound it by `within` or `nearest` in an edge line")]
     #[strum(serialize = "hot-identity")]
     Hot(String),
-    /// An expression that planning might not survive.
+    /// An expression with too many operators: planning it might overflow the stack.
     #[error(
-        "an expression has {count} operators, and at most {most} are planned: use a list (IN), or several views"
+        "an expression has {count} operators, and at most {limit} are planned: use a list (IN), or several views"
     )]
     #[strum(serialize = "too-many-operators")]
     TooLong {
-        /// Operators of the longest.
+        /// Number of operators of the longest expression.
         count: usize,
-        /// How many there may be.
-        most: usize,
+        /// Largest allowed number.
+        limit: usize,
     },
-    /// Parts of a query that stand in each other: planning might not survive, or take minutes.
+    /// Nesting that is too deep: planning might overflow the stack, or take minutes.
     #[error(
-        "{what} stand in each other {depth} deep, and at most {most} are planned: name the inner ones by WITH, or by CREATE VIEW"
+        "{constructs} stand in each other {depth} deep, and at most {limit} are planned: name the inner ones by WITH, or by CREATE VIEW"
     )]
     #[strum(serialize = "too-deep")]
     TooDeep {
-        /// What stands in each other.
-        what: &'static str,
-        /// How deep.
+        /// The nested constructs.
+        constructs: &'static str,
+        /// The depth.
         depth: usize,
-        /// How deep it may be.
-        most: usize,
+        /// The largest allowed depth.
+        limit: usize,
     },
-    /// The text is no SQL.
+    /// The text is not SQL.
     #[error("the SQL cannot be read: {0}")]
     #[strum(serialize = "bad-sql")]
     NoSql(String),
-    /// A statement that is not answered here.
+    /// A statement that is not supported.
     #[error("{0}")]
     #[strum(serialize = "not-in-sql")]
     NotHere(String),
-    /// Somebody asked for it to stop.
+    /// The query was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// It takes more memory than is allowed, and cannot do with less.
+    /// The query needs more memory than is allowed, even if it spills.
     #[error("the query needs more memory than it is allowed: {0}")]
     #[strum(serialize = "query-memory")]
     Memory(String),
-    /// The disk has no room for what does not fit into memory.
+    /// The disk has no room for spilled rows.
     #[error("no room for what the query moves out of memory: {0}")]
     #[strum(serialize = "spill-full")]
     Spill(String),
-    /// DataFusion refuses it, or fails.
+    /// DataFusion refuses the query, or fails.
     #[error("{0}")]
     #[strum(serialize = "query-refused")]
     Query(DataFusionError),
-    /// A step of it failed; a bug.
+    /// A step of the query panicked or failed; a bug.
     #[error("a step of the query failed: {0}")]
     #[strum(serialize = "bug")]
     Failed(String),
-    /// The answer cannot be written; a closed pipe is `BrokenPipe`.
+    /// The answer cannot be written. A closed pipe is `BrokenPipe`.
     #[error("could not write the answer: {0}")]
     #[strum(serialize = "cannot-write")]
     Output(#[from] std::io::Error),
@@ -181,7 +181,7 @@ impl From<TableError> for QueryError {
 }
 
 impl QueryError {
-    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    /// The short name of the message, under which `docs/troubleshooting.md` explains it.
     pub fn code(&self) -> &'static str {
         match self {
             QueryError::Set(error) => error.code(),
@@ -189,7 +189,7 @@ impl QueryError {
         }
     }
 
-    /// Whether what was asked for is not there, rather than that something failed.
+    /// Whether the request is at fault: it names something unknown, or is not supported.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
@@ -208,17 +208,17 @@ impl QueryError {
         )
     }
 
-    /// Every code but those of captures that cannot be read.
+    /// All codes, without those of captures that cannot be read.
     pub fn codes() -> impl Iterator<Item = &'static str> {
-        // Those are of the errors in them; no message says that the user pressed Ctrl-C.
-        let known = |text: &&str| !["set", "capture", "cancelled"].contains(text);
-        QueryError::VARIANTS.iter().chain(SetError::VARIANTS).copied().filter(known)
+        // `set` and `capture` have the codes of the inner errors; `cancelled` has no message.
+        let has_message = |text: &&str| !["set", "capture", "cancelled"].contains(text);
+        QueryError::VARIANTS.iter().chain(SetError::VARIANTS).copied().filter(has_message)
     }
 }
 
-/// Why a file could not grow, if that is what went wrong: the only files that queries write are those of
-/// spills. Errors of files are wrapped in errors of files.
-fn full(error: &DataFusionError) -> Option<String> {
+/// The message of an error for a full disk, if that is the cause. Queries write no files but spilled
+/// rows. File errors may be nested in each other.
+fn disk_full(error: &DataFusionError) -> Option<String> {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     let mut next: Option<&dyn Error> = Some(error);
     while let Some(error) = next {
@@ -235,7 +235,7 @@ fn full(error: &DataFusionError) -> Option<String> {
 
 impl From<DataFusionError> for QueryError {
     fn from(error: DataFusionError) -> Self {
-        if let Some(why) = full(&error) {
+        if let Some(why) = disk_full(&error) {
             return QueryError::Spill(why);
         }
         match error.find_root() {
@@ -259,10 +259,10 @@ impl From<DataFusionError> for QueryError {
                 QueryError::Hot(cause.to_string())
             }
             DataFusionError::SQL(cause, _) => match &**cause {
-                // Our limits are reached before.
+                // Our own limits are lower.
                 ParserError::RecursionLimitExceeded => {
-                    let what = "parts of the query";
-                    QueryError::TooDeep { what, depth: RECURSION + 1, most: RECURSION }
+                    let constructs = "parts of the query";
+                    QueryError::TooDeep { constructs, depth: RECURSION + 1, limit: RECURSION }
                 }
                 ParserError::TokenizerError(why) | ParserError::ParserError(why) => {
                     QueryError::NoSql(why.clone())
@@ -270,10 +270,14 @@ impl From<DataFusionError> for QueryError {
             },
             DataFusionError::SchemaError(cause, _) => match &**cause {
                 SchemaError::FieldNotFound { field, valid_fields } => {
-                    let there: Vec<_> =
-                        valid_fields.iter().map(|valid_field| valid_field.name.clone()).collect();
+                    let available: Vec<_> =
+                        valid_fields.iter().map(|field| field.name.clone()).collect();
                     let name = field.name.clone();
-                    QueryError::NoColumn { nearest: nearest(&name, &there).cloned(), name, there }
+                    QueryError::NoColumn {
+                        nearest: nearest(&name, &available).cloned(),
+                        name,
+                        available,
+                    }
                 }
                 _ => QueryError::Query(error),
             },
@@ -282,7 +286,7 @@ impl From<DataFusionError> for QueryError {
     }
 }
 
-/// An error of ours, inside DataFusion's.
+/// Wraps an error of this crate in one of DataFusion.
 pub(crate) fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
@@ -296,11 +300,11 @@ fn named(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!(" `{name}`") }
 }
 
-fn some(there: &[String]) -> String {
-    if there.is_empty() { "none".to_owned() } else { there.join(", ") }
+fn or_none(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Without quotes, a text is a name.
+/// A suggestion for an unknown column. A text without quotes is taken for a column.
 fn near_or_text(name: &str, nearest: &Option<String>) -> String {
     match nearest {
         Some(_) => did_you_mean(nearest),

@@ -1,4 +1,4 @@
-//! How tables are read inside DataFusion: a scan, and a pass over its sorted rows.
+//! Execution plans of tables in DataFusion: scans, and passes over their sorted rows.
 
 mod pass;
 mod scan;

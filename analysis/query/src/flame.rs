@@ -1,4 +1,4 @@
-//! What `ppt plot --flame` draws: how often threads ran in which functions, called by which.
+//! The data of `ppt plot --flame`: how often threads ran in which functions, and their callers.
 
 use std::collections::HashMap;
 
@@ -9,32 +9,33 @@ use crate::error::QueryError;
 use crate::stacks::{StackBatch, StackRow, StackState};
 use crate::why::WhyQuestion;
 
-/// What is asked.
+/// Which stacks to add up.
 #[derive(Debug, Clone, Default)]
 pub struct FlameAsk {
-    /// Only stacks within the slowest of these intervals, and the others beside them; None: all stacks.
+    /// Divide the stacks into those within the slowest of these intervals, and the others. None: all
+    /// stacks together.
     pub slowest: Option<WhyQuestion>,
-    /// Stacks of threads that began to wait, instead of threads that ran.
+    /// Take the stacks of threads that began to wait, instead of threads that ran.
     pub waits: bool,
 }
 
 /// Stacks that were added up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flame {
-    /// All functions; each comes after the one that called it. The first is the root, which is none.
+    /// All functions, each after its caller. The first node is the root, which is no function.
     pub nodes: Vec<FlameNode>,
 }
 
-/// A function that was called by another one.
+/// A function, called by a certain chain of callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlameNode {
     /// `rdbSaveRio (redis-server)`.
     pub function: String,
-    /// Its caller, by its place in the list.
+    /// The place of its caller in the list.
     pub caller: usize,
-    /// How many functions are around it.
+    /// How many callers it has, one above the other.
     pub depth: usize,
-    /// How many stacks it is in, with those that called it.
+    /// How many stacks contain it with these callers.
     pub count: u64,
 }
 
@@ -47,7 +48,7 @@ pub struct Flames {
     pub others: Flame,
 }
 
-/// What stands for the callers that a deep stack has no room for.
+/// Stands for the callers that a deep stack had no room for.
 const CUT: &str = "…";
 
 impl Default for Flame {
@@ -63,20 +64,20 @@ impl Flame {
         self.nodes[0].count
     }
 
-    /// How many functions are around the innermost one.
+    /// The greatest depth of a node.
     pub fn depth(&self) -> usize {
         self.nodes.iter().map(|node| node.depth).max().unwrap_or(0)
     }
 }
 
-/// A flame that grows.
+/// Adds up stacks.
 #[derive(Default)]
-struct Growing {
+struct FlameBuilder {
     flame: Flame,
     places: HashMap<(usize, String), usize>,
 }
 
-impl Growing {
+impl FlameBuilder {
     /// Adds a stack, the innermost function first.
     fn add(&mut self, functions: &[impl AsRef<str>]) {
         self.flame.nodes[0].count += 1;
@@ -102,24 +103,25 @@ impl Growing {
     }
 }
 
-/// When threads were within one of some intervals.
-struct Within<'a>(HashMap<FlameThread<'a>, Vec<FlameInterval>>);
+/// Intervals by thread.
+struct IntervalsByThread<'a>(HashMap<FlameThread<'a>, Vec<FlameInterval>>);
 
 /// Host, process and thread.
 type FlameThread<'a> = (&'a str, i64, i64);
 
-/// From when to when.
+/// From and to, ns since the epoch.
 type FlameInterval = (i64, i64);
 
-impl Within<'_> {
-    fn has(&self, stack: &StackRow<'_>) -> bool {
+impl IntervalsByThread<'_> {
+    /// Whether the stack was taken within one of the intervals of its thread.
+    fn contains(&self, stack: &StackRow<'_>) -> bool {
         let Some(all) = self.0.get(&(stack.host, stack.pid, stack.thread)) else { return false };
         let begun = all.partition_point(|interval| interval.0 <= stack.ts);
-        // Intervals that share time were made one.
+        // Overlapping intervals were joined, so only the last one that has begun can contain the time.
         all[..begun].last().is_some_and(|interval| stack.ts <= interval.1)
     }
 
-    /// Joins what shares time.
+    /// Joins overlapping intervals.
     fn join(&mut self) {
         for all in self.0.values_mut() {
             all.sort_unstable();
@@ -146,7 +148,7 @@ impl Engine {
             Some(why) => self.slowest_only(why).await?,
             None => Vec::new(),
         };
-        let mut within = Within(HashMap::new());
+        let mut within = IntervalsByThread(HashMap::new());
         for one in &slow {
             if let (Some(pid), Some(tid)) = (one.pid, one.tid) {
                 let thread = (one.host.as_str(), pid.into(), tid.into());
@@ -155,12 +157,12 @@ impl Engine {
         }
         within.join();
         let state = if ask.waits { StackState::Waited } else { StackState::Ran };
-        let (mut inside, mut others) = (Growing::default(), Growing::default());
+        let (mut inside, mut others) = (FlameBuilder::default(), FlameBuilder::default());
         let mut stream = stacks.execute_stream().await?;
         while let Some(batch) = stream.next().await {
             let batch = StackBatch::new(&batch?)?;
             for stack in batch.rows().filter(|stack| stack.state == state) {
-                let to = if within.has(&stack) { &mut inside } else { &mut others };
+                let to = if within.contains(&stack) { &mut inside } else { &mut others };
                 to.add_row(&stack);
             }
         }
@@ -175,12 +177,12 @@ mod tests {
 
     #[test]
     fn stacks_are_added_up_by_callers() {
-        let mut growing = Growing::default();
-        growing.add(&["malloc", "save", "main"]);
-        growing.add(&["save", "main"]);
-        growing.add(&["malloc", "main"]);
-        growing.add(&["malloc", "save", "main"]);
-        let found: Vec<_> = growing
+        let mut builder = FlameBuilder::default();
+        builder.add(&["malloc", "save", "main"]);
+        builder.add(&["save", "main"]);
+        builder.add(&["malloc", "main"]);
+        builder.add(&["malloc", "save", "main"]);
+        let found: Vec<_> = builder
             .flame
             .nodes
             .iter()
@@ -194,12 +196,12 @@ mod tests {
             ("malloc", 1, 2, 1),
         ];
         assert_eq!(found, expected);
-        assert_eq!((growing.flame.count(), growing.flame.depth()), (4, 3));
+        assert_eq!((builder.flame.count(), builder.flame.depth()), (4, 3));
     }
 
     #[test]
-    fn intervals_that_share_time_are_one() {
-        let mut within = Within(HashMap::new());
+    fn overlapping_intervals_are_joined() {
+        let mut within = IntervalsByThread(HashMap::new());
         within.0.insert(("", 1, 2), vec![(50, 60), (0, 30), (10, 20), (30, 40)]);
         within.join();
         assert_eq!(within.0[&("", 1, 2)], [(0, 40), (50, 60)]);

@@ -1,4 +1,4 @@
-//! What is added to SQL: one file here, and one line in [`register`].
+//! Functions that are added to SQL. Each has a file here and a line in [`register`].
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ mod tracing_fields;
 pub(crate) use function_of::function_of;
 pub(crate) use tracing_fields::tracing_fields;
 
-/// Makes every function known to `context`.
+/// Registers every function in `context`.
 pub(crate) fn register(context: &SessionContext, set: &Arc<CaptureSet>) {
     context.register_udf(bucket::function());
     context.register_udf(field_of::function());

@@ -1,5 +1,5 @@
-//! The graph of points: which leads to which, how often, and how long that takes; what `ppt graph` shows,
-//! typed.
+//! The graph of points: which point leads to which, how often, and how long that takes. These are the
+//! data that `ppt graph` shows.
 
 mod wakes;
 mod ways;
@@ -32,28 +32,28 @@ pub struct PointGraph {
     pub points: Vec<GraphPoint>,
     /// The most frequent first.
     pub edges: Vec<PointEdge>,
-    /// What entered from nowhere, and what left for nowhere.
+    /// Identities that entered or left points without an edge.
     pub unmatched: Vec<Unmatched>,
     /// By hash type.
     pub types: Vec<Matching>,
-    /// Points that edge lines name, and that no program has.
+    /// Points that edge lines name but no program has.
     pub unknown: Vec<String>,
-    /// Edge lines between two points of which the second takes in nothing that leaves the first.
+    /// Edge lines that can match nothing: nothing that leaves the first point can enter the second.
     pub idle: Vec<(String, String)>,
 }
 
 /// A kind of frames that are points.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphPoint {
-    /// With its buffer.
+    /// Its name, with its buffer.
     pub name: String,
-    /// How many frames there are of it.
+    /// How many frames it has.
     pub frames: u64,
     /// In how many processes.
     pub processes: u64,
 }
 
-/// All edges from one point to another that are alike.
+/// All edges from one point to another that have the same kind, type and policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointEdge {
     /// The causes, with their buffer.
@@ -62,34 +62,34 @@ pub struct PointEdge {
     pub to: String,
     /// `hash`, `span` or `chain`.
     pub kind: String,
-    /// The hash type, where the kind is `hash`.
+    /// The hash type, if the kind is `hash`.
     pub of: Option<String>,
-    /// The policy by which they were found, where the kind is `hash`.
+    /// The policy by which they were matched, if the kind is `hash`.
     pub policy: Option<String>,
     /// How many there are.
     pub count: u64,
     /// How many of them are not certain.
     pub possible: u64,
-    /// How long they take together, in ns, …
+    /// Their total latency, in ns.
     pub time: i128,
-    /// … as a share of what all edges take.
+    /// That time as a share of the total latency of all edges.
     pub share: f64,
-    /// The shortest; the longest.
+    /// The smallest latency, in ns; `max` is the largest.
     pub min: i64,
     #[expect(missing_docs, reason = "see `min`")]
     pub max: i64,
-    /// Half of them take at most so long.
+    /// The median latency, in ns.
     pub p50: f64,
-    /// 99 % of them take at most so long.
+    /// The 99th percentile of the latency, in ns.
     pub p99: f64,
 }
 
-/// What has no edge.
+/// Identities without an edge, for one point and reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmatched {
     /// The point, without its buffer.
     pub point: String,
-    /// `in`: it entered from nowhere. `out`: it left for nowhere.
+    /// `in`: it entered the point, but no edge leads here. `out`: it left the point, but no edge leads on.
     pub side: String,
     /// The hash type.
     pub of: String,
@@ -99,7 +99,7 @@ pub struct Unmatched {
     pub count: u64,
 }
 
-/// How much of a hash type met.
+/// How many identities of a hash type were matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in the table `matching`")]
 pub struct Matching {
@@ -112,7 +112,7 @@ pub struct Matching {
 }
 
 impl Matching {
-    /// Nothing of it met, though there is something.
+    /// Whether nothing of this type was matched.
     pub fn never_met(&self) -> bool {
         self.certain + self.possible == 0
     }
@@ -126,7 +126,7 @@ impl PointGraph {
 }
 
 impl Engine {
-    /// The graph of all points that are seen.
+    /// The graph of all points that the engine shows.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -188,7 +188,7 @@ impl Engine {
             let texts = (0..8).map(|at| Texts::new(&batch, at)).collect::<Result<Vec<_>, _>>()?;
             let latency = cast(batch.column(8), &DataType::Int64).map_err(DataFusionError::from)?;
             let latency = latency.as_primitive::<Int64Type>();
-            // Most rows are like another one.
+            // Most rows of a batch share their key with others, so they are grouped first.
             let mut of_batch: BTreeMap<[usize; 8], (u64, Vec<i64>)> = BTreeMap::new();
             for row in (0..batch.num_rows()).filter(|&row| latency.is_valid(row)) {
                 let key = std::array::from_fn(|at| texts[at].key(row));
@@ -197,15 +197,15 @@ impl Engine {
                 entry.1.push(latency.value(row));
             }
             for (key, (possible, times)) in of_batch {
-                let name = (0..7).map(|at| texts[at].of_key(key[at]).to_owned()).collect();
+                let name = (0..7).map(|at| texts[at].text_of(key[at]).to_owned()).collect();
                 let entry = found.entry(name).or_insert_with(|| (0, Samples::new(&budget)));
                 entry.0 += possible;
                 entry.1.extend(&times);
             }
         }
         let edge = |(name, (possible, times)): (Vec<String>, (u64, Samples<i64>))| {
-            let told = times.finish();
-            let time = match told.sum {
+            let summary = times.finish();
+            let time = match summary.sum {
                 SummaryNumber::Whole(sum) => sum,
                 SummaryNumber::Real(sum) => sum as i128,
             };
@@ -214,21 +214,20 @@ impl Engine {
                 _ => 0,
             };
             let some = |text: &String| (!text.is_empty()).then(|| text.clone());
-            let [p50, _, p99, _] = told
-                .percentiles_as_floats()
-                .map(|percentiles_as_float| percentiles_as_float.unwrap_or(0.0));
+            let [p50, _, p99, _] =
+                summary.percentiles_as_floats().map(|percentile| percentile.unwrap_or(0.0));
             PointEdge {
                 from: format!("{}.{}", name[0], name[1]),
                 to: format!("{}.{}", name[2], name[3]),
                 kind: name[4].clone(),
                 of: some(&name[5]),
                 policy: some(&name[6]),
-                count: told.count,
+                count: summary.count,
                 possible,
                 time,
                 share: 0.0,
-                min: whole(told.min),
-                max: whole(told.max),
+                min: whole(summary.min),
+                max: whole(summary.max),
                 p50,
                 p99,
             }

@@ -1,4 +1,4 @@
-//! Several kinds of frames, read together: each chunk once, in the order of the files.
+//! Reads several kinds of frames together: each chunk once, in file order.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,46 +18,46 @@ use crate::bounds;
 use crate::engine::{Engine, FrameTable};
 use crate::error::{QueryError, external};
 
-/// Batches that are read before somebody takes them.
-const AHEAD: usize = 2;
+/// Number of batches that are read ahead.
+const READ_AHEAD: usize = 2;
 
-/// What is asked for of a kind of frames.
+/// The wanted columns of a kind of frames.
 #[derive(Debug, Clone)]
 pub struct FrameColumns {
     /// The kind.
     pub frame: FrameTable,
-    /// Indices of the columns of its table, in the order in which they are wanted; each is there once.
+    /// Indices of the columns of its table, in the wanted order, without duplicates.
     pub columns: Vec<usize>,
 }
 
 /// Several kinds of frames that are read together.
 #[derive(Debug)]
 pub struct JointFrameScan {
-    together: Arc<JointScan>,
-    seen: Arc<Vec<SeenFrames>>,
+    scan: Arc<JointScan>,
+    visible: Arc<Vec<VisibleFrames>>,
 }
 
-/// The part of a kind of frames that is seen.
+/// The visible part of a kind of frames.
 #[derive(Debug)]
-struct SeenFrames {
-    /// What is true of rows that are seen; None: all are.
+struct VisibleFrames {
+    /// A filter for the visible rows; None: all rows are visible.
     filter: Option<Arc<dyn PhysicalExpr>>,
-    /// How many columns were asked for; those behind them are for the filter.
+    /// Number of wanted columns. Columns after them are for the filter.
     columns: usize,
 }
 
-impl SeenFrames {
-    /// The rows that are seen, with the columns that were asked for.
-    fn seen_rows(&self, batch: RecordBatch) -> Result<RecordBatch, DataFusionError> {
+impl VisibleFrames {
+    /// The visible rows, with the wanted columns.
+    fn visible_rows(&self, batch: RecordBatch) -> Result<RecordBatch, DataFusionError> {
         let Some(filter) = &self.filter else { return Ok(batch) };
-        let seen = filter.evaluate(&batch)?.into_array(batch.num_rows())?;
+        let visible = filter.evaluate(&batch)?.into_array(batch.num_rows())?;
         let columns: Vec<usize> = (0..self.columns).collect();
-        Ok(filter_record_batch(&batch.project(&columns)?, seen.as_boolean())?)
+        Ok(filter_record_batch(&batch.project(&columns)?, visible.as_boolean())?)
     }
 }
 
 impl Engine {
-    /// Kinds of frames as they are read together; None: one of them cannot be read so.
+    /// A joint scan of kinds of frames; None: one of them cannot be read this way.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -65,15 +65,15 @@ impl Engine {
         &self,
         kinds: &[FrameColumns],
     ) -> Result<Option<JointFrameScan>, QueryError> {
-        let (mut seen, mut read) = (Vec::new(), Vec::new());
+        let (mut visible, mut read) = (Vec::new(), Vec::new());
         for kind in kinds {
             let table = kind.frame.table.as_ref();
             let mut columns = kind.columns.clone();
             let filter = self.filter(table)?;
             let bounds = filter.as_ref().map_or_else(Bounds::default, |filter| {
-                bounds::of_filters(std::slice::from_ref(filter), table)
+                bounds::from_filters(std::slice::from_ref(filter), table)
             });
-            let asked = columns.len();
+            let wanted = columns.len();
             let filter = match filter {
                 None => None,
                 Some(filter) => {
@@ -86,83 +86,86 @@ impl Engine {
                     }
                     let own = table.schema().project(&columns).map_err(DataFusionError::from)?;
                     let own = DFSchema::try_from(own)?;
-                    // `coalesce` is a function of plans alone.
+                    // `coalesce` exists in logical plans only; simplifying replaces it.
                     let context = SimplifyContext::builder().with_schema(Arc::new(own.clone()));
                     let simplifier = ExprSimplifier::new(context.build());
                     let filter = simplifier.simplify(simplifier.coerce(filter, &own)?)?;
                     Some(self.context().create_physical_expr(filter, &own)?)
                 }
             };
-            seen.push(SeenFrames { filter, columns: asked });
+            visible.push(VisibleFrames { filter, columns: wanted });
             read.push((table, columns, bounds));
         }
         let tables: Vec<ScannedTable<'_>> = read
             .iter()
             .map(|(table, columns, bounds)| ScannedTable { table: *table, columns, bounds })
             .collect();
-        let together = JointScan::new(self.set(), &tables).map_err(external)?;
-        let seen = Arc::new(seen);
-        Ok(together.map(|together| JointFrameScan { together: Arc::new(together), seen }))
+        let scan = JointScan::new(self.set(), &tables).map_err(external)?;
+        let visible = Arc::new(visible);
+        Ok(scan.map(|scan| JointFrameScan { scan: Arc::new(scan), visible }))
     }
 }
 
 impl JointFrameScan {
-    /// How many batches there are.
+    /// The number of batches.
     pub fn batch_count(&self) -> usize {
-        self.together.batch_count()
+        self.scan.batch_count()
     }
 
-    /// Between which times the frames are.
+    /// Bounds of the times of the frames.
     pub fn times(&self) -> ChunkTimes {
-        self.together.times()
+        self.scan.times()
     }
 
-    /// Whether chunks that nobody reads may hold frames whose kind their schema does not have.
+    /// Whether skipped chunks may hold frames whose kind is not in their schema.
     pub fn may_be_unknown(&self) -> bool {
-        self.together.may_be_unknown()
+        self.scan.may_be_unknown()
     }
 
-    /// Reads some batches, in their order, in a thread of their own.
+    /// Reads a range of batches in order, in a separate thread.
     pub fn read(&self, batches: Range<usize>) -> ScanBatches {
-        let (give, take) = mpsc::channel(AHEAD);
-        let (together, seen) = (self.together.clone(), self.seen.clone());
+        let (sender, receiver) = mpsc::channel(READ_AHEAD);
+        let (scan, visible) = (self.scan.clone(), self.visible.clone());
         let task = SpawnedTask::spawn_blocking(move || {
-            for batch in together.read(batches) {
-                let batch = batch.map_err(of_table).and_then(|batch| all_seen(batch, &seen));
+            for batch in scan.read(batches) {
+                let batch =
+                    batch.map_err(table_error).and_then(|batch| visible_batch(batch, &visible));
                 let is_error = batch.is_err();
-                if give.blocking_send(batch).is_err() || is_error {
+                if sender.blocking_send(batch).is_err() || is_error {
                     break;
                 }
             }
         });
-        ScanBatches { take, _task: task }
+        ScanBatches { receiver, _task: task }
     }
 }
 
 /// Batches that a thread reads.
 #[derive(Debug)]
 pub struct ScanBatches {
-    take: mpsc::Receiver<Result<ScanBatch, QueryError>>,
+    receiver: mpsc::Receiver<Result<ScanBatch, QueryError>>,
     _task: SpawnedTask<()>,
 }
 
 impl ScanBatches {
-    /// The next one; None at the end.
+    /// The next batch; None at the end.
     ///
     /// # Errors
     /// See [`QueryError`].
     pub async fn next(&mut self) -> Option<Result<ScanBatch, QueryError>> {
-        self.take.recv().await
+        self.receiver.recv().await
     }
 }
 
-fn of_table(error: TableError) -> QueryError {
+fn table_error(error: TableError) -> QueryError {
     external(error).into()
 }
 
-fn all_seen(batch: ScanBatch, seen: &[SeenFrames]) -> Result<ScanBatch, QueryError> {
-    let batches =
-        batch.batches.into_iter().map(|(kind, batch)| Ok((kind, seen[kind].seen_rows(batch)?)));
+fn visible_batch(batch: ScanBatch, visible: &[VisibleFrames]) -> Result<ScanBatch, QueryError> {
+    let batches = batch
+        .batches
+        .into_iter()
+        .map(|(kind, batch)| Ok((kind, visible[kind].visible_rows(batch)?)));
     let batches = batches.collect::<Result<Vec<_>, QueryError>>()?;
     Ok(ScanBatch { batches, ..batch })
 }

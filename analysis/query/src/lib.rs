@@ -1,15 +1,14 @@
-//! The tables of captures in DataFusion: what is pushed down to the heads of chunks, passes over
-//! sorted rows, functions, and output.
+//! The tables of captures in DataFusion: push-down of filters to heads of chunks, passes over sorted rows,
+//! functions, and output.
 //!
-//! An [`Engine`] answers SQL over a [`CaptureSet`], of which a [`Window`] may be all that is seen. What
-//! a table is, `ppt-tables` says; what is added to SQL is one file in `functions/` and one line in its
-//! list. [`statements`] takes a text apart, [`Encoder`] writes batches in any [`ResultFormat`], and
-//! [`summary`] says what `ppt stat` shows, typed: for reports and live views, too. So does [`why`] for
-//! `ppt why`; [`whatif`] reads what `ppt whatif` times again.
+//! An [`Engine`] answers SQL over a [`CaptureSet`]; a [`Window`] may limit the visible part. `ppt-tables`
+//! defines the tables. A new SQL function is one file in `functions/` and one line in its list.
+//! [`statements`] splits a text into statements, and [`Encoder`] writes batches in any [`ResultFormat`].
+//! [`summary`] computes the values of `ppt stat`, [`why`] those of `ppt why`, and [`whatif`] loads runs for
+//! `ppt whatif`.
 
 #![forbid(unsafe_code)]
 
-mod apart;
 mod bounds;
 pub mod causality;
 mod encode;
@@ -20,6 +19,7 @@ pub mod flame;
 mod functions;
 pub mod graph;
 mod joint_scan;
+mod keep_apart;
 mod limits;
 mod nesting;
 mod output;
@@ -51,7 +51,7 @@ pub use ppt_text::{escaped as plain, escaped_json as plain_json};
 pub use statement::{Statement, StatementResult, statements};
 pub use window::Window;
 
-/// What plans and runs queries.
+/// The query engine.
 pub use datafusion;
-/// What batches of rows are made of.
+/// The types of batches of rows.
 pub use datafusion::arrow;

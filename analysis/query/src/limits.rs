@@ -1,4 +1,5 @@
-//! Bounds of SQL that the parser and planning survive: expressions are trees as deep as they are long.
+//! Limits for SQL, so that the parser and planning do not overflow the stack: an expression is a tree as
+//! deep as the expression is long.
 
 use std::collections::VecDeque;
 
@@ -8,10 +9,11 @@ use ppt_predicate::without_units;
 use crate::error::QueryError;
 use crate::nesting::{JOINING, MAX_NESTING, MAX_QUERIES, Nesting, RECURSION, tokens};
 
-/// Operators of one expression. Planning walks the tree of each, several times, by recursion.
+/// The largest number of operators in one expression. Planning walks its tree several times, by recursion.
 pub const MAX_OPERATORS: usize = 500;
 
-/// SQL as the engine takes it: numbers have no units, and expressions are neither too long nor too deep.
+/// Prepares SQL for the engine: removes the units of numbers, and refuses expressions that are too long
+/// or too deep.
 ///
 /// # Errors
 /// See [`within_limits`].
@@ -20,43 +22,44 @@ pub fn prepared(text: &str) -> Result<String, QueryError> {
     Ok(without_units(text))
 }
 
-/// The statements of a text, which is as the engine takes it.
+/// The statements of a text that [`prepared`] returned.
 ///
 /// # Errors
-/// It is no SQL.
+/// The text is not valid SQL.
 pub fn parsed(prepared: &str) -> Result<VecDeque<Statement>, QueryError> {
     let parser = DFParserBuilder::new(prepared).with_recursion_limit(RECURSION).build();
     Ok(parser.and_then(|mut parser| parser.parse_statements())?)
 }
 
 /// Refuses a text with an expression of more than [`MAX_OPERATORS`] operators, and one that nests deeper
-/// than [`MAX_NESTING`] or [`MAX_QUERIES`]. The operators of a list are those of expressions of their own,
-/// as are those of statements.
+/// than [`MAX_NESTING`] or [`MAX_QUERIES`]. Each element of a list counts as an expression of its own,
+/// and so does each statement.
 ///
 /// # Errors
-/// It has one.
+/// The text has such an expression.
 pub fn within_limits(text: &str) -> Result<(), QueryError> {
-    let count = longest(text);
+    let count = most_operators(text);
     if count > MAX_OPERATORS {
-        return Err(QueryError::TooLong { count, most: MAX_OPERATORS });
+        return Err(QueryError::TooLong { count, limit: MAX_OPERATORS });
     }
     let deepest = Nesting::deepest(text);
     if deepest.queries > MAX_QUERIES {
-        let what = "queries, or calls such as CAST,";
-        return Err(QueryError::TooDeep { what, depth: deepest.queries, most: MAX_QUERIES });
+        let constructs = "queries, or calls such as CAST,";
+        return Err(QueryError::TooDeep { constructs, depth: deepest.queries, limit: MAX_QUERIES });
     }
     if deepest.levels > MAX_NESTING {
-        let what = "parentheses, brackets, CASEs or signs";
-        return Err(QueryError::TooDeep { what, depth: deepest.levels, most: MAX_NESTING });
+        let constructs = "parentheses, brackets, CASEs or signs";
+        return Err(QueryError::TooDeep { constructs, depth: deepest.levels, limit: MAX_NESTING });
     }
     Ok(())
 }
 
-/// The operators of the longest expression. A parenthesis counts with what it stands in.
-fn longest(text: &str) -> usize {
-    // `all` is the sum of `open`: what is open and what is around it are one tree.
+/// The number of operators in the longest expression. Operators in parentheses count for the expression
+/// around them, too.
+fn most_operators(text: &str) -> usize {
+    // `all` is the sum of `open`: an open parenthesis and what is around it are one tree.
     let (mut most, mut all, mut open) = (0usize, 0usize, vec![0usize]);
-    // What is before is a value, so that a sign behind it is an operator.
+    // Whether the token before is a value, so that a sign after it is an operator.
     let mut after_value = false;
     for token in tokens(text) {
         let top = open.len() - 1;
@@ -75,7 +78,7 @@ fn longest(text: &str) -> usize {
             b'-' | b'+' if !after_value => {}
             b'=' | b'<' | b'>' | b'!' | b'|' | b'&' | b'^' | b'~' | b'#' | b'+' | b'-' | b'*' | b'/'
             | b'%' | b':'
-                // An operator of two characters is one.
+                // The second character of an operator does not follow a value, so it is not counted again.
                 if after_value =>
             {
                 (open[top], all) = (open[top] + 1, all + 1);
@@ -115,7 +118,7 @@ mod tests {
             (")))) + 1", 1),
         ];
         for (text, count) in all {
-            assert_eq!(longest(text), count, "{text}");
+            assert_eq!(most_operators(text), count, "{text}");
         }
         let long = vec!["a"; MAX_OPERATORS + 2].join(" + ");
         assert!(within_limits(&long).is_err());
@@ -125,13 +128,14 @@ mod tests {
         assert!(within_limits(&"(a+".repeat(30_000)).is_err());
     }
 
-    /// What a question has: a test's own thread has less than a parser needs that is not optimised.
+    /// The stack of a thread that answers a query. A test's own thread has too little for a parser that
+    /// is not optimised.
     const STACK: usize = 32 << 20;
 
     proptest! {
-        /// The parser never says that it went too deep, whatever nests.
+        /// The parser never reports that it went too deep, whatever the nesting.
         #[test]
-        fn what_is_within_the_limits_is_read(levels in proptest::collection::vec(0usize..16, 0..44)) {
+        fn text_within_the_limits_is_parsed(levels in proptest::collection::vec(0usize..16, 0..44)) {
             const NESTS: [(&str, &str); 16] = [
                 ("(", ")"),
                 ("a OR b AND NOT c = d + e * (", ")"),

@@ -1,18 +1,18 @@
-//! What stands in each other in a text of SQL.
+//! How deep a text of SQL is nested.
 
-/// Parentheses, brackets, CASEs and signs that stand in each other. The parser and planning go down by
+/// How deep parentheses, brackets, CASEs and signs may be nested. The parser and planning descend by
 /// recursion.
 pub const MAX_NESTING: usize = 40;
 
-/// Queries, or calls such as CAST, that stand in each other: each level may double the time of planning, or
-/// of a mistake's search.
+/// How deep queries, or calls such as CAST, may be nested. Each level may double the time of planning, or of
+/// searching for a mistake.
 pub const MAX_QUERIES: usize = 10;
 
-/// What the parser may go down for one level of nesting, for all levels: with less, it would refuse a text
-/// in words of its own.
+/// The recursion limit of the parser, with enough steps for every level of nesting. With less, the parser
+/// would refuse a text by an error message of its own.
 pub(crate) const RECURSION: usize = 10 * MAX_NESTING;
 
-/// Calls with words in them, which the parser reads in more than one way.
+/// Calls with keywords in them, which the parser tries to read in more than one way.
 const SLOW_CALLS: [&str; 10] = [
     "cast",
     "try_cast",
@@ -26,13 +26,13 @@ const SLOW_CALLS: [&str; 10] = [
     "trim",
 ];
 
-/// Words before an operand, or before a statement.
+/// Keywords before an operand, or before a statement.
 const PREFIXES: [&str; 6] = ["not", "interval", "explain", "analyze", "verbose", "prior"];
 
-/// Words that a query begins with.
+/// Keywords that a query begins with.
 const QUERIES: [&str; 4] = ["select", "with", "values", "from"];
 
-/// Words that join two expressions, or two queries.
+/// Keywords that join two expressions, or two queries.
 pub(crate) const JOINING: [&str; 13] = [
     "and",
     "or",
@@ -58,7 +58,7 @@ impl Token<'_> {
         words.iter().any(|word| self.0.eq_ignore_ascii_case(word.as_bytes()))
     }
 
-    /// Whether an operator may stand behind it: it ends an operand.
+    /// Whether it ends an operand, so that an operator may follow it.
     pub fn is_value(self) -> bool {
         !self.is_one_of(&JOINING)
             && (matches!(self.0[0], b')' | b']' | b'\'' | b'"' | b'_' | b'*')
@@ -101,7 +101,7 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-/// How much stands in each other.
+/// How deep something is nested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Nesting {
     /// Parentheses, brackets, CASEs, and signs before an operand.
@@ -110,11 +110,11 @@ pub(crate) struct Nesting {
     pub queries: usize,
 }
 
-/// What is open in a text.
+/// An open bracket or CASE.
 #[derive(Debug, Clone, Copy)]
 struct OpenBracket {
     is_case: bool,
-    /// What it is in, and itself.
+    /// The nesting within it.
     nesting: Nesting,
 }
 
@@ -137,7 +137,7 @@ impl Nesting {
                     signs = 0;
                 }
                 b')' | b']' | b'}' => {
-                    // A CASE without its end ends here, too.
+                    // A CASE without END ends here, too.
                     while open.pop().is_some_and(|inner| inner.is_case) {}
                     signs = 0;
                 }
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_in_each_other_counts() {
+    fn nesting_is_counted() {
         let all = [
             ("SELECT a FROM t", 0, 0),
             ("SELECT ((a)), (b)", 2, 0),

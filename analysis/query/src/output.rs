@@ -1,6 +1,7 @@
-//! Answers as text: tables for people, and for programs.
+//! Writes answers as text: tables for people and for programs.
 //!
-//! Text from a target is escaped (`ppt_text`), so that no terminal obeys it. Numbers are digits in every format; NULL is an empty cell, in JSON null.
+//! Text from a target is escaped (`ppt_text`), so that a terminal does not interpret it. Numbers are
+//! digits in every format. NULL is an empty cell; in JSON, it is null.
 
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -11,7 +12,7 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use ppt_text::{begins_formula, csv_cell, escape_cell, escaped as plain, json_string};
 
-/// What an answer looks like.
+/// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultFormat {
     /// Columns side by side, for people.
@@ -20,22 +21,22 @@ pub enum ResultFormat {
     Tsv,
     /// Comma-separated values, RFC 4180, with the escapes of TSV.
     Csv,
-    /// The same; `'` stands before text that a spreadsheet may take for a formula.
+    /// CSV with `'` before text that a spreadsheet might take for a formula.
     CsvForSpreadsheet,
     /// An object per line.
     JsonLines,
     /// An array of objects.
     Json,
-    /// A table of Markdown.
+    /// A Markdown table.
     Markdown,
-    /// A stream of Arrow's IPC.
+    /// An Arrow IPC stream.
     Arrow,
-    /// Parquet, zstd.
+    /// Parquet, compressed with zstd.
     Parquet,
 }
 
 impl ResultFormat {
-    /// All of them, by the words that choose them.
+    /// All formats that can be chosen, with the words for them.
     pub const ALL: [(&'static str, ResultFormat); 8] = [
         ("table", ResultFormat::Aligned),
         ("tsv", ResultFormat::Tsv),
@@ -47,12 +48,12 @@ impl ResultFormat {
         ("parquet", ResultFormat::Parquet),
     ];
 
-    /// The same format for spreadsheets, if there is one.
+    /// The variant of this format for spreadsheets, if there is one.
     pub fn for_spreadsheet(self) -> Option<ResultFormat> {
         (self == ResultFormat::Csv).then_some(ResultFormat::CsvForSpreadsheet)
     }
 
-    /// Whether it is no text: not for a terminal.
+    /// Whether it is binary, and so not for a terminal.
     pub fn is_binary(self) -> bool {
         matches!(self, ResultFormat::Arrow | ResultFormat::Parquet)
     }
@@ -62,14 +63,14 @@ impl FromStr for ResultFormat {
     type Err = String;
 
     fn from_str(word: &str) -> Result<ResultFormat, String> {
-        let found = ResultFormat::ALL.into_iter().find(|(known, _)| *known == word);
-        let words = || ResultFormat::ALL.map(|(known, _)| known).join(", ");
+        let found = ResultFormat::ALL.into_iter().find(|(name, _)| *name == word);
+        let words = || ResultFormat::ALL.map(|(name, _)| name).join(", ");
         found.map(|(_, format)| format).ok_or_else(|| format!("expected one of {}", words()))
     }
 }
 
-/// Rows whose widths are looked at before an aligned table begins.
-const LOOKED_AT: usize = 1000;
+/// How many rows of an aligned table to measure before writing the first one.
+const MEASURED_ROWS: usize = 1000;
 
 /// Writes an answer, batch by batch.
 #[derive(Debug)]
@@ -78,13 +79,13 @@ pub(crate) struct TextWriter<W> {
     format: ResultFormat,
     schema: SchemaRef,
     begun: bool,
-    /// Rows of an aligned table that is not begun.
+    /// The rows of an aligned table before its first line is written.
     held: Vec<Vec<String>>,
     widths: Vec<usize>,
 }
 
 impl<W: Write> TextWriter<W> {
-    /// Writes rows of these columns.
+    /// A writer for rows of these columns.
     pub fn new(out: W, format: ResultFormat, schema: SchemaRef) -> TextWriter<W> {
         let widths = schema.fields().iter().map(|field| width(&plain(field.name()))).collect();
         TextWriter { out, format, schema, begun: false, held: Vec::new(), widths }
@@ -93,7 +94,7 @@ impl<W: Write> TextWriter<W> {
     /// Writes rows.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The output fails.
     pub fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let options = FormatOptions::new().with_display_error(true);
         let columns = batch.columns().iter();
@@ -111,10 +112,10 @@ impl<W: Write> TextWriter<W> {
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes what remains.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The output fails.
     pub fn finish(mut self) -> io::Result<W> {
         self.begin()?;
         if self.format == ResultFormat::Json {
@@ -127,11 +128,11 @@ impl<W: Write> TextWriter<W> {
         if self.format == ResultFormat::Aligned && !self.begun {
             let cells: Vec<String> =
                 cells.iter().map(|cell| plain(cell.as_deref().unwrap_or_default())).collect();
-            for (known, cell) in self.widths.iter_mut().zip(&cells) {
-                *known = width(cell).max(*known);
+            for (widest, cell) in self.widths.iter_mut().zip(&cells) {
+                *widest = width(cell).max(*widest);
             }
             self.held.push(cells);
-            return if self.held.len() == LOOKED_AT { self.begin() } else { Ok(()) };
+            return if self.held.len() == MEASURED_ROWS { self.begin() } else { Ok(()) };
         }
         let first = !self.begun;
         self.begin()?;
@@ -169,7 +170,7 @@ impl<W: Write> TextWriter<W> {
         }
     }
 
-    /// Writes what comes before the first row.
+    /// Writes everything before the first row, once.
     fn begin(&mut self) -> io::Result<()> {
         if std::mem::replace(&mut self.begun, true) {
             return Ok(());
@@ -198,7 +199,7 @@ impl<W: Write> TextWriter<W> {
         }
     }
 
-    /// `around` begins and, turned around, ends the line.
+    /// Writes a line. `around` begins the line and, reversed, ends it.
     fn line(
         &mut self,
         cells: impl Iterator<Item = String>,
@@ -241,7 +242,7 @@ impl<W: Write> TextWriter<W> {
     }
 }
 
-/// A column of text that holds numbers, of which some fit into no type of numbers.
+/// A text column of numbers, some of which do not fit into any number type.
 ///
 /// Text formats write such a column as they write a column of numbers.
 pub fn spelled_numbers(name: &str) -> Field {
@@ -260,7 +261,7 @@ fn is_numeric(field: &Field) -> bool {
     field.data_type().is_numeric() || is_spelled(field)
 }
 
-/// Whether JSON has the value without quotes.
+/// Whether the value needs no quotes in JSON.
 fn is_plain(field: &Field, cell: &str) -> bool {
     match field.data_type() {
         DataType::Boolean => true,
@@ -288,7 +289,7 @@ fn escaped(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// A cell of CSV; `guards` is for spreadsheets.
+/// A cell of CSV. `guards`: add a `'` before formulas, for spreadsheets.
 fn quoted(text: &str, guards: bool) -> String {
     let guard = if guards && begins_formula(text.as_bytes()) { "'" } else { "" };
     let mut out = Vec::with_capacity(text.len());
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn every_format_says_the_same() {
+    fn every_format_writes_the_same_rows() {
         assert_eq!(
             written(ResultFormat::Tsv),
             "n\tx\ttext\n-7\tNaN\t=a\\x1b[1m\n\t0.5\t<b>\\\\,\"\n"

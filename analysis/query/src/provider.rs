@@ -1,4 +1,4 @@
-//! A table of captures as DataFusion sees it.
+//! Provides tables of captures to DataFusion.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::bounds;
 use crate::error::external;
 use crate::exec::{PassExec, ScanExec};
 
-/// A table by its name.
+/// A table for DataFusion.
 #[derive(Debug)]
 pub(crate) struct Provided {
     name: String,
     table: Arc<dyn CaptureTable>,
     pushdown: bool,
-    /// Bytes that rows may take in memory which depend on each other.
+    /// Bytes of memory for rows that depend on each other; None: no limit.
     memory: Option<usize>,
 }
 
@@ -44,13 +44,13 @@ impl Provided {
         limit: Option<usize>,
         parts: usize,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        // Without push-down, what can be done apart is: answers are the same.
+        // Without push-down, matching in memory is off, too: DataFusion sorts the rows.
         let memory = if self.pushdown { self.memory } else { Some(0) };
         let request = TableRequest { columns, bounds, limit, parts, memory };
         let planned = self.table.plan(&request).map_err(external)?;
         let mut all = vec![self.planned(planned.scan, planned.pass)?];
-        for beside in planned.more {
-            all.push(self.planned(beside.scan, beside.pass)?);
+        for more in planned.more {
+            all.push(self.planned(more.scan, more.pass)?);
         }
         match (all.pop(), all.is_empty()) {
             (Some(one), true) => Ok(one),
@@ -88,8 +88,8 @@ impl TableProvider for Provided {
         let columns = projection.unwrap_or(&all);
         let parts = state.config_options().execution.target_partitions;
         if self.pushdown {
-            let bounds = bounds::of_filters(filters, self.table.as_ref());
-            // A filter is applied again, behind the scan.
+            let bounds = bounds::from_filters(filters, self.table.as_ref());
+            // DataFusion applies the filter again after the scan.
             return self.plan(columns, &bounds, limit.filter(|_| filters.is_empty()), parts);
         }
         let plan = self.plan(&all, &Bounds::default(), None, parts)?;
@@ -107,14 +107,14 @@ impl TableProvider for Provided {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let understood = |filter: &&Expr| {
+        let support = |filter: &&Expr| {
             let filter = std::slice::from_ref(*filter);
-            if self.pushdown && !bounds::of_filters(filter, self.table.as_ref()).is_empty() {
+            if self.pushdown && !bounds::from_filters(filter, self.table.as_ref()).is_empty() {
                 TableProviderFilterPushDown::Inexact
             } else {
                 TableProviderFilterPushDown::Unsupported
             }
         };
-        Ok(filters.iter().map(understood).collect())
+        Ok(filters.iter().map(support).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! The stacks of threads, as rows.
+//! Reads the stacks of threads.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
@@ -10,12 +10,12 @@ use ppt_tables::function_part;
 use crate::engine::Engine;
 use crate::error::QueryError;
 
-/// The frame that has a stack.
+/// The name of the frames that have stacks.
 const FRAME: &str = "stack";
-/// The most functions of a stack: as many as a frame has.
-const MOST_FUNCTIONS: usize = 30;
-/// What comes before the functions in a row: `host pid thread ts why depth`.
-const OWNER: usize = 6;
+/// How many functions a stack has at most: as many as its frame has room for.
+const MAX_FUNCTIONS: usize = 30;
+/// The number of columns before the functions: `host pid thread ts why depth`.
+const OWNER_COLUMNS: usize = 6;
 
 /// What a thread did when its stack was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(crate) struct StackRow<'a> {
 
 impl Engine {
     /// The innermost functions of these processes' threads, in the order of time, whatever part of the
-    /// captures is seen.
+    /// captures the engine shows.
     pub(crate) fn innermost_of(&self, pids: Vec<i32>) -> Result<Option<DataFrame>, QueryError> {
         let Some(buffer) = self.set().stacks_buffer() else { return Ok(None) };
         let Some(rows) = self.whole_frames(buffer, FRAME)? else { return Ok(None) };
@@ -56,19 +56,20 @@ impl Engine {
         Ok(Some(rows.sort(vec![ident("c3").sort(true, false)])?))
     }
 
-    /// All functions of all stacks in the part of the captures that is seen, where buffers do not count.
+    /// All functions of all stacks in the part of the captures that the engine shows. A choice of buffers
+    /// does not leave them out.
     pub(crate) async fn stacks(&self) -> Result<Option<DataFrame>, QueryError> {
         let Some(buffer) = self.set().stacks_buffer() else { return Ok(None) };
-        let seen = self.frames(Some(FRAME)).unwrap_or_default();
-        let rows = match seen.into_iter().find(|table| table.buffer == buffer) {
+        let shown = self.frames(Some(FRAME)).unwrap_or_default();
+        let rows = match shown.into_iter().find(|table| table.buffer == buffer) {
             Some(table) => Some(self.context().table(table.name).await?),
             None => self.whole_frames(buffer, FRAME)?,
         };
-        rows.map(|rows| selected(rows, MOST_FUNCTIONS)).transpose()
+        rows.map(|rows| selected(rows, MAX_FUNCTIONS)).transpose()
     }
 }
 
-/// What [`StackBatch`] reads, with `functions` functions.
+/// Selects the columns that [`StackBatch`] reads, with `functions` functions.
 fn selected(rows: DataFrame, functions: usize) -> Result<DataFrame, QueryError> {
     let number = |name: &str| cast_to(ident(name), DataType::Int64);
     let word = |name: &str| cast_to(ident(name), DataType::Utf8);
@@ -85,7 +86,7 @@ impl StackBatch {
     pub fn new(batch: &RecordBatch) -> datafusion::error::Result<Self> {
         let text = |at: usize| cast(batch.column(at), &DataType::Utf8);
         let number = |at: usize| cast(batch.column(at), &DataType::Int64);
-        let functions = (OWNER..batch.num_columns()).map(text);
+        let functions = (OWNER_COLUMNS..batch.num_columns()).map(text);
         Ok(Self {
             hosts: text(0)?,
             numbers: [number(1)?, number(2)?, number(3)?, number(5)?],
@@ -94,7 +95,7 @@ impl StackBatch {
         })
     }
 
-    /// The rows, but for those that name no thread or time.
+    /// The rows, without those that have no thread or no time.
     pub fn rows(&self) -> impl Iterator<Item = StackRow<'_>> {
         (0..self.hosts.len()).filter_map(|row| self.row(row))
     }
@@ -128,8 +129,8 @@ impl<'a> StackRow<'a> {
         })
     }
 
-    /// It may have been called by more.
+    /// Whether the stack may have more callers than the frame had room for.
     pub fn is_cut(&self) -> bool {
-        self.depth >= MOST_FUNCTIONS
+        self.depth >= MAX_FUNCTIONS
     }
 }

@@ -1,4 +1,4 @@
-//! A text of SQL, statement by statement.
+//! Plans a text of SQL, statement by statement.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ impl fmt::Display for Statement {
     }
 }
 
-/// What a statement comes to.
+/// The result of a statement.
 #[derive(Debug)]
 pub enum StatementResult {
     /// Rows. A statement that only changes the session has none.
@@ -35,9 +35,9 @@ pub enum StatementResult {
     Copy {
         /// The rows.
         rows: DataFrame,
-        /// Where they go.
+        /// The file to write.
         to: String,
-        /// How.
+        /// The format of the file.
         format: ResultFormat,
     },
 }
@@ -45,7 +45,7 @@ pub enum StatementResult {
 /// The statements of a text.
 ///
 /// # Errors
-/// It is no SQL.
+/// The text is not valid SQL.
 pub fn statements(text: &str) -> Result<Vec<Statement>, QueryError> {
     let text = prepared(text)?;
     Ok(parsed(&text)?.into_iter().map(Statement).collect())
@@ -58,7 +58,7 @@ impl Engine {
     /// See [`QueryError`].
     pub async fn plan(&self, statement: Statement) -> Result<StatementResult, QueryError> {
         match statement.0 {
-            // DataFusion would write over what is there.
+            // DataFusion itself would overwrite existing files.
             Parsed::CopyTo(copy) => {
                 let not_here = |what: &str| Err(QueryError::NotHere(what.to_owned()));
                 if !copy.partitioned_by.is_empty() {
@@ -74,7 +74,7 @@ impl Engine {
                 let Ok(format) = word.parse::<ResultFormat>() else {
                     return Err(QueryError::NotHere(format!(
                         "COPY knows no format `{word}`: STORED AS one of {}",
-                        ResultFormat::ALL.map(|it| it.0).join(", ")
+                        ResultFormat::ALL.map(|format| format.0).join(", ")
                     )));
                 };
                 let source = match copy.source {
@@ -97,15 +97,15 @@ impl Engine {
     async fn rows(&self, statement: Parsed) -> Result<DataFrame, QueryError> {
         let explain = |error: datafusion::error::DataFusionError| self.explain(error.into());
         let plan = self.context().state().statement_to_plan(statement).await.map_err(explain)?;
-        if let Some(why) = self.refused(&plan)? {
+        if let Some(why) = self.refusal(&plan)? {
             return Err(QueryError::NotHere(why));
         }
         self.context().execute_logical_plan(plan).await.map_err(explain)
     }
 
-    /// Why a statement is not answered, if it is not. What writes may hide in others: `EXPLAIN ANALYZE`
-    /// and `PREPARE` do what they are given.
-    fn refused(&self, plan: &LogicalPlan) -> Result<Option<String>, QueryError> {
+    /// Why a statement is refused, if it is. A statement that writes may be inside another one: `EXPLAIN
+    /// ANALYZE` and `PREPARE` run the statement that they contain.
+    fn refusal(&self, plan: &LogicalPlan) -> Result<Option<String>, QueryError> {
         if plan.exists(|plan| Ok(matches!(plan, LogicalPlan::Copy(_))))? {
             return Ok(Some("there is no plan of COPY: explain its query".to_owned()));
         }
@@ -114,10 +114,10 @@ impl Engine {
             return Ok(Some(why.to_owned()));
         }
         let LogicalPlan::Ddl(statement) = plan else { return Ok(None) };
-        let known: Vec<String> = self.tables().into_iter().map(|table| table.0).collect();
+        let tables: Vec<String> = self.tables().into_iter().map(|table| table.0).collect();
         let is_part = |table: &TableReference| {
             let full = table.schema().map(|schema| format!("{schema}.{}", table.table()));
-            known.iter().any(|text| text == table.table() || Some(text) == full.as_ref())
+            tables.iter().any(|text| text == table.table() || Some(text) == full.as_ref())
         };
         let (name, is_part) = match statement {
             DdlStatement::DropTable(drop) => (drop.name.to_string(), is_part(&drop.name)),

@@ -1,5 +1,5 @@
-//! What `ppt stat` says, as values: of each kind of frames, of each of its fields, by groups and by
-//! slices of time. One pass, as many parts as there are threads.
+//! The values of `ppt stat`: summaries of the fields of each kind of frames, by groups and by slices of
+//! time. They take one pass over the rows, with a part for each thread.
 
 mod answer;
 mod finish;
@@ -30,7 +30,7 @@ pub use plan::{ends, is_identity, step_column};
 pub use sweep::{Slices, Sweep, Swept, SweptFrames};
 
 impl Engine {
-    /// What is asked, of every kind of frames that has the columns for it.
+    /// Summarises every kind of frames that has the requested columns.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -38,23 +38,23 @@ impl Engine {
         let budget = Budget::new(ask.memory);
         let (mut plans, mut missing) = (Vec::new(), Vec::new());
         let mut known: Vec<String> = Vec::new();
-        for (table, unit) in self.asked(ask)? {
+        for (table, unit) in self.requested_tables(ask)? {
             match ReadPlan::new(self, ask, (&table, unit)) {
                 Ok(plan) => {
                     known.extend(plan.fields.iter().cloned());
                     plans.push(plan);
                 }
-                // Another kind may have that column.
-                Err(QueryError::NoColumn { name, there, .. }) => {
-                    known.extend(there);
+                // Another kind may have the column.
+                Err(QueryError::NoColumn { name, available, .. }) => {
+                    known.extend(available);
                     missing.push(name);
                 }
                 Err(error) => return Err(error),
             }
         }
-        let nobody_has = |name: &&String| !plans.iter().any(|plan| plan.fields.contains(name));
-        let unknown = ask.fields.iter().find(nobody_has).cloned();
-        // A name that some table has is not the typo.
+        let is_missing = |name: &&String| !plans.iter().any(|plan| plan.fields.contains(name));
+        let unknown = ask.fields.iter().find(is_missing).cloned();
+        // A name that some table has is not a typo.
         let wrong = missing.iter().find(|name| !known.contains(name)).or(missing.first()).cloned();
         if let Some(name) = wrong.filter(|_| plans.is_empty()).or(unknown) {
             return Err(plan::no_column(&name, known));
@@ -66,15 +66,15 @@ impl Engine {
         Ok(all)
     }
 
-    /// The tables that are asked. A frame is meant before spans or chains of that name.
-    fn asked(&self, ask: &Ask) -> Result<Vec<(FrameTable, RowUnit)>, QueryError> {
+    /// The requested tables. Frames have precedence over spans and chains of the same name.
+    fn requested_tables(&self, ask: &Ask) -> Result<Vec<(FrameTable, RowUnit)>, QueryError> {
         if let Some(name) = &ask.frame {
             return self.frames_or_wholes(name);
         }
         let frames = self.frames(None)?.into_iter().map(|table| (table, RowUnit::Frame));
         let wholes = if ask.has_wholes() { self.wholes(None) } else { Vec::new() };
         let mut all: Vec<_> = frames.chain(wholes).collect();
-        // The program's own frames come first.
+        // Frames of programs come before those of the kernel.
         all.sort_by_key(|(table, _)| table.buffer == KERNEL_BUFFER);
         Ok(all)
     }
@@ -120,7 +120,7 @@ impl ReadPlan {
         Ok(summary)
     }
 
-    /// Adds what slices do not share with those in them.
+    /// Adds the self time of slices: the time that no inner slice covers.
     async fn add_self_time(
         &self,
         engine: &Engine,
@@ -135,9 +135,10 @@ impl ReadPlan {
         let Some(group) = summary.groups.first_mut() else { return Ok(()) };
         for role in self.roles.iter().filter(|role| role.ends.is_some()) {
             let name = format!("{}.{}", self.frame, role.field.name());
-            let is_it = ident("name").eq(lit(name)).and(ident("buffer").eq(lit(&*self.buffer)));
+            let is_interval =
+                ident("name").eq(lit(name)).and(ident("buffer").eq(lit(&*self.buffer)));
             let slices = engine.context().table(TableReference::bare("slices")).await?;
-            let rows = slices.filter(is_it)?.select(vec![ident("self")])?;
+            let rows = slices.filter(is_interval)?.select(vec![ident("self")])?;
             let mut stream = rows.execute_stream().await?;
             let mut samples = Samples::<i64>::new(budget);
             while let Some(batch) = stream.next().await {

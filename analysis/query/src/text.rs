@@ -1,4 +1,4 @@
-//! Numbers as people read them: those of `ppt-text`, and times.
+//! Formats numbers for people: the functions of `ppt-text`, and times.
 
 pub use ppt_text::{bucket, counted_up, duration, grouped, measured, three};
 

@@ -1,5 +1,5 @@
-//! Views of what the crate `ppt-tracing` wrote: spans and events with their place in the program, and with the names
-//! of their fields.
+//! Views of the frames that the crate `ppt-tracing` wrote: spans and events with their place in the
+//! program and the names of their fields.
 
 use std::sync::Arc;
 
@@ -12,19 +12,20 @@ use datafusion::prelude::{DataFrame, Expr, SessionContext, cast, ident};
 
 use crate::functions::tracing_fields;
 
-/// The table of callsites, and what is renamed in it: its names are free in the tables that it is joined to.
+/// The table of callsites: buffer and frame. Two of its columns are renamed, so that their names differ
+/// from those in the tables that it is joined to.
 const SITES: (&str, &str) = ("callsites", "callsite");
 const SITE_ID: &str = "callsite_id";
 const SITE_FIELDS: &str = "callsite_fields";
 
-/// A view, the table of the buffer `tracing` that it shows, and what comes before the names of that table's columns.
+/// Views: name, table in the buffer `tracing`, and prefix of that table's columns.
 const VIEWS: [(&str, &str, &str); 3] = [
     ("tracing_events", "event", ""),
     ("tracing_spans", "task_spans", "begin_"),
     ("tracing_recorded", "recorded", ""),
 ];
 
-/// The views that the tables there are allow. `table` finds one by its buffer and its name.
+/// The views whose tables exist. `table` finds a table by its buffer and its name.
 pub(crate) fn views(
     context: &SessionContext,
     table: impl Fn(&str, &str) -> Option<Arc<dyn TableProvider>>,
@@ -41,11 +42,12 @@ pub(crate) fn views(
     Ok(views)
 }
 
-/// A row for each callsite: its frame is written once a session and process.
+/// One row for each callsite. Its frame is written once for each session and process, so the latest one
+/// is taken.
 fn described(sites: DataFrame) -> Result<Option<DataFrame>> {
     let wanted = ["id", "file", "line", "fields", "ts"];
     if !has(&sites, &wanted) {
-        return Ok(None); // frames of somebody else's
+        return Ok(None); // frames of the same name from another source
     }
     let latest = || vec![SortExpr::new(ident("ts"), true, true)];
     let texts = ["file", "fields"].map(|name| last_value(text(name), latest()).alias(name));
@@ -60,7 +62,8 @@ fn described(sites: DataFrame) -> Result<Option<DataFrame>> {
     Ok(Some(renamed))
 }
 
-/// The rows of `frames`, each with what is known of its callsite, and with its numbers by name, as `fields`.
+/// The rows of `frames`, each with the data of its callsite, and with its numbers by name in the column
+/// `fields`.
 fn joined(frames: DataFrame, sites: DataFrame, prefix: &str) -> Result<Option<DataFrame>> {
     let numbers = ["types", "a", "b", "c", "d", "x", "y"].map(|name| format!("{prefix}{name}"));
     let callsite = format!("{prefix}callsite");

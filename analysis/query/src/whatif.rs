@@ -1,4 +1,4 @@
-//! A recorded run, as `ppt whatif` times it again: what tables say, as a recording.
+//! Loads a recorded run from tables, for `ppt whatif`.
 
 mod experiment;
 mod load;
@@ -20,8 +20,7 @@ use load::Loader;
 use row::{Columns, RowView};
 use services::ServiceRows;
 
-/// What is read: intervals, points, what is missing, what caused what, what came from elsewhere, and what
-/// the kernel did.
+/// The queries: intervals, points, edges, data from outside, missing frames, thread states and hosts.
 const SLICES: &str = "SELECT name, host, pid, tid, ts, dur, buffer FROM slices \
                       WHERE ts IS NOT NULL AND dur >= 0 AND tid IS NOT NULL";
 const POINTS: &str = "SELECT capture, buffer, segment, ring, seqno, host, pid, tid, ts, point, in_type, \
@@ -33,10 +32,10 @@ const EDGES: &str = "SELECT src_capture, src_buffer, src_segment, src_ring, src_
                      AND dst_tid IS NOT NULL AND kind IN ('hash', 'span', 'chain')";
 const UNMATCHED: &str =
     "SELECT capture, buffer, segment, ring, seqno, point, side, reason FROM unmatched";
-/// Where frames are missing that should be there.
+/// Periods in which frames are missing.
 const GAPS: &str = "SELECT host, pid, tid, buffer, ts_lo, ts_hi FROM gaps \
                     WHERE cause IN ('overrun', 'disk', 'corrupt', 'absent')";
-/// Whose frames nobody could write, which says not when.
+/// Processes with dropped frames, whose times are unknown.
 const DROPPED: &str = "SELECT host, pid, buffer FROM account \
                        WHERE count > 0 AND cause IN ('no_ring', 'nested', 'not_mapped')";
 const STATES: &str = "SELECT host, pid, tid, ts, dur, state, cpu FROM thread_states \
@@ -44,7 +43,7 @@ const STATES: &str = "SELECT host, pid, tid, ts, dur, state, cpu FROM thread_sta
 const CAPTURES: &str = "SELECT capture, host FROM captures";
 
 impl Engine {
-    /// What the captures say of a run.
+    /// The run that the captures recorded.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -53,15 +52,15 @@ impl Engine {
         self.each(CAPTURES, |view| loader.capture(view)).await?;
         self.each(POINTS, |view| loader.point(view)).await?;
         let mut services = ServiceRows::default();
-        let there: HashSet<String> = self.tables().into_iter().map(|table| table.0).collect();
-        let of_services = services::FRAMES.iter().filter(|frame| there.contains(frame.table));
+        let tables: HashSet<String> = self.tables().into_iter().map(|table| table.0).collect();
+        let of_services = services::FRAMES.iter().filter(|frame| tables.contains(frame.table));
         let mut others = SLICES.to_owned();
         for frame in of_services {
             self.each(frame.query, |view| services.interval(frame, view)).await?;
             let _ = write!(others, " AND NOT (buffer = 'net' AND name = '{}')", frame.interval);
         }
         services.finish().for_each(|(name, interval)| loader.service(&name, &interval));
-        // Spans are in no thread; `edges` has both of their ends.
+        // Spans belong to no thread, but `edges` has both of their ends.
         self.each(&others, |view| loader.slice(view)).await?;
         self.each(GAPS, |view| loader.loss.gap(view)).await?;
         self.each(DROPPED, |view| loader.loss.dropped(view)).await?;
@@ -73,6 +72,7 @@ impl Engine {
         Ok(loader.finish())
     }
 
+    /// Passes each row of a query to `take`.
     async fn each(
         &self,
         query: &str,
@@ -81,7 +81,7 @@ impl Engine {
         let mut batches = self.sql(query).await?.execute_stream().await?;
         while let Some(batch) = batches.next().await {
             for row in Columns::new(&batch?)?.rows() {
-                // Whoever lacks what identifies it is nobody.
+                // A row without an identity is skipped.
                 let _ = take(&row);
             }
         }

@@ -35,16 +35,16 @@ use slow::Longest;
 pub use slow::{About, Doing, FrameName, Hop, RunningIn, ServiceCall, Slow, SlowPart};
 pub use tail::{Tail, TailCause};
 
-/// What is asked.
+/// Which intervals to explain.
 #[derive(Debug, Clone, Default)]
 pub struct WhyQuestion {
     /// Only this kind of frames.
     pub frame: Option<String>,
     /// Only this interval of it, or `dur` of a span.
     pub field: Option<String>,
-    /// Only rows of which this expression is true.
+    /// Only rows for which this expression is true.
     pub filter: Option<String>,
-    /// So many of the slowest.
+    /// How many of the slowest intervals.
     pub slowest: usize,
     /// Fields that identify a request; none: the keys of spans, then enums and texts.
     pub show: Vec<String>,
@@ -69,15 +69,15 @@ impl Engine {
             return Err(QueryError::NoKernel);
         }
         let found = self.slowest(why).await?;
-        let mut answer = self.answered(found).await?;
+        let mut answer = self.answer(found).await?;
         answer.slowest.sort_by_cached_key(rank);
         answer.slowest.truncate(why.slowest);
         answer.slowest = self.follow_calls(answer.slowest).await?;
         Ok(answer)
     }
 
-    /// The same of `slowest` of each interval and of each kind of spans, in one pass; of none,
-    /// where there are no frames of the kernel.
+    /// The same for the `slowest` of each interval and of each kind of span, in one pass. Empty if there
+    /// are no frames of the kernel.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -87,7 +87,7 @@ impl Engine {
         }
         match self.slowest(&WhyQuestion { slowest, ..WhyQuestion::default() }).await {
             Ok(found) => {
-                let mut answer = self.answered(found).await?;
+                let mut answer = self.answer(found).await?;
                 answer.slowest = self.follow_calls(answer.slowest).await?;
                 Ok(answer)
             }
@@ -96,9 +96,9 @@ impl Engine {
         }
     }
 
-    /// Takes what threads did, and what those who woke them did.
+    /// Fills in what the threads did, and what the threads that woke them did.
     pub(crate) async fn explain_time(&self, mut slow: Vec<Slow>) -> Result<Vec<Slow>, QueryError> {
-        let running = self.spend(&mut slow).await?;
+        let running = self.fill_parts(&mut slow).await?;
         self.follow_wakers(&mut slow).await?;
         self.ask_slices(&mut slow, running).await?;
         self.ask_stacks(&mut slow).await?;
@@ -109,7 +109,7 @@ impl Engine {
     }
 
     /// The slowest of each kind, and a summary of its tail.
-    async fn answered(&self, mut found: Vec<Longest>) -> Result<WhyAnswer, QueryError> {
+    async fn answer(&self, mut found: Vec<Longest>) -> Result<WhyAnswer, QueryError> {
         let all = found.iter_mut().flat_map(|entry| std::mem::take(&mut entry.longest)).collect();
         let mut all = self.explain_time(all).await?.into_iter();
         let mut answer = WhyAnswer::default();
@@ -123,7 +123,7 @@ impl Engine {
         Ok(answer)
     }
 
-    /// The slowest of all that are asked for, when they were and in which threads, and no more.
+    /// The slowest of all requested intervals, with their times and threads only.
     pub(crate) async fn slowest_only(&self, why: &WhyQuestion) -> Result<Vec<Slow>, QueryError> {
         let found = self.slowest(why).await?;
         let mut all: Vec<Slow> = found.into_iter().flat_map(|entry| entry.longest).collect();
@@ -132,18 +132,18 @@ impl Engine {
         Ok(all)
     }
 
-    /// So many of each that is asked for.
+    /// The slowest intervals of each requested kind.
     async fn slowest(&self, why: &WhyQuestion) -> Result<Vec<Longest>, QueryError> {
-        let (mut all, mut there) = (Vec::new(), Vec::new());
+        let (mut all, mut available) = (Vec::new(), Vec::new());
         let (mut found, mut columns) = (false, Vec::new());
-        let asked = self.asked_kinds(why.frame.as_deref())?;
-        for (table, only_spans) in asked {
+        let requested = self.requested_kinds(why.frame.as_deref())?;
+        for (table, only_spans) in requested {
             let spans = self.spans(&table);
             let intervals = if only_spans { Vec::new() } else { intervals(&table) };
             let intervals = intervals.into_iter().map(|entry| (table.clone(), entry, false));
-            let spans = spans.and_then(|span| Some((span.clone(), of_spans(&span)?, true)));
+            let spans = spans.and_then(|span| Some((span.clone(), span_interval(&span)?, true)));
             for (table, interval, is_span) in intervals.chain(spans) {
-                there.push(interval.field.clone());
+                available.push(interval.field.clone());
                 if why.field.as_ref().is_some_and(|field| *field != interval.field) {
                     continue;
                 }
@@ -156,18 +156,25 @@ impl Engine {
                 }
             }
         }
-        if let (Some(frame), true) = (&why.frame, there.is_empty()) {
-            return Err(QueryError::Untimed { frame: frame.clone(), there: self.timed_kinds()? });
+        if let (Some(frame), true) = (&why.frame, available.is_empty()) {
+            return Err(QueryError::Untimed {
+                frame: frame.clone(),
+                available: self.timed_kinds()?,
+            });
         }
         match &why.field {
             Some(name) if !found => {
-                there.sort();
-                there.dedup();
-                let nearest = nearest(name, &there).cloned();
-                return Err(QueryError::NoInterval { name: name.clone(), nearest, there });
+                available.sort();
+                available.dedup();
+                let nearest = nearest(name, &available).cloned();
+                return Err(QueryError::NoInterval { name: name.clone(), nearest, available });
             }
             None if !found => {
-                return Err(QueryError::NoInterval { name: String::new(), nearest: None, there });
+                return Err(QueryError::NoInterval {
+                    name: String::new(),
+                    nearest: None,
+                    available,
+                });
             }
             _ => {}
         }
@@ -176,37 +183,38 @@ impl Engine {
         match why.show.iter().find(|entry| !columns.contains(entry)) {
             Some(name) => {
                 let nearest = nearest(name, &columns).cloned();
-                Err(QueryError::NoColumn { name: name.clone(), nearest, there: columns })
+                Err(QueryError::NoColumn { name: name.clone(), nearest, available: columns })
             }
             None => Ok(all),
         }
     }
 
-    /// The kinds of frames that are asked for. `stmt_spans` names the spans of `stmt` alone, as for
-    /// `ppt stat`.
-    fn asked_kinds(&self, name: Option<&str>) -> Result<Vec<(FrameTable, bool)>, QueryError> {
+    /// The requested kinds of frames, and whether only their spans were requested. `stmt_spans` means
+    /// only the spans of `stmt`, as in `ppt stat`.
+    fn requested_kinds(&self, name: Option<&str>) -> Result<Vec<(FrameTable, bool)>, QueryError> {
         let Some(name) = name else {
             return Ok(self.frames(None)?.into_iter().map(|table| (table, false)).collect());
         };
-        let mut asked = Vec::new();
+        let mut requested = Vec::new();
         for (table, unit) in self.frames_or_wholes(name)? {
             match unit {
-                RowUnit::Frame => asked.push((table, false)),
+                RowUnit::Frame => requested.push((table, false)),
                 RowUnit::Span => {
-                    asked.extend(self.frames_of(&table).map(|(frames, _)| (frames, true)));
+                    requested.extend(self.frames_of(&table).map(|(frames, _)| (frames, true)));
                 }
                 RowUnit::Chain => {}
             }
         }
-        Ok(asked)
+        Ok(requested)
     }
 
-    /// The kinds of frames that have an interval of time or spans.
+    /// The kinds of frames that have intervals or spans.
     fn timed_kinds(&self) -> Result<Vec<String>, QueryError> {
         let mut timed = self.frames(None)?;
         timed.retain(|table| {
             let spans = self.spans(table);
-            !intervals(table).is_empty() || spans.is_some_and(|spans| of_spans(&spans).is_some())
+            !intervals(table).is_empty()
+                || spans.is_some_and(|spans| span_interval(&spans).is_some())
         });
         Ok(timed.into_iter().map(|table| table.frame).collect())
     }
@@ -221,9 +229,9 @@ impl Engine {
         let schema = of.table.schema();
         let mut rows = self.context().table(of.name.clone()).await?;
         if let Some(text) = &why.filter {
-            let known = DFSchema::try_from_qualified_schema(of.name.clone(), schema)?;
+            let df_schema = DFSchema::try_from_qualified_schema(of.name.clone(), schema)?;
             within_limits(text)?;
-            rows = rows.filter(self.context().parse_sql_expr(&to_sql(text), &known)?)?;
+            rows = rows.filter(self.context().parse_sql_expr(&to_sql(text), &df_schema)?)?;
         }
         let shown = request::shown(of, is_span, &why.show);
         let rows = as_intervals(rows, of, interval, &shown)?;
@@ -231,8 +239,8 @@ impl Engine {
         let order = order.map(|(n, ascends)| ident(format!("c{n}")).sort(ascends, false));
         let all = rows.clone().count().await? as u64;
         let above = tail::above(all);
-        let most = why.slowest.max(above.map_or(0, |entry| entry.min(tail::MAX_INTERVALS) + 1));
-        let rows = rows.sort(order.into())?.limit(0, Some(most))?;
+        let max_rows = why.slowest.max(above.map_or(0, |entry| entry.min(tail::MAX_INTERVALS) + 1));
+        let rows = rows.sort(order.into())?.limit(0, Some(max_rows))?;
         let longest = self.read_intervals(rows, of, interval, is_span, &shown).await?;
         let count = longest.len();
         Ok(Longest {
@@ -261,7 +269,7 @@ impl Engine {
                 let text = |at| text(&batch, at, row).unwrap_or_default().to_owned();
                 let long = |at| long(&batch, at, row);
                 let (Some(ts), Some(dur)) = (long(8), long(9)) else { continue };
-                // No time is so late.
+                // No real interval ends after the largest possible time.
                 if ts.checked_add(dur).is_none() {
                     continue;
                 }
@@ -280,7 +288,7 @@ impl Engine {
                     ts,
                     dur,
                     is_span,
-                    request: request::values(shown, |entry| text(OF_INTERVAL + entry)),
+                    request: request::values(shown, |entry| text(INTERVAL_COLUMNS + entry)),
                     parts: Vec::new(),
                     answered_by: None,
                 });
@@ -289,38 +297,38 @@ impl Engine {
         Ok(intervals)
     }
 
-    /// Takes the states of their threads. Returns when each ran.
-    async fn spend(&self, slow: &mut [Slow]) -> Result<Vec<RunningTime>, QueryError> {
-        let asked: Vec<During> = slow.iter().map(Slow::during).collect();
+    /// Fills in the parts from the states of their threads. Returns when each thread ran.
+    async fn fill_parts(&self, slow: &mut [Slow]) -> Result<Vec<RunningTime>, QueryError> {
+        let threads: Vec<During> = slow.iter().map(Slow::during).collect();
         let mut running = Vec::new();
-        for (slow, did) in slow.iter_mut().zip(self.states_during(&asked).await?) {
+        for (slow, did) in slow.iter_mut().zip(self.states_during(&threads).await?) {
             slow.parts = did.parts.into_iter().map(SlowPart::new).collect();
             running.push(RunningTime::new(did.running));
         }
         Ok(running)
     }
 
-    /// Asks what those who waited, those who ended waits, and those who ran were doing.
+    /// Fills in what the waiting threads, their wakers, and the running threads were doing.
     async fn ask_slices(
         &self,
         slow: &mut [Slow],
         running: Vec<RunningTime>,
     ) -> Result<(), QueryError> {
         let mut running: Vec<_> = slow.iter().map(Slow::inner).zip(running).collect();
-        let mut asked = Vec::new();
+        let mut threads = Vec::new();
         for slow in &*slow {
             for part in slow.parts.iter().filter(|part| part.part.is_wait()) {
                 let (from, to) = part.spent.longest;
                 let whole = Some((slow.ts, slow.ts + slow.dur));
-                asked.push(During { from, to, whole, ..slow.during() });
-                asked.push(slow.waker_during(part));
-                // What the first hop was doing is what the waker was.
+                threads.push(During { from, to, whole, ..slow.during() });
+                threads.push(slow.waker_during(part));
+                // The first hop is the waker itself, which is already in the list.
                 let hops = part.hops.iter().skip(1);
-                asked
+                threads
                     .extend(hops.map(|entry| slow.thread_during(Some(entry.thread), entry.within)));
             }
         }
-        let mut found = self.slices_during(&asked, &mut running).await?.into_iter();
+        let mut found = self.slices_during(&threads, &mut running).await?.into_iter();
         let mut next = || found.next().flatten();
         for (slow, (_, running)) in slow.iter_mut().zip(running) {
             if let Some(ran) = slow.parts.iter_mut().find(|entry| entry.part == TimeUse::Running) {
@@ -337,12 +345,12 @@ impl Engine {
     }
 }
 
-/// The slowest first.
+/// Sorts the slowest first.
 fn rank(slow: &Slow) -> (i64, i64, Option<i32>, String, Option<i64>) {
     (-slow.dur, slow.ts, slow.tid, slow.name.clone(), slow.seqno)
 }
 
-/// An interval of a kind of frames: columns.
+/// An interval of a kind of frames: its name, and the numbers of its two columns.
 struct WhyInterval {
     field: String,
     start: usize,
@@ -350,16 +358,16 @@ struct WhyInterval {
 }
 
 impl WhyInterval {
-    /// What it is called: of a span, as the frame.
+    /// Its name; the name of a span is that of its frame.
     fn name(&self, of: &FrameTable, is_span: bool) -> String {
         if is_span { of.frame.clone() } else { format!("{}.{}", of.frame, self.field) }
     }
 }
 
-/// Columns before those of the request.
-const OF_INTERVAL: usize = 10;
+/// The number of columns before those of the request.
+const INTERVAL_COLUMNS: usize = 10;
 
-/// Rows of frames as intervals: columns called by their places.
+/// Selects intervals from rows of frames. The columns are named by number: `c0`, `c1`, and so on.
 fn as_intervals(
     rows: DataFrame,
     of: &FrameTable,
@@ -372,7 +380,7 @@ fn as_intervals(
     let number = |number| cast_to(standard(Bounded::Number(number)), DataType::Int64);
     let word = |text| cast_to(standard(Bounded::Word(text)), DataType::Utf8);
     let (ts, dur) = (column(interval.start), column(interval.length));
-    let select: [Expr; OF_INTERVAL] = [
+    let select: [Expr; INTERVAL_COLUMNS] = [
         word(BoundedText::Capture),
         word(BoundedText::Buffer),
         word(BoundedText::Segment),
@@ -401,7 +409,7 @@ fn intervals(of: &FrameTable) -> Vec<WhyInterval> {
     fields.collect()
 }
 
-fn of_spans(of: &FrameTable) -> Option<WhyInterval> {
+fn span_interval(of: &FrameTable) -> Option<WhyInterval> {
     let is_dur = |role: Option<&String>| role.is_some_and(|role| role == "dur");
     let fields = of.table.schema().fields();
     let length = fields.iter().position(|field| is_dur(field.metadata().get("role")))?;

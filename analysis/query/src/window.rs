@@ -1,4 +1,4 @@
-//! The part of captures that is seen: every table is a view of that part.
+//! The visible part of captures: every table is a view of it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use ppt_text::nearest;
 
 use crate::error::QueryError;
 
-/// The part of captures that is seen: as `--from`, `--to` and `-b` of `ppt dump` say. Times since the
-/// start count from where the first of them began.
+/// The visible part of captures, as `--from`, `--to` and `-b` of `ppt dump` select it. Times since the start
+/// are relative to the beginning of the first capture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Window {
-    /// From here on.
+    /// The beginning, included.
     pub from: Option<Bound>,
-    /// Up to here; what is there belongs to it.
+    /// The end, included.
     pub to: Option<Bound>,
-    /// Only these buffers; none: all.
+    /// The visible buffers; empty: all.
     pub buffers: Vec<String>,
 }
 
@@ -32,20 +32,20 @@ impl Window {
         self.buffers.is_empty() || self.buffers.iter().any(|text| text == buffer)
     }
 
-    /// Whether the buffers are there.
+    /// Fails if a buffer does not exist.
     pub(crate) fn check(&self, set: &CaptureSet) -> Result<(), QueryError> {
-        let there: BTreeSet<&str> = set.buffers().collect();
-        match self.buffers.iter().find(|buffer| !there.contains(buffer.as_str())) {
+        let available: BTreeSet<&str> = set.buffers().collect();
+        match self.buffers.iter().find(|buffer| !available.contains(buffer.as_str())) {
             None => Ok(()),
             Some(name) => {
-                let there: Vec<String> = there.into_iter().map(str::to_owned).collect();
-                let nearest = nearest(name, &there).cloned();
-                Err(QueryError::NoBuffer { name: name.clone(), nearest, there })
+                let available: Vec<String> = available.into_iter().map(str::to_owned).collect();
+                let nearest = nearest(name, &available).cloned();
+                Err(QueryError::NoBuffer { name: name.clone(), nearest, available })
             }
         }
     }
 
-    /// What of `table` is seen.
+    /// A view of the visible rows of `table`.
     pub(crate) fn applied(
         &self,
         provided: Arc<dyn TableProvider>,
@@ -58,7 +58,7 @@ impl Window {
         Ok(Arc::new(ViewTable::new(plan.filter(filter)?.build()?, None)))
     }
 
-    /// What is true of the rows of `table` that are seen; None: all are.
+    /// A filter for the visible rows of `table`; None: all rows are visible.
     pub(crate) fn filter(
         &self,
         table: &dyn CaptureTable,
@@ -67,7 +67,7 @@ impl Window {
         let schema = table.schema();
         let by_name = |name: &str| schema.index_of(name).ok();
         let bounded =
-            |what| (0..schema.fields().len()).find(|&index| table.bounded(index) == Some(what));
+            |wanted| (0..schema.fields().len()).find(|&index| table.bounded(index) == Some(wanted));
         let column = |index: usize| ident(schema.field(index).name().as_str());
         let mut all = Vec::new();
         let buffer = bounded(Bounded::Word(BoundedText::Buffer)).or_else(|| by_name("buffer"));
@@ -78,12 +78,12 @@ impl Window {
         let number = |number| bounded(Bounded::Number(number));
         let time = match (number(BoundedNumber::Ts), number(BoundedNumber::Drained)) {
             (Some(ts), Some(drained)) => Some(coalesce(vec![column(ts), column(drained)])),
-            // Of slices, when they began.
+            // The begin of slices.
             (None, None) if by_name("dur").is_some() => by_name("ts").map(column),
             (one, other) => one.or(other).map(column),
         };
         for (bound, is_from) in [(self.from, true), (self.to, false)] {
-            let (of, value) = match bound {
+            let (column, value) = match bound {
                 None => continue,
                 Some(Bound::Seq(seq)) => {
                     let seq = i64::try_from(seq).unwrap_or(i64::MAX);
@@ -96,8 +96,8 @@ impl Window {
                     (time.clone(), timestamp(ns))
                 }
             };
-            let Some(of) = of else { continue };
-            all.push(if is_from { of.gt_eq(value) } else { of.lt_eq(value) });
+            let Some(column) = column else { continue };
+            all.push(if is_from { column.gt_eq(value) } else { column.lt_eq(value) });
         }
         Ok(all.into_iter().reduce(Expr::and))
     }

@@ -1,4 +1,4 @@
-//! Cells are the same sums as SQL makes of the table `slices`.
+//! Checks that cells are the same sums as SQL computes from the table `slices`.
 
 mod leaves;
 #[path = "../../view/tests/nested/mod.rs"]
@@ -52,7 +52,7 @@ fn told(view: &View, from: i64, to: i64, pixels: u32, phase: Phase) -> LeafSums 
     let rows = view.window(&request, &cancel).map(Result::unwrap).collect::<Vec<_>>();
     for row in &rows {
         assert!(row.is_built);
-        assert!(row.cells.is_sorted_by_key(|it| it.from), "{row:?}");
+        assert!(row.cells.is_sorted_by_key(|cell| cell.from), "{row:?}");
         for cell in &row.cells {
             assert!(cell.from < to && cell.to >= from, "{cell:?}");
         }
@@ -60,7 +60,7 @@ fn told(view: &View, from: i64, to: i64, pixels: u32, phase: Phase) -> LeafSums 
     sums(&about, &rows)
 }
 
-/// Holds windows of a view against what SQL says.
+/// Compares windows of a view with the results of SQL.
 fn check(files: &Files, view: &View, dice: &mut Dice) {
     let oracle = Oracle::of(files);
     let Some((first, last)) = oracle.range() else { return };
@@ -105,7 +105,7 @@ proptest! {
         check(&files, &built(&files), &mut Dice::new(seed));
     }
 
-    /// How many threads there are, and how much memory, changes nothing.
+    /// The number of threads and the amount of memory do not change the result.
     #[test]
     fn an_index_follows_from_the_captures_alone(shape in shapes()) {
         let files = Files::new(&captures(shape));
@@ -120,7 +120,7 @@ proptest! {
         }
     }
 
-    /// A capture that is read while it grows has the index of the whole one in the end.
+    /// A capture that is read while it grows ends with the same index as one read at once.
     #[test]
     fn pieces_are_as_good_as_all_at_once(shape in shapes()) {
         let whole = captures(Shape { captures: 1, ..shape });

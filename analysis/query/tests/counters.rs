@@ -330,7 +330,7 @@ fn duckdb_adds_them_up_to_the_same() {
     }
 }
 
-/// A buffer of counters alone can be asked for; totals are what `ppt info` says, of rotated files together.
+/// A buffer of counters can be queried alone. The totals are those of `ppt info`, for rotated files together.
 #[test]
 fn totals_of_a_buffer_are_those_of_info() {
     let mut dice = Dice::new(7);
@@ -341,7 +341,7 @@ fn totals_of_a_buffer_are_those_of_info() {
     let engine = files.engine(&EngineOptions { window, ..with_pushdown() });
     assert_eq!(number(&engine, "SELECT count(DISTINCT buffer) FROM counters"), 1);
     let totals = engine.totals().unwrap();
-    assert!(totals.iter().all(|it| it.buffer == "alone"));
+    assert!(totals.iter().all(|total| total.buffer == "alone"));
     let infos = [info(&first), info(&next)];
     let buffers =
         || infos.iter().flat_map(|info| &info.buffers).filter(|info| info.name == "alone");
@@ -351,7 +351,7 @@ fn totals_of_a_buffer_are_those_of_info() {
             TotalValue::Counter(sum) => {
                 let all =
                     buffers().flat_map(|buffer| &buffer.counters).filter(|info| info.name == *name);
-                assert_eq!(*sum, all.map(|it| it.value).sum::<i128>(), "{name}");
+                assert_eq!(*sum, all.map(|total| total.value).sum::<i128>(), "{name}");
             }
             TotalValue::Histogram(histogram, _) => {
                 let all = || {
@@ -359,8 +359,8 @@ fn totals_of_a_buffer_are_those_of_info() {
                         .flat_map(|buffer| &buffer.histograms)
                         .filter(|info| info.name == *name)
                 };
-                assert_eq!(histogram.count, all().map(|it| it.count).sum::<u64>(), "{name}");
-                assert_eq!(i128::from(histogram.sum), all().map(|it| it.sum).sum(), "{name}");
+                assert_eq!(histogram.count, all().map(|total| total.count).sum::<u64>(), "{name}");
+                assert_eq!(i128::from(histogram.sum), all().map(|total| total.sum).sum(), "{name}");
                 let counts = histogram.buckets.iter().map(|bucket| bucket.2).sum::<u64>();
                 assert_eq!(counts, histogram.count, "{name}");
             }

@@ -1,4 +1,4 @@
-//! Over random captures, what SQL says is what `ppt info` and `ppt dump` say.
+//! Checks on random captures that SQL returns the same as `ppt info` and `ppt dump`.
 
 #[path = "causes/mod.rs"]
 mod causes;
@@ -32,7 +32,7 @@ fn cases(count: u32) -> ProptestConfig {
     ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// What dump shows of one kind of frame: the names of its columns, and its rows.
+/// The output of dump for one kind of frame: the names of its columns, and its rows.
 fn dumped(path: &Path, buffer: &str, frame: &str) -> (Vec<String>, Vec<Vec<String>>) {
     let options = DumpOptions {
         buffers: vec![buffer.to_owned()],
@@ -67,7 +67,7 @@ fn unescaped(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// What is known of the clocks of a capture, read here once more.
+/// The clocks of a capture, read here a second time, independently.
 struct Clocks {
     table: ClockTable,
     offset: Option<i128>,
@@ -88,11 +88,11 @@ impl Clocks {
         Clocks { table, offset }
     }
 
-    /// A number of dump's as ns since the epoch; of ticks dump shows those.
+    /// A number of dump's output as ns since the epoch. Dump shows ticks as ticks.
     fn epoch(&self, ty: TimeType, number: i128, ahead: (i64, Option<i64>)) -> Option<i64> {
         let ns = match ty.clock() {
             None => number,
-            // A time before the epoch, or after 2262, is none.
+            // A time before the epoch, or after 2262, is not a time.
             Some(_) if !(1..=i128::from(i64::MAX)).contains(&number) => return None,
             Some(Clock::Realtime) => number,
             Some(Clock::Monotonic) => number - i128::from(ahead.0) + self.offset?,
@@ -105,7 +105,7 @@ impl Clocks {
     }
 }
 
-/// The cell that a table must have, by what dump has in its row.
+/// The cell that a table must have, by dump's row.
 fn expected(
     schema: &Schema,
     (name, ty, field): (&str, ColumnType, &Field),
@@ -118,7 +118,7 @@ fn expected(
             TimeType::Timeval => {
                 let (seconds, rest) =
                     (number(&format!("{name}.tv_sec"))?, number(&format!("{name}.tv_usec"))?);
-                // A negative half is no time.
+                // A negative half is not a time.
                 let whole = (0..=i128::from(i64::MAX)).contains(&seconds) && rest >= 0;
                 whole.then_some(seconds * 1_000_000_000 + rest * 1000)
             }
@@ -127,9 +127,9 @@ fn expected(
     };
     let halves = |edge: Edge| {
         let interval = field.interval.as_ref().unwrap();
-        let frame = schema.frames.iter().find(|frame| frame.fields.iter().any(|it| it == field));
+        let frame = schema.frames.iter().find(|frame| frame.fields.iter().any(|own| own == field));
         let half = frame.unwrap().fields.iter().find(|field| {
-            field.interval.as_ref().is_some_and(|it| it.name == interval.name && it.edge == edge)
+            field.interval.as_ref().is_some_and(|own| own.name == interval.name && own.edge == edge)
         });
         half.unwrap().name.clone()
     };
@@ -203,7 +203,7 @@ fn same(ty: ColumnType, found: &Option<String>, expected: &Option<String>) -> bo
     }
 }
 
-/// Every cell of every table of frames is dump's.
+/// Every cell of every table of frames equals dump's cell.
 fn cells_are_dumps(path: &Path, engine: &Engine) {
     let mut capture = Capture::open(path).unwrap();
     while capture.read().unwrap().is_some() {}
@@ -233,7 +233,7 @@ fn cells_are_dumps(path: &Path, engine: &Engine) {
                 |row: &&Vec<String>| place("pid").is_none_or(|place| row[place] == pid.to_string());
             let mut rows: Vec<&Vec<String>> = all.iter().filter(of_pid).collect();
             assert_eq!(found.len(), rows.len(), "{sql}");
-            // Dump's in its order, by what names a row.
+            // Dump's rows in their order, by the columns that identify a row.
             let only = format!("{:016x}", info.source.segments[0].nonce);
             let cell = |row: &Vec<String>, name: &str| match place(name) {
                 Some(place) => row[place].clone(),
@@ -272,7 +272,7 @@ fn text(cell: &Option<String>) -> &str {
     cell.as_deref().unwrap_or_default()
 }
 
-/// Counts, losses and sums are those of `ppt info`.
+/// Counts, losses and sums equal those of `ppt info`.
 fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
     let infos = Info::read_all(paths).unwrap();
     let mut account: Vec<Row> = Vec::new();
@@ -282,7 +282,7 @@ fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
     for info in &infos {
         let id = info.capture.as_ref().unwrap().id[..16].to_owned();
         for buffer in &info.buffers {
-            // Info's name may say more than the buffer's own.
+            // The name in info may be longer than that of the buffer.
             let name = buffer.name.split(['#', '@', '.']).next().unwrap().to_owned();
             *frames.entry(name.clone()).or_default() += buffer.frames;
             let dropped = &buffer.dropped;
@@ -337,7 +337,7 @@ fn sums_are_infos(paths: &[std::path::PathBuf], engine: &Engine) {
     let all = infos.iter().flat_map(|info| &info.buffers);
     assert_eq!(
         number(engine, "SELECT count(*) FROM frames"),
-        all.map(|it| it.frames as i64).sum::<i64>()
+        all.map(|table| table.frames as i64).sum::<i64>()
     );
     for (buffer, count) in frames {
         let of = |sql: &str| number(engine, sql) as u64;
@@ -435,9 +435,9 @@ proptest! {
             }
         }
         let troubles = engine.set().troubles();
-        let damages: u64 = troubles.iter().map(|it| it.damages).sum();
+        let damages: u64 = troubles.iter().map(|trouble| trouble.damages).sum();
         prop_assert_eq!(damages, info.damages);
-        prop_assert_eq!(troubles.iter().find_map(|it| it.cut), info.cut);
+        prop_assert_eq!(troubles.iter().find_map(|trouble| trouble.cut), info.cut);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Other people's tools say the same of the same rows: nobody checks himself.
+//! Compares our answers with those of independent tools for the same rows.
 //!
 //! `analysis/oracles/install` installs them; one that is missing is named and skipped.
 

@@ -29,7 +29,7 @@ const MONO: u64 = 5_000 * SECOND;
 const BOOT: u64 = 9_000 * SECOND;
 const TICK: u64 = 77_000_000;
 
-/// Names that SQL has a use for.
+/// Names that are keywords of SQL.
 const NAMES: [&str; 12] = [
     "end", "order", "select", "case", "interval", "User", "user", "date", "exists", "cast", "ts",
     "a",
@@ -260,7 +260,7 @@ fn real(ty: ColumnType) -> bool {
 impl TestQuery {
     fn is_time(&self) -> bool {
         let clock = |time: ppt_capture::frame_dsl::TimeType| time.clock();
-        matches!(self.ty, ColumnType::Time(time) if clock(time).is_none_or(|it| !it.is_cpu()))
+        matches!(self.ty, ColumnType::Time(time) if clock(time).is_none_or(|clock| !clock.is_cpu()))
     }
 
     /// A literal of the column's type.
@@ -328,7 +328,7 @@ impl TestQuery {
     }
 }
 
-/// As frame files and people write a time.
+/// Writes a time as frame files and people do.
 fn humantime(time: std::time::SystemTime) -> String {
     let ns = time.duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as i64;
     ppt_query::text::time(ns)
@@ -549,7 +549,7 @@ fn several_tests_of_a_field_are_null_where_it_is() {
     assert_eq!(nulls, counted(&engine, "a IS NULL"));
 }
 
-/// Tests that do not look the same, and are.
+/// Tests that look different but are equivalent.
 #[test]
 fn several_tests_of_a_field_are_all_made() {
     let text = "option time ns realtime; frame job { i32 n; time t @clock(realtime); }";

@@ -470,7 +470,7 @@ fn a_query_keeps_to_its_memory_or_says_so() {
     assert_eq!(error.code(), "query-memory", "{error}");
 }
 
-/// Rings whose numbers no column has.
+/// Rings whose numbers are in no column.
 const UNNUMBERED: [u32; 2] = [u32::MAX - 1, u32::MAX - 2];
 
 #[test]
@@ -495,7 +495,7 @@ fn nulls_are_where_the_query_has_them() {
                 let sql = format!("SELECT ring, seqno FROM it ORDER BY {}", by.join(", "));
                 let found = rows(&with, &sql);
                 let has_ring = by.len() > 1;
-                // Rows that are equal in what they are sorted by have no order.
+                // Rows with equal sort keys have no order.
                 let told = |rows: Vec<Vec<Option<String>>>| -> Vec<Vec<Option<String>>> {
                     let from = usize::from(!has_ring);
                     rows.into_iter().map(|row| row[from..].to_vec()).collect()
@@ -510,7 +510,7 @@ fn nulls_are_where_the_query_has_them() {
     }
 }
 
-/// A window of a flight recorder says what triggered.
+/// A window of a flight recorder shows its trigger.
 #[test]
 fn triggers_are_rows() {
     use ppt_capture::{

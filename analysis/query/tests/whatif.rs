@@ -19,7 +19,7 @@ use ppt_query::whatif::retime::{
 use random::Dice;
 use support::{Files, number, runtime, with_pushdown};
 
-/// Frames of a chunk.
+/// How many frames a chunk has.
 const CHUNK: usize = 100;
 
 const MONO: u64 = 5_000_000_000_000;
@@ -39,7 +39,7 @@ fn jobs(dice: &mut Dice, count: u64) -> Vec<(u64, u64)> {
     (0..count).map(&mut job).collect()
 }
 
-/// When each is taken, and when it is done.
+/// When each job is taken, and when it is done.
 fn served(jobs: &[(u64, u64)], times: f64) -> Vec<(u64, u64)> {
     let mut free = 0;
     let serve = |&(sent, service): &(u64, u64)| {
@@ -76,7 +76,7 @@ impl TestRing<'_> {
     }
 }
 
-/// How a capture of a shop came about.
+/// How to capture a shop.
 #[derive(Debug, Clone)]
 struct Shop {
     /// The frames of the server that are lost, in their order.
@@ -85,14 +85,14 @@ struct Shop {
     named: bool,
     /// Whether the shop was captured from its start.
     from_start: bool,
-    /// Its line of edges.
+    /// The edge line of the capture.
     edge: &'static str,
 }
 
 const FROM_START: Shop =
     Shop { lost: Vec::new(), named: true, from_start: true, edge: "edge sent -> taken fifo;" };
 
-/// What a client and a server write.
+/// The frames that a client and a server write.
 fn capture(jobs: &[(u64, u64)], shop: Shop) -> Vec<u8> {
     let Shop { lost, named, from_start, edge } = shop;
     let text = "emit C; buffer shop; option time ns monotonic;\n\
@@ -221,7 +221,7 @@ fn a_faster_server_is_predicted_to_the_ns() {
     assert!(waits.critical_share > 0.5 && waits.gain() > 0.5, "{waits:?}");
 }
 
-/// Predictions of a run of which frames are missing, and of the same run with all of them.
+/// Predictions for a run with missing frames, and for the same run with all frames.
 fn beside(jobs: &[(u64, u64)], shop: Shop, metric: &str) -> (SpeedWorth, SpeedWorth) {
     let whole = Shop { lost: Vec::new(), ..shop.clone() };
     let [lossy, whole] = [shop, whole].map(|shop| {
@@ -275,7 +275,7 @@ fn a_pause_brings_equal_jobs_back_into_step() {
     let mut pause = 0;
     let mut jobs = jobs(&mut Dice::new(4), 2000);
     for (n, job) in jobs.iter_mut().enumerate() {
-        // Nobody waits for 60 µs, and now and then nothing comes for longer.
+        // No job waits for 60 µs, and sometimes no job comes for longer than that.
         pause += if n % 50 == 0 { 400_000 } else { 0 };
         job.0 += pause;
     }

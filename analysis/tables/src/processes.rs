@@ -66,7 +66,7 @@ impl Processes {
                     processes.by_segment.insert((capture.id.clone(), segment), number);
                 }
                 processes.by_pid.insert((capture.id.clone(), process.pid), number);
-                numbers.insert((process.pid, process.start_time), number);
+                numbers.insert(process.key(), number);
             }
             for (process, names) in catalog.threads.iter() {
                 if let (Some(&number), Some(last)) = (numbers.get(&process), names.last()) {

@@ -1,19 +1,19 @@
-//! From the rows of tables to a graph.
+//! Builds a graph from the rows of tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch};
+use datafusion::arrow::array::{Array, AsArray, Int32Array, Int64Array, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int32Type, Int64Type};
 use datafusion::error::Result;
 use ppt_causality::{Certainty, EdgeKind, Graph, GraphLink, Vertex};
 use ppt_tables::Clocks;
 
-use super::{Causality, FrameOwner, Numbering, Texts};
+use super::{Causality, FrameId, FrameOwner, Numbering, Texts};
 use crate::error::external;
 
-/// A table that is read, and its columns.
+/// A table that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum Input {
@@ -23,10 +23,10 @@ pub(crate) enum Input {
     Gaps,
 }
 
-/// What names a frame, of one end of an edge, or of a point.
-const FRAME: [&str; 9] =
+/// The columns of a point, or of one end of an edge.
+const FRAME_COLUMNS: [&str; 9] =
     ["capture", "buffer", "segment", "ring", "seqno", "pid", "tid", "point", "ts"];
-const OF_EDGE: [&str; 3] = ["kind", "policy", "certainty"];
+const EDGE_COLUMNS: [&str; 3] = ["kind", "policy", "certainty"];
 
 impl Input {
     /// The name of the table.
@@ -34,50 +34,48 @@ impl Input {
         self.into()
     }
 
-    /// The columns that are read, in this order.
+    /// The columns to read, in order.
     pub fn columns(self) -> Vec<String> {
         let own = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect();
         match self {
-            Input::Points => own(&FRAME),
+            Input::Points => own(&FRAME_COLUMNS),
             Input::Edges => {
                 let ends = ["src", "dst"].into_iter();
-                let ends = ends.flat_map(|end| FRAME.map(|name| format!("{end}_{name}")));
-                ends.chain(OF_EDGE.map(str::to_owned)).collect()
+                let ends = ends.flat_map(|end| FRAME_COLUMNS.map(|name| format!("{end}_{name}")));
+                ends.chain(EDGE_COLUMNS.map(str::to_owned)).collect()
             }
-            Input::Unmatched => own(&[&FRAME[..], &["side", "reason"]].concat()),
+            Input::Unmatched => own(&[&FRAME_COLUMNS[..], &["side", "reason"]].concat()),
             Input::Gaps => own(&["capture", "segment", "ring", "first_seq", "count"]),
         }
     }
 }
 
-/// A frame: number of its owner, and its number in the ring.
-type OwnedFrame = (u32, i64);
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LoadedFrame {
-    name: OwnedFrame,
+    id: FrameId,
     ts: i64,
     point: u32,
-    lost: bool,
+    /// Its cause is lost.
+    is_cause_lost: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Between {
-    src: OwnedFrame,
-    dst: OwnedFrame,
+struct LoadedEdge {
+    src: FrameId,
+    dst: FrameId,
     kind: EdgeKind,
     certainty: Certainty,
     queue: bool,
 }
 
-/// Rows on their way.
+/// Collects rows for a graph.
 #[derive(Debug, Default)]
 pub(crate) struct Loader {
     owners: Numbering<FrameOwner>,
     points: Numbering<String>,
     frames: Vec<LoadedFrame>,
-    edges: Vec<Between>,
-    /// By capture, segment and ring: from which number on frames are missing.
+    edges: Vec<LoadedEdge>,
+    /// By capture, segment and ring: the first numbers of runs of missing frames.
     gaps: HashMap<(String, String, Option<i32>), Vec<i64>>,
     clocks: Arc<Clocks>,
 }
@@ -87,7 +85,7 @@ impl Loader {
         Loader { clocks, ..Loader::default() }
     }
 
-    /// Takes in rows of a table.
+    /// Adds rows of a table.
     pub fn add_rows(&mut self, input: Input, batch: &RecordBatch) -> Result<()> {
         match input {
             Input::Points => {
@@ -96,13 +94,14 @@ impl Loader {
             }
             Input::Edges => {
                 let [kinds, policies, certainties] =
-                    [0, 1, 2].map(|index| Texts::new(batch, 2 * FRAME.len() + index));
+                    [0, 1, 2].map(|index| Texts::new(batch, 2 * FRAME_COLUMNS.len() + index));
                 let (kinds, policies, certainties) = (kinds?, policies?, certainties?);
-                // A wake-up sets a thread going; it hands on no data.
+                // A wake-up passes no data.
                 if (0..batch.num_rows()).all(|row| kinds.get(row) == "wake") {
                     return Ok(());
                 }
-                let (sources, ends) = (self.ends(batch, 0)?, self.ends(batch, FRAME.len())?);
+                let (sources, ends) =
+                    (self.ends(batch, 0)?, self.ends(batch, FRAME_COLUMNS.len())?);
                 for (row, (src, dst)) in sources.into_iter().zip(ends).enumerate() {
                     let (Some(src), Some(dst)) = (src, dst) else { continue };
                     let kind = match kinds.get(row) {
@@ -119,18 +118,21 @@ impl Loader {
                         _ => Certainty::Certain,
                     };
                     let queue = policies.get(row) == "fifo";
-                    let (src, dst) = (src.name, dst.name);
-                    self.edges.push(Between { src, dst, kind, certainty, queue });
+                    let (src, dst) = (src.id, dst.id);
+                    self.edges.push(LoadedEdge { src, dst, kind, certainty, queue });
                 }
             }
             Input::Unmatched => {
-                let (side, reason) =
-                    (Texts::new(batch, FRAME.len())?, Texts::new(batch, FRAME.len() + 1)?);
+                let (side, reason) = (
+                    Texts::new(batch, FRAME_COLUMNS.len())?,
+                    Texts::new(batch, FRAME_COLUMNS.len() + 1)?,
+                );
                 let ends = self.ends(batch, 0)?;
                 let lost = ends.into_iter().enumerate();
                 let lost =
                     lost.filter(|entry| side.get(entry.0) == "in" && reason.get(entry.0) == "loss");
-                let frames = lost.filter_map(|entry| Some(LoadedFrame { lost: true, ..entry.1? }));
+                let frames =
+                    lost.filter_map(|entry| Some(LoadedFrame { is_cause_lost: true, ..entry.1? }));
                 self.frames.extend(frames);
             }
             Input::Gaps => {
@@ -147,20 +149,20 @@ impl Loader {
         Ok(())
     }
 
-    /// Bytes that are kept, about.
+    /// Approximate memory use, in bytes.
     pub fn bytes(&self) -> usize {
         self.frames.capacity() * size_of::<LoadedFrame>()
-            + self.edges.capacity() * size_of::<Between>()
+            + self.edges.capacity() * size_of::<LoadedEdge>()
     }
 
-    /// The frames of rows, from a column on; None: nobody knows when it was, or which it is.
+    /// The frames of rows, whose columns begin at `from`; None: the frame has no time.
     fn ends(&mut self, batch: &RecordBatch, from: usize) -> Result<Vec<Option<LoadedFrame>>> {
         let words = |at: usize| Texts::new(batch, from + at);
         let (captures, buffers, segments, points) = (words(0)?, words(1)?, words(2)?, words(7)?);
-        let small = |at: usize| batch.column(from + at).as_primitive::<Int32Type>().clone();
-        let (rings, pids, tids) = (small(3), small(5), small(6));
+        let int = |at: usize| batch.column(from + at).as_primitive::<Int32Type>().clone();
+        let (rings, pids, tids) = (int(3), int(5), int(6));
         let (seqnos, times) = (long(batch, from + 4)?, long(batch, from + 8)?);
-        // Most rows have the owner of another row.
+        // Most rows share their owner with another row.
         let mut owners: HashMap<_, u32> = HashMap::new();
         let mut names: HashMap<_, u32> = HashMap::new();
         let rows = 0..batch.num_rows();
@@ -168,8 +170,7 @@ impl Loader {
             if times.is_null(row) {
                 return None;
             }
-            let cell =
-                |of: &datafusion::arrow::array::Int32Array| of.is_valid(row).then(|| of.value(row));
+            let cell = |column: &Int32Array| column.is_valid(row).then(|| column.value(row));
             let (ring, pid, tid) = (cell(&rings), cell(&pids), cell(&tids));
             let key = (captures.key(row), segments.key(row), ring, pid, tid);
             let owner = *owners.entry(key).or_insert_with(|| {
@@ -186,16 +187,21 @@ impl Loader {
                 self.points.number(format!("{}.{}", buffers.get(row), points.get(row)))
             });
             let seqno = if seqnos.is_valid(row) { seqnos.value(row) } else { -1 };
-            Some(LoadedFrame { name: (owner, seqno), ts: times.value(row), point, lost: false })
+            Some(LoadedFrame {
+                id: FrameId { owner, seqno },
+                ts: times.value(row),
+                point,
+                is_cause_lost: false,
+            })
         });
         Ok(frame.collect())
     }
 
-    /// No more rows.
+    /// Builds the graph.
     pub fn finish(mut self) -> Result<Causality> {
-        // Of a frame with several rows, one that says that its cause is lost.
-        self.frames.sort_unstable_by_key(|frame| (frame.name, !frame.lost));
-        self.frames.dedup_by_key(|frame| frame.name);
+        // If a frame has several rows, one with a lost cause is kept.
+        self.frames.sort_unstable_by_key(|frame| (frame.id, !frame.is_cause_lost));
+        self.frames.dedup_by_key(|frame| frame.id);
         let (owners, gaps) = (&self.owners.all, &mut self.gaps);
         gaps.values_mut().for_each(|gap| gap.sort_unstable());
         let none: Vec<i64> = Vec::new();
@@ -208,11 +214,13 @@ impl Loader {
             .collect();
         let mut cut = vec![false; self.frames.len()];
         for (at, frame) in self.frames.iter().enumerate() {
-            let last = at.checked_sub(1).map(|index| self.frames[index].name);
-            let last = last.filter(|last| last.0 == frame.name.0).map_or(0, |last| last.1);
-            let gaps = gaps_of[frame.name.0 as usize];
+            let last = at.checked_sub(1).map(|index| self.frames[index].id);
+            let last =
+                last.filter(|last| last.owner == frame.id.owner).map_or(0, |last| last.seqno);
+            let gaps = gaps_of[frame.id.owner as usize];
             let next = gaps.partition_point(|&first| first <= last);
-            cut[at] = frame.lost || gaps.get(next).is_some_and(|&first| first < frame.name.1);
+            cut[at] =
+                frame.is_cause_lost || gaps.get(next).is_some_and(|&first| first < frame.id.seqno);
         }
         let capture =
             |owner: &FrameOwner| self.clocks.capture(&owner.capture).unwrap_or(usize::MAX);
@@ -228,8 +236,8 @@ impl Loader {
                 let clock = self.clocks.number(capture);
                 match clocks.get_mut(thread as usize) {
                     None => clocks.push(clock),
-                    // Of two captures: comparable with itself alone.
-                    Some(known) if *known != clock => *known = u32::MAX - thread,
+                    // A thread with times of two clocks is comparable with itself only.
+                    Some(other) if *other != clock => *other = u32::MAX - thread,
                     Some(_) => {}
                 }
                 thread
@@ -241,7 +249,7 @@ impl Loader {
         let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
         order.sort_unstable_by_key(|&at| {
             let frame = &self.frames[at as usize];
-            (frame.ts, thread_of[frame.name.0 as usize], frame.name)
+            (frame.ts, thread_of[frame.id.owner as usize], frame.id)
         });
         let mut vertex_of = vec![0; order.len()];
         for (vertex, &at) in (0..).zip(&order) {
@@ -249,29 +257,29 @@ impl Loader {
         }
         let vertices = order.iter().map(|&at| {
             let frame = &self.frames[at as usize];
-            let bounds = self.clocks.around(captures[frame.name.0 as usize], frame.ts);
+            let bounds = self.clocks.around(captures[frame.id.owner as usize], frame.ts);
             let (lo, hi) = bounds.unwrap_or((i64::MIN, i64::MAX));
             Vertex {
                 point: frame.point,
-                thread: thread_of[frame.name.0 as usize],
+                thread: thread_of[frame.id.owner as usize],
                 lo,
                 ts: frame.ts,
                 hi,
                 cut: cut[at as usize],
             }
         });
-        let place = |name: OwnedFrame| {
-            let at = self.frames.binary_search_by_key(&name, |frame| frame.name).ok()?;
+        let vertex = |id: FrameId| {
+            let at = self.frames.binary_search_by_key(&id, |frame| frame.id).ok()?;
             Some(vertex_of[at])
         };
         let links = self.edges.iter().filter_map(|edge| {
-            let (src, dst) = (place(edge.src)?, place(edge.dst)?);
-            let Between { kind, certainty, queue, .. } = *edge;
+            let (src, dst) = (vertex(edge.src)?, vertex(edge.dst)?);
+            let LoadedEdge { kind, certainty, queue, .. } = *edge;
             Some(GraphLink { dst, src, kind, certainty, queue })
         });
         let links = links.collect();
         let graph = Graph::new(processes, vertices, links).map_err(external)?.with_clocks(clocks);
-        let frames = order.iter().map(|&at| self.frames[at as usize].name).collect();
+        let frames = order.iter().map(|&at| self.frames[at as usize].id).collect();
         Ok(Causality { graph, points: self.points.all, frames, owners: self.owners.all })
     }
 }

@@ -1,11 +1,11 @@
-//! Columns of text, of whatever type.
+//! Columns of text, of any type.
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int32Type};
 use datafusion::error::Result;
 
-/// A column of words: its text, and a number for it within the batch.
+/// A column of text. Each text has a number within the batch.
 pub(crate) struct Texts {
     keys: Vec<u32>,
     words: StringArray,
@@ -32,11 +32,11 @@ impl Texts {
 
     /// The text of a row; NULL is empty.
     pub fn get(&self, row: usize) -> &str {
-        self.of_key(self.key(row))
+        self.text_of(self.key(row))
     }
 
-    /// The text of a number.
-    pub fn of_key(&self, key: usize) -> &str {
+    /// The text with this number.
+    pub fn text_of(&self, key: usize) -> &str {
         if key < self.words.len() && self.words.is_valid(key) { self.words.value(key) } else { "" }
     }
 }

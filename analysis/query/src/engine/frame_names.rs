@@ -1,4 +1,4 @@
-//! Kinds of frames, and the tables that are made of them, by the names that people type.
+//! Finds kinds of frames, and tables made from them, by name.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,58 +11,57 @@ use ppt_text::nearest;
 
 use crate::error::QueryError;
 
-/// Tables of what programs count. They belong to no frame.
+/// Tables of metrics, which belong to no frame.
 const METRICS: [&str; 2] = ["counters", "histograms"];
 /// The buffer of the kernel's frames.
 pub const KERNEL_BUFFER: &str = "kernel";
-/// Tables of what the kernel did.
+/// Tables of kernel events.
 const KERNEL: [&str; 3] = ["thread_states", "syscalls", "faults"];
 
 impl Engine {
-    /// Each kind of frames of the buffers that are seen, or only those called `frame`, in the order
-    /// of their names.
+    /// The kinds of frames of the visible buffers, or those with the name `frame`, sorted by name.
     ///
     /// # Errors
-    /// There is no such kind.
+    /// No kind has this name.
     pub fn frames(&self, frame: Option<&str>) -> Result<Vec<FrameTable>, QueryError> {
-        let found = self.frames_called(|name| frame.is_none_or(|frame| name == frame));
+        let found = self.frames_named(|name| frame.is_none_or(|frame| name == frame));
         match frame {
             Some(frame) if found.is_empty() => Err(no_frame(frame, names(self.all_frames()))),
             _ => Ok(found),
         }
     }
 
-    /// The spans of a kind of frames, if it has some, and if they are known: those of several hosts are not.
+    /// The spans of a kind of frames, if it has some, and if its hosts have comparable clocks.
     pub fn spans(&self, frames: &FrameTable) -> Option<FrameTable> {
-        let is_its = |whole: &&SpansOrChains| {
+        let is_of_frames = |whole: &&SpansOrChains| {
             !whole.is_chain && whole.buffer == frames.buffer && whole.frame == frames.frame
         };
-        let spans = self.directory.wholes().iter().find(is_its)?;
+        let spans = self.directory.wholes().iter().find(is_of_frames)?;
         let frame = frames.frame.clone();
-        can_be_told(spans).then(|| FrameTable { frame, ..table_of_whole(spans) })
+        is_comparable(spans).then(|| FrameTable { frame, ..table_of_whole(spans) })
     }
 
-    /// The spans and chains of the buffers that are seen, each with the name of its table, or only those called
-    /// `name`: those that are known.
+    /// The spans and chains of the visible buffers, or those whose table has the name `name`, if their
+    /// hosts have comparable clocks.
     pub fn wholes(&self, name: Option<&str>) -> Vec<(FrameTable, RowUnit)> {
-        let seen = |whole: &&SpansOrChains| self.window.has_buffer(&whole.buffer);
+        let is_visible = |whole: &&SpansOrChains| self.window.has_buffer(&whole.buffer);
         let is_named = |whole: &&SpansOrChains| name.is_none_or(|name| whole.name == name);
-        let all = self.directory.wholes().iter().filter(seen).filter(is_named);
-        let told = all.filter(|whole| can_be_told(whole));
-        told.map(|whole| (table_of_whole(whole), unit(whole))).collect()
+        let all = self.directory.wholes().iter().filter(is_visible).filter(is_named);
+        let comparable = all.filter(|whole| is_comparable(whole));
+        comparable.map(|whole| (table_of_whole(whole), unit(whole))).collect()
     }
 
-    /// The spans and chains of the buffers that are seen, for readers that follow captures while they grow.
+    /// The spans and chains of the visible buffers, for readers of growing captures.
     pub fn growing_wholes(&self) -> impl Iterator<Item = &SpansOrChains> {
         self.directory.wholes().iter().filter(|whole| self.window.has_buffer(&whole.buffer))
     }
 
-    /// What is called `name`: kinds of frames or, if there are none, spans or chains (`request_spans`).
+    /// The kinds of frames with this name or, if there are none, spans or chains (`request_spans`).
     ///
     /// # Errors
-    /// There is neither.
+    /// Nothing has this name.
     pub fn frames_or_wholes(&self, name: &str) -> Result<Vec<(FrameTable, RowUnit)>, QueryError> {
-        let frames = self.frames_called(|frame| frame == name);
+        let frames = self.frames_named(|frame| frame == name);
         if !frames.is_empty() {
             return Ok(frames.into_iter().map(|table| (table, RowUnit::Frame)).collect());
         }
@@ -74,21 +73,21 @@ impl Engine {
         Err(no_frame(name, names(self.all_frames().into_iter().chain(wholes))))
     }
 
-    /// The kind of frames that a table of spans or chains is made of, and which of the two it has.
+    /// The kind of frames that a table of spans or chains is made from, and the unit of its rows.
     pub fn frames_of(&self, table: &FrameTable) -> Option<(FrameTable, RowUnit)> {
         let is_it =
             |whole: &&SpansOrChains| whole.buffer == table.buffer && whole.name == table.frame;
         let whole = self.directory.wholes().iter().find(is_it)?;
-        let mut frames = self.frames_called(|name| name == whole.frame);
+        let mut frames = self.frames_named(|name| name == whole.frame);
         frames.retain(|frame| frame.buffer == whole.buffer);
         Some((frames.pop()?, unit(whole)))
     }
 
-    /// What can be taken out of captures as tables: frames, spans and chains, counters and histograms,
-    /// and what the kernel did, as far as there is some. Or only what is called `name`.
+    /// The tables that can be exported, or those with the name `name`: frames, spans and chains, metrics and
+    /// kernel events, if there are any.
     ///
     /// # Errors
-    /// There is nothing of that name.
+    /// No table has this name.
     pub fn exportable(&self, name: Option<&str>) -> Result<Vec<FrameTable>, QueryError> {
         let mut others: Vec<FrameTable> =
             self.wholes(None).into_iter().map(|whole| whole.0).collect();
@@ -101,7 +100,7 @@ impl Engine {
         let Some(name) = name else {
             return Ok(self.all_frames().into_iter().chain(others).collect());
         };
-        let mut found = self.frames_called(|frame| frame == name);
+        let mut found = self.frames_named(|frame| frame == name);
         if found.is_empty() {
             found = others.iter().filter(|table| table.frame == name).cloned().collect();
         }
@@ -112,10 +111,10 @@ impl Engine {
     }
 
     fn all_frames(&self) -> Vec<FrameTable> {
-        self.frames_called(|_| true)
+        self.frames_named(|_| true)
     }
 
-    fn frames_called(&self, is_named: impl Fn(&str) -> bool) -> Vec<FrameTable> {
+    fn frames_named(&self, is_named: impl Fn(&str) -> bool) -> Vec<FrameTable> {
         let all = self.directory.frames().iter();
         let found =
             all.filter(|(buffer, frame, _)| self.window.has_buffer(buffer) && is_named(frame));
@@ -141,24 +140,24 @@ fn names(tables: impl IntoIterator<Item = FrameTable>) -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// Answers name intervals `frame.interval`, and SQL names tables `buffer.frame`: one of the two parts is
-/// meant.
-fn no_frame(name: &str, there: Vec<String>) -> QueryError {
-    let is_there = |part: &&str| there.iter().any(|known| known == part);
-    let part = name.split('.').find(is_there).map(str::to_owned);
-    let nearest = part.or_else(|| nearest(name, &there).cloned());
-    QueryError::NoFrame { name: name.to_owned(), nearest, there }
+/// The error for an unknown frame. The name may be `frame.interval`, as in answers, or `buffer.frame`, as in
+/// SQL, so each part is tried.
+fn no_frame(name: &str, available: Vec<String>) -> QueryError {
+    let is_available = |part: &&str| available.iter().any(|other| other == part);
+    let part = name.split('.').find(is_available).map(str::to_owned);
+    let nearest = part.or_else(|| nearest(name, &available).cloned());
+    QueryError::NoFrame { name: name.to_owned(), nearest, available }
 }
 
 fn unit(whole: &SpansOrChains) -> RowUnit {
     if whole.is_chain { RowUnit::Chain } else { RowUnit::Span }
 }
 
-/// Whether the hosts of frames allow to join them.
-fn can_be_told(whole: &SpansOrChains) -> bool {
-    let nothing = Bounds::default();
+/// Whether the hosts of the frames have comparable clocks.
+fn is_comparable(whole: &SpansOrChains) -> bool {
+    let bounds = Bounds::default();
     let request =
-        TableRequest { columns: &[], bounds: &nothing, limit: Some(0), parts: 1, memory: None };
+        TableRequest { columns: &[], bounds: &bounds, limit: Some(0), parts: 1, memory: None };
     whole.table.plan(&request).is_ok()
 }
 

@@ -1,5 +1,5 @@
-//! A pass over sorted rows: DataFusion brings together and sorts what the table says, spilling where
-//! that takes more memory than is allowed.
+//! A pass over sorted rows. DataFusion groups and sorts them as the pass requires, and spills if they exceed
+//! the memory.
 
 use std::fmt;
 use std::sync::Arc;
@@ -78,16 +78,16 @@ impl ExecutionPlan for PassExec {
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        let together = self.pass.group_by.iter().map(|&column| self.column(column)).collect();
-        InputDistributionRequirements::new(vec![Distribution::KeyPartitioned(together)])
+        let group_by = self.pass.group_by.iter().map(|&column| self.column(column)).collect();
+        InputDistributionRequirements::new(vec![Distribution::KeyPartitioned(group_by)])
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        let by = |&(column, descending): &(usize, bool)| {
+        let sort_expr = |&(column, descending): &(usize, bool)| {
             let options = SortOptions { descending, nulls_first: !descending };
             PhysicalSortExpr::new(self.column(column), options)
         };
-        let order = LexOrdering::new(self.pass.order.iter().map(by));
+        let order = LexOrdering::new(self.pass.order.iter().map(sort_expr));
         vec![order.map(OrderingRequirements::from)]
     }
 
@@ -116,7 +116,7 @@ impl ExecutionPlan for PassExec {
     fn execute(&self, part: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(part, context)?;
         let runner = (self.pass.start.0)();
-        // None at the end, so that the runner is asked for the rest.
+        // None at the end makes the runner return its remaining rows.
         let input = input.map(|batch| batch.map(Some)).chain(stream::once(async { Ok(None) }));
         let batches = input
             .scan(runner, |runner, batch| {

@@ -25,7 +25,7 @@ use ppt_tables::Scan;
 
 use crate::error::external;
 
-/// The order in which scans have rows: that of `ORDER BY` without more words.
+/// The order of scans, which is the default of `ORDER BY`.
 const ASCENDING: SortOptions = SortOptions { descending: false, nulls_first: false };
 
 /// Reads a table.
@@ -33,21 +33,21 @@ const ASCENDING: SortOptions = SortOptions { descending: false, nulls_first: fal
 pub(crate) struct ScanExec {
     name: String,
     scan: Arc<dyn Scan>,
-    /// Whether to report what is known without reading: how many rows there are, and in which
-    /// order.
-    known: bool,
+    /// Whether to report the number and the order of rows, if they are known without reading.
+    reports_statistics: bool,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl ScanExec {
-    pub fn new(name: &str, scan: Arc<dyn Scan>, known: bool) -> ScanExec {
+    pub fn new(name: &str, scan: Arc<dyn Scan>, reports_statistics: bool) -> ScanExec {
         let schema = scan.schema();
-        let by = |&column: &usize| {
+        let sort_expr = |&column: &usize| {
             let column = Column::new(schema.field(column).name(), column);
             PhysicalSortExpr::new(Arc::new(column), ASCENDING)
         };
-        let order = LexOrdering::new(scan.order().iter().filter(|_| known).map(by));
+        let order =
+            LexOrdering::new(scan.order().iter().filter(|_| reports_statistics).map(sort_expr));
         let mut equal = EquivalenceProperties::new(schema.clone());
         equal.add_orderings(order);
         let properties = PlanProperties::new(
@@ -57,7 +57,13 @@ impl ScanExec {
             Boundedness::Bounded,
         );
         let metrics = ExecutionPlanMetricsSet::new();
-        ScanExec { name: name.to_owned(), scan, known, properties: Arc::new(properties), metrics }
+        ScanExec {
+            name: name.to_owned(),
+            scan,
+            reports_statistics,
+            properties: Arc::new(properties),
+            metrics,
+        }
     }
 }
 
@@ -132,7 +138,7 @@ impl ExecutionPlan for ScanExec {
         _: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        let rows = self.scan.rows(args.partition()).filter(|_| self.known);
+        let rows = self.scan.rows(args.partition()).filter(|_| self.reports_statistics);
         let num_rows = rows.map_or(Precision::Absent, Precision::Exact);
         let columns = self.scan.schema().fields().iter();
         Ok(Arc::new(Statistics {
@@ -151,11 +157,16 @@ impl ExecutionPlan for ScanExec {
             Some(column.index())
         };
         let columns: Option<Vec<usize>> = order.iter().map(column).collect();
-        Ok(match columns.filter(|_| self.known).and_then(|column| self.scan.ordered(&column)) {
-            Some(scan) => SortOrderPushdownResult::Exact {
-                inner: Arc::new(ScanExec::new(&self.name, scan, self.known)),
+        Ok(
+            match columns
+                .filter(|_| self.reports_statistics)
+                .and_then(|column| self.scan.ordered(&column))
+            {
+                Some(scan) => SortOrderPushdownResult::Exact {
+                    inner: Arc::new(ScanExec::new(&self.name, scan, self.reports_statistics)),
+                },
+                None => SortOrderPushdownResult::Unsupported,
             },
-            None => SortOrderPushdownResult::Unsupported,
-        })
+        )
     }
 }

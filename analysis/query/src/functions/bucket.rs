@@ -1,4 +1,4 @@
-//! `bucket(ts, '100ms')`: the beginning of the slice of time that a moment lies in.
+//! `bucket(ts, '100ms')`: the beginning of the bucket of time that contains `ts`.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ fn floors<T: ArrowPrimitiveType<Native = i64>>(
     values: &PrimitiveArray<T>,
     width: i64,
 ) -> PrimitiveArray<T> {
-    // Also before the epoch: a bucket is as wide as any other.
+    // Euclidean, so that buckets before the epoch are as wide as the others.
     values.unary_opt(|value| value.div_euclid(width).checked_mul(width))
 }
 

@@ -1,4 +1,4 @@
-//! `function_of(caller_symbol)`: the function of a name of an address, without the place in it.
+//! `function_of(caller_symbol)`: the function in the name of an address, without the offset.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) fn function() -> ScalarUDF {
     })
 }
 
-/// The function of the names in `symbol`.
+/// An expression for the functions in the names of `symbol`.
 pub(crate) fn function_of(symbol: Expr) -> Expr {
     function().call(vec![symbol])
 }
@@ -62,7 +62,7 @@ impl ScalarUDFImpl for FunctionOf {
 }
 
 fn functions(names: &ArrayRef) -> Result<ArrayRef> {
-    // Each name of a dictionary is looked at once.
+    // Each name of a dictionary is converted only once.
     if let Some(dictionary) = names.as_any_dictionary_opt() {
         let functions = functions(dictionary.values())?;
         return Ok(cast(&dictionary.with_values(functions), &DataType::Utf8)?);

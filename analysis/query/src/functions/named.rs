@@ -1,4 +1,4 @@
-//! Tables by the names that are arguments of functions.
+//! Finds tables by names that are given as arguments.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use datafusion::common::{TableReference, plan_err};
 use datafusion::error::Result;
 use datafusion::execution::SessionState;
 
-/// The table or view that is called so.
+/// The table or view with this name.
 pub(super) fn table(state: &SessionState, name: &str) -> Result<Arc<dyn TableProvider>> {
     let parts: Vec<&str> = name.split('.').collect();
     let reference = match parts[..] {
@@ -17,7 +17,7 @@ pub(super) fn table(state: &SessionState, name: &str) -> Result<Arc<dyn TablePro
     };
     let table = reference.table().to_owned();
     let schema = state.schema_for_ref(reference)?;
-    // The tables of a session are in memory: this waits for nothing.
+    // The tables of a session are in memory: this does not block.
     match futures::executor::block_on(schema.table(&table))? {
         Some(provider) => Ok(provider),
         None => plan_err!("table '{name}' not found"),

@@ -1,12 +1,12 @@
 //! `overlap('a', 'b' [, 'key'…])`: the pairs of rows of two sets of intervals that overlap in time.
 //!
-//! `a` and `b` are tables or views with the columns `ts` and `dur`. Rows meet that are equal in the
-//! key: those columns that are named, else those of `host`, `pid` and `tid` that both have. A pair has
-//! the columns of both, with `a_` and `b_` before their names, and where they overlap: `ts`, `dur`.
-//! An interval is from its start up to its end, without it; one without length lies where it starts.
+//! `a` and `b` are tables or views with the columns `ts` and `dur`. Rows can form a pair if they are
+//! equal in the key: the named columns, or by default those of `host`, `pid` and `tid` that both have. A
+//! pair has the columns of both, with the prefixes `a_` and `b_`, and the time in which they overlap:
+//! `ts`, `dur`. The end of an interval does not belong to it; an interval without length is a moment.
 //!
-//! Both are sorted by key and start (spilling where that takes more memory than is allowed), and swept
-//! over together: in memory are only those that are open.
+//! Both are sorted by key and start (spilling to disk if that takes more memory than is allowed) and
+//! swept together, so that only the open intervals are in memory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -86,7 +86,7 @@ impl TableFunctionImpl for Overlap {
     }
 }
 
-/// The name that an argument is: text, or the name as it stands.
+/// The name in an argument: a text, or an identifier.
 fn name(expr: &Expr) -> Result<String> {
     match expr {
         Expr::Literal(ScalarValue::Utf8(Some(name)), _)
@@ -224,13 +224,13 @@ impl ExecutionPlan for OverlapExec {
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        let of = |side: &Arc<dyn ExecutionPlan>| {
+        let required = |side: &Arc<dyn ExecutionPlan>| {
             let ts = Self::column(side, "ts").ok();
             let by = self.columns(side).into_iter().chain(ts);
             let ascending = |expr| PhysicalSortExpr::new(expr, ASCENDING);
             LexOrdering::new(by.map(ascending)).map(OrderingRequirements::from)
         };
-        self.sides.iter().map(of).collect()
+        self.sides.iter().map(required).collect()
     }
 
     fn apply_expressions(
@@ -270,13 +270,13 @@ impl ExecutionPlan for OverlapExec {
 }
 
 const ASCENDING: SortOptions = SortOptions { descending: false, nulls_first: true };
-/// Pairs of a batch.
-const PAIRS: usize = 8192;
+/// How many pairs a batch has.
+const PAIRS_PER_BATCH: usize = 8192;
 
-/// A row of a side: number of its batch, row there.
+/// A row of a side: the number of its batch, and the row in that batch.
 type BatchRow = (u64, usize);
 
-/// A pair that overlaps, and where.
+/// Two rows that overlap, and the time in which they do.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
     places: [BatchRow; 2],
@@ -284,7 +284,7 @@ struct Pair {
     end: i64,
 }
 
-/// An interval that may still meet others.
+/// An interval that may still overlap others.
 #[derive(Debug, Clone, Copy)]
 struct OpenInterval {
     place: BatchRow,
@@ -303,13 +303,13 @@ struct Side {
     /// Batches that are still needed, by number.
     batches: BTreeMap<u64, RecordBatch>,
     next: u64,
-    /// The row that comes next, of the latest batch.
+    /// The next row in the latest batch.
     row: usize,
     current: Option<Current>,
     open: Vec<OpenInterval>,
 }
 
-/// What is compared of the latest batch.
+/// The columns of the latest batch that are compared.
 struct Current {
     number: u64,
     keys: Vec<OwnedRow>,
@@ -342,8 +342,8 @@ impl Side {
         })
     }
 
-    /// Key, start, end and place of the next row; None: there is none. Rows without a start or a
-    /// length overlap nothing.
+    /// The key and the interval of the next row; None: there are no more rows. Skips rows without a start
+    /// or a length, which overlap nothing.
     async fn peek(&mut self) -> Result<Option<(OwnedRow, OpenInterval)>> {
         loop {
             if let Some(current) = &self.current {
@@ -388,8 +388,8 @@ impl Side {
         }
     }
 
-    /// Forgets batches that no open interval and no next row is of.
-    fn forget(&mut self) {
+    /// Drops the batches that neither an open interval nor the next row needs.
+    fn drop_batches(&mut self) {
         let latest = self.current.as_ref().map(|current| current.number);
         let needed: std::collections::BTreeSet<u64> =
             self.open.iter().map(|interval| interval.place.0).chain(latest).collect();
@@ -397,7 +397,7 @@ impl Side {
     }
 }
 
-/// The type by which words are compared as text, whatever their keys.
+/// The type to compare by: for a dictionary, that of its values, because its keys differ from batch to batch.
 fn plain(ty: &DataType) -> DataType {
     match ty {
         DataType::Dictionary(_, value) => value.as_ref().clone(),
@@ -405,19 +405,19 @@ fn plain(ty: &DataType) -> DataType {
     }
 }
 
-/// Both sides on their way.
+/// Sweeps over both sides.
 struct Sweep {
     sides: [Side; 2],
     schema: SchemaRef,
     pairs: Vec<Pair>,
-    /// That of what is open.
+    /// The key of all open intervals.
     key: Option<OwnedRow>,
     done: bool,
 }
 
 impl Sweep {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        while !self.done && self.pairs.len() < PAIRS {
+        while !self.done && self.pairs.len() < PAIRS_PER_BATCH {
             let [a, b] = &mut self.sides;
             let side = match (a.peek().await?, b.peek().await?) {
                 (None, None) => {
@@ -434,25 +434,27 @@ impl Sweep {
                     }
                 }
             };
-            let (side, (of, interval)) = side;
-            if self.key.as_ref() != Some(&of) {
+            let (side, (key, interval)) = side;
+            if self.key.as_ref() != Some(&key) {
                 self.sides.iter_mut().for_each(|side| side.open.clear());
-                self.key = Some(of);
+                self.key = Some(key);
             }
-            self.meet(side, interval);
+            self.open_interval(side, interval);
             self.sides[side].row += 1;
         }
         self.batch()
     }
 
-    /// Pairs an interval with those of the other side that are open, and opens it.
-    fn meet(&mut self, side: usize, interval: OpenInterval) {
+    /// Pairs an interval with the open intervals of the other side, and opens it.
+    fn open_interval(&mut self, side: usize, interval: OpenInterval) {
         let [a, b] = &mut self.sides;
         let (own, other) = if side == 0 { (a, b) } else { (b, a) };
-        // Both come by their starts: what ended before this one begins meets nobody any more.
-        let over = |open: &OpenInterval| open.end <= interval.start && open.start < interval.start;
-        other.open.retain(|open| !over(open));
-        own.open.retain(|open| !over(open));
+        // Intervals come in the order of their starts, so one that ended before this start overlaps none
+        // of the rest.
+        let is_over =
+            |open: &OpenInterval| open.end <= interval.start && open.start < interval.start;
+        other.open.retain(|open| !is_over(open));
+        own.open.retain(|open| !is_over(open));
         for open in &other.open {
             let (start, end) = (interval.start, interval.end.min(open.end).max(interval.start));
             let places =
@@ -488,7 +490,7 @@ impl Sweep {
         columns.push(Arc::new(starts.with_data_type(timestamp())));
         let lengths = pairs.iter().map(|pair| pair.end - pair.start);
         columns.push(Arc::new(Int64Array::from_iter_values(lengths)));
-        self.sides.iter_mut().for_each(Side::forget);
+        self.sides.iter_mut().for_each(Side::drop_batches);
         Ok(Some(RecordBatch::try_new(self.schema.clone(), columns)?))
     }
 }

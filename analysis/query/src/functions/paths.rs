@@ -1,8 +1,8 @@
-//! `paths('a', 'b' [, 'all'])` and `critical_path('a', 'b')`: the ways that lead from one point to
+//! `paths('a', 'b' [, 'all'])` and `critical_path('a', 'b')`: the paths that lead from one point to
 //! another, and where their time goes.
 //!
-//! Both read the tables `points`, `edges`, `unmatched` and `gaps` as the session sees them, and keep the
-//! graph in memory, some 80 bytes for each frame and 60 for each edge while it is built.
+//! Both read the tables `points`, `edges`, `unmatched` and `gaps` as the session shows them, and keep the
+//! graph in memory, about 80 bytes for each frame and 60 for each edge while it is built.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,10 +40,10 @@ use super::named::table;
 use crate::causality::{Causality, Input, Loader, place_word, step_word};
 use crate::error::external;
 
-/// Paths that are found at most where all are asked for.
+/// How many paths to find at most, if all paths are requested.
 const MAX_PATHS: usize = 10_000_000;
-/// Rows of a batch.
-const ROWS: usize = 8192;
+/// How many rows a batch has.
+const ROWS_PER_BATCH: usize = 8192;
 
 pub(super) fn paths(set: &Arc<CaptureSet>) -> Arc<dyn TableFunctionImpl> {
     Arc::new(Function { set: set.clone(), name: "paths" })
@@ -69,26 +69,26 @@ impl TableFunctionImpl for Function {
         });
         let texts: Vec<String> = texts.collect::<Result<_>>()?;
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let (from, to, wants) = match (name, &texts[..]) {
-            ("paths", [from, to]) => (from, to, Wants::Paths(Mode::Nearest)),
+        let (from, to, output) = match (name, &texts[..]) {
+            ("paths", [from, to]) => (from, to, PathOutput::Paths(Mode::Nearest)),
             ("paths", [from, to, "all"]) => {
-                (from, to, Wants::Paths(Mode::All { limit: MAX_PATHS }))
+                (from, to, PathOutput::Paths(Mode::All { limit: MAX_PATHS }))
             }
             ("paths", _) => return plan_err!("paths takes two points: paths('a', 'b' [, 'all'])"),
-            (_, [from, to]) => (from, to, Wants::Stages),
+            (_, [from, to]) => (from, to, PathOutput::Stages),
             _ => return plan_err!("critical_path takes two points: critical_path('a', 'b')"),
         };
         let Some(state) = args.session().as_any().downcast_ref::<SessionState>() else {
             return internal_err!("{name} is asked outside of a session");
         };
-        let inputs = Input::iter().map(|it| table(state, it.table()));
+        let inputs = Input::iter().map(|input| table(state, input.table()));
         Ok(Arc::new(PathColumns {
             inputs: inputs.collect::<Result<_>>()?,
-            question: Arc::new(PathRequest {
+            request: Arc::new(PathRequest {
                 from: (*from).to_owned(),
                 to: (*to).to_owned(),
-                wants,
-                schema: Arc::new(wants.schema()),
+                output,
+                schema: Arc::new(output.schema()),
                 clocks: self.set.clocks().clone(),
             }),
         }))
@@ -96,19 +96,19 @@ impl TableFunctionImpl for Function {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Wants {
+enum PathOutput {
     Paths(Mode),
     Stages,
 }
 
-impl Wants {
+impl PathOutput {
     fn schema(self) -> Schema {
         let field = |name: &str, ty: DataType| Field::new(name, ty, true);
         let ns = |name: &str| {
             field(name, DataType::Int64).with_metadata([("unit".into(), "ns".into())].into())
         };
         let fields = match self {
-            Wants::Paths(_) => {
+            PathOutput::Paths(_) => {
                 let ends = ["src", "dst"].into_iter().flat_map(|end| {
                     let own = move |name: &str, ty| Field::new(format!("{end}_{name}"), ty, true);
                     [
@@ -133,7 +133,7 @@ impl Wants {
                 ];
                 ends.chain(own).collect::<Vec<_>>()
             }
-            Wants::Stages => vec![
+            PathOutput::Stages => vec![
                 field("stage", DataType::Utf8),
                 field("kind", DataType::Utf8),
                 field("place", DataType::Utf8),
@@ -148,12 +148,12 @@ impl Wants {
     }
 }
 
-/// What is asked.
+/// Which paths to find, and what to return of them.
 #[derive(Debug)]
 struct PathRequest {
     from: String,
     to: String,
-    wants: Wants,
+    output: PathOutput,
     schema: SchemaRef,
     clocks: Arc<Clocks>,
 }
@@ -161,13 +161,13 @@ struct PathRequest {
 #[derive(Debug)]
 struct PathColumns {
     inputs: Vec<Arc<dyn TableProvider>>,
-    question: Arc<PathRequest>,
+    request: Arc<PathRequest>,
 }
 
 #[async_trait]
 impl TableProvider for PathColumns {
     fn schema(&self) -> SchemaRef {
-        self.question.schema.clone()
+        self.request.schema.clone()
     }
 
     fn table_type(&self) -> TableType {
@@ -189,10 +189,10 @@ impl TableProvider for PathColumns {
             let columns: Vec<usize> = columns.collect::<Result<_, _>>()?;
             inputs.push(table.scan(state, Some(&columns), &[], None).await?);
         }
-        let plan: Arc<dyn ExecutionPlan> = Arc::new(PathsExec::new(inputs, self.question.clone()));
+        let plan: Arc<dyn ExecutionPlan> = Arc::new(PathsExec::new(inputs, self.request.clone()));
         let Some(projection) = projection else { return Ok(plan) };
         let expression = |&column: &usize| {
-            let alias = self.question.schema.field(column).name().clone();
+            let alias = self.request.schema.field(column).name().clone();
             ProjectionExpr { expr: Arc::new(Column::new(&alias, column)), alias }
         };
         let columns: Vec<ProjectionExpr> = projection.iter().map(expression).collect();
@@ -203,24 +203,24 @@ impl TableProvider for PathColumns {
 #[derive(Debug)]
 struct PathsExec {
     inputs: Vec<Arc<dyn ExecutionPlan>>,
-    question: Arc<PathRequest>,
+    request: Arc<PathRequest>,
     properties: Arc<PlanProperties>,
 }
 
 impl PathsExec {
-    fn new(inputs: Vec<Arc<dyn ExecutionPlan>>, question: Arc<PathRequest>) -> PathsExec {
+    fn new(inputs: Vec<Arc<dyn ExecutionPlan>>, request: Arc<PathRequest>) -> PathsExec {
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(question.schema.clone()),
+            EquivalenceProperties::new(request.schema.clone()),
             Partitioning::UnknownPartitioning(1),
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        PathsExec { inputs, question, properties: Arc::new(properties) }
+        PathsExec { inputs, request, properties: Arc::new(properties) }
     }
 
     fn with_inputs(&self, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<Self>> {
         if inputs.len() == self.inputs.len() {
-            Ok(Arc::new(PathsExec::new(inputs, self.question.clone())))
+            Ok(Arc::new(PathsExec::new(inputs, self.request.clone())))
         } else {
             internal_err!("paths have {} inputs", self.inputs.len())
         }
@@ -229,7 +229,7 @@ impl PathsExec {
 
 impl DisplayAs for PathsExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Paths: from={}, to={}", self.question.from, self.question.to)
+        write!(f, "Paths: from={}, to={}", self.request.from, self.request.to)
     }
 }
 
@@ -275,78 +275,81 @@ impl ExecutionPlan for PathsExec {
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let inputs = self.inputs.iter().map(|input| input.execute(0, context.clone()));
         let inputs: Vec<_> = inputs.collect::<Result<_>>()?;
-        let question = self.question.clone();
+        let request = self.request.clone();
         let answer = async move {
             let memory = MemoryConsumer::new("paths").register(context.memory_pool());
-            let mut loader = Loader::new(question.clocks.clone());
+            let mut loader = Loader::new(request.clocks.clone());
             for (input, mut batches) in Input::iter().zip(inputs) {
                 while let Some(batch) = batches.next().await.transpose()? {
                     loader.add_rows(input, &batch)?;
                     memory.try_resize(loader.bytes() * 2)?;
                 }
             }
-            let answer = question.answer(&loader.finish()?)?;
+            let answer = request.answer(&loader.finish()?)?;
             drop(memory);
             Ok::<_, DataFusionError>(futures::stream::iter(answer.into_iter().map(Ok)))
         };
         let batches = futures::stream::once(answer);
         let batches = futures::TryStreamExt::try_flatten(batches);
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.question.schema.clone(), batches)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.request.schema.clone(), batches)))
     }
 }
 
 impl PathRequest {
-    fn answer(&self, of: &Causality) -> Result<Vec<RecordBatch>> {
-        let (from, to) = (of.called(&self.from), of.called(&self.to));
+    fn answer(&self, causality: &Causality) -> Result<Vec<RecordBatch>> {
+        let (from, to) = (causality.points_named(&self.from), causality.points_named(&self.to));
         for (name, points) in [(&self.from, &from), (&self.to, &to)] {
             if points.is_empty() {
-                return plan_err!("{}", of.no_point(name));
+                return plan_err!("{}", causality.no_point(name));
             }
         }
-        let mode = match self.wants {
-            Wants::Paths(mode) => mode,
-            Wants::Stages => Mode::Nearest,
+        let mode = match self.output {
+            PathOutput::Paths(mode) => mode,
+            PathOutput::Stages => Mode::Nearest,
         };
-        let paths = of.graph.paths(&from, &to, mode).map_err(external)?;
-        if let Wants::Stages = self.wants {
-            return Ok(vec![self.stages(of, &paths)?]);
+        let paths = causality.graph.paths(&from, &to, mode).map_err(external)?;
+        if let PathOutput::Stages = self.output {
+            return Ok(vec![self.stages(causality, &paths)?]);
         }
         let (mut rows, mut batches, mut failed) = (Vec::new(), Vec::new(), None);
         paths.each(|path| {
             rows.push(path.clone());
-            if rows.len() == ROWS {
-                match self.rows(of, &std::mem::take(&mut rows)) {
+            if rows.len() == ROWS_PER_BATCH {
+                match self.rows(causality, &std::mem::take(&mut rows)) {
                     Ok(batch) => batches.push(batch),
                     Err(error) => failed = Some(error),
                 }
             }
         });
-        batches.push(self.rows(of, &rows)?);
+        batches.push(self.rows(causality, &rows)?);
         failed.map_or(Ok(batches), Err)
     }
 
-    fn rows(&self, of: &Causality, paths: &[Path]) -> Result<RecordBatch> {
+    fn rows(&self, causality: &Causality, paths: &[Path]) -> Result<RecordBatch> {
         let mut columns: Vec<ArrayRef> = Vec::new();
         for end in [|path: &Path| path.src, |path: &Path| path.dst] {
             let all = || paths.iter().map(end);
-            let owner = || all().map(|number| of.owner(number));
-            let text = |of: fn(&crate::causality::FrameOwner) -> &str| -> ArrayRef {
-                Arc::new(StringArray::from_iter_values(owner().map(of)))
+            let owner = || all().map(|number| causality.owner(number));
+            let text = |value: fn(&crate::causality::FrameOwner) -> &str| -> ArrayRef {
+                Arc::new(StringArray::from_iter_values(owner().map(value)))
             };
-            let small = |of: fn(&crate::causality::FrameOwner) -> Option<i32>| -> ArrayRef {
-                Arc::new(owner().map(of).collect::<Int32Array>())
+            let small = |value: fn(&crate::causality::FrameOwner) -> Option<i32>| -> ArrayRef {
+                Arc::new(owner().map(value).collect::<Int32Array>())
             };
-            let times =
-                all().map(|number| Some(of.graph.ts(number))).collect::<TimestampNanosecondArray>();
+            let times = all()
+                .map(|number| Some(causality.graph.ts(number)))
+                .collect::<TimestampNanosecondArray>();
             columns.extend([
                 text(|owner| &owner.capture),
                 text(|owner| &owner.buffer),
                 text(|owner| &owner.segment),
                 small(|owner| owner.ring),
-                Arc::new(all().map(|number| Some(of.seqno(number))).collect::<Int64Array>()),
+                Arc::new(all().map(|number| Some(causality.seqno(number))).collect::<Int64Array>()),
                 small(|owner| owner.pid),
                 small(|owner| owner.tid),
-                Arc::new(StringArray::from_iter_values(all().map(|number| of.point(number)))),
+                Arc::new(StringArray::from_iter_values(
+                    all().map(|number| causality.point(number)),
+                )),
                 Arc::new(times.with_timezone("UTC")),
             ]);
         }
@@ -355,16 +358,20 @@ impl PathRequest {
         };
         columns.extend([
             long(&|path| path.route.len() as i64),
-            long(&|path| path.latency(&of.graph)),
-            long(&|path| path.latency_lo(&of.graph)),
-            long(&|path| path.latency_hi(&of.graph)),
+            long(&|path| path.latency(&causality.graph)),
+            long(&|path| path.latency_lo(&causality.graph)),
+            long(&|path| path.latency_hi(&causality.graph)),
             Arc::new(paths.iter().map(|path| Some(path.ambiguous)).collect::<BooleanArray>()),
-            Arc::new(StringArray::from_iter_values(paths.iter().map(|path| of.route(path)))),
+            Arc::new(StringArray::from_iter_values(paths.iter().map(|path| causality.route(path)))),
         ]);
         Ok(RecordBatch::try_new(self.schema.clone(), columns)?)
     }
 
-    fn stages(&self, of: &Causality, paths: &ppt_causality::Paths<'_>) -> Result<RecordBatch> {
+    fn stages(
+        &self,
+        causality: &Causality,
+        paths: &ppt_causality::Paths<'_>,
+    ) -> Result<RecordBatch> {
         let stages = paths.critical_path(&Budget::new(1 << 30));
         let text = |value: &dyn Fn(&ppt_causality::Stage) -> String| -> ArrayRef {
             Arc::new(StringArray::from_iter_values(stages.iter().map(value)))
@@ -373,14 +380,18 @@ impl PathRequest {
             Arc::new(stages.iter().map(|stage| Some(value(stage))).collect::<Float64Array>())
         };
         let columns = vec![
-            text(&|it| of.stage(it)),
-            text(&|it| step_word(it.by).to_owned()),
-            text(&|it| place_word(it.place).to_owned()),
-            Arc::new(stages.iter().map(|it| i64::try_from(it.count).ok()).collect::<Int64Array>()),
-            Arc::new(stages.iter().map(|it| i64::try_from(it.time).ok()).collect::<Int64Array>()),
-            real(|it| it.share),
-            real(|it| it.p50),
-            real(|it| it.p99),
+            text(&|stage| causality.stage(stage)),
+            text(&|stage| step_word(stage.by).to_owned()),
+            text(&|stage| place_word(stage.place).to_owned()),
+            Arc::new(
+                stages.iter().map(|stage| i64::try_from(stage.count).ok()).collect::<Int64Array>(),
+            ),
+            Arc::new(
+                stages.iter().map(|stage| i64::try_from(stage.time).ok()).collect::<Int64Array>(),
+            ),
+            real(|stage| stage.share),
+            real(|stage| stage.p50),
+            real(|stage| stage.p99),
         ];
         Ok(RecordBatch::try_new(self.schema.clone(), columns)?)
     }

@@ -1,5 +1,6 @@
-//! `tracing_fields(names, types, a, b, c, d, x, y)`: the numbers of a frame of the crate `ppt-tracing` by the names of its
-//! fields, as text: `status=200 ok=true`. `sources/tracing/tracing.frame` says how `types` is read.
+//! `tracing_fields(names, types, a, b, c, d, x, y)`: the numbers of a frame of the crate `ppt-tracing`,
+//! with the names of their fields, as text: `status=200 ok=true`. `sources/tracing/tracing.frame`
+//! describes `types`.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ pub(super) fn function() -> ScalarUDF {
     })
 }
 
-/// The numbers of a frame by the names of its fields.
+/// An expression for the numbers of a frame with the names of their fields.
 pub(crate) fn tracing_fields(arguments: Vec<Expr>) -> Expr {
     function().call(arguments)
 }
@@ -83,7 +84,7 @@ struct FrameNumbers<'a> {
 }
 
 impl FrameNumbers<'_> {
-    /// Each by its name. A field whose name is not known is called after its position: `#3`.
+    /// Each number with its name. A field without a known name is named by its position: `#3`.
     fn text(&self, names: &str) -> String {
         let mut text = String::new();
         for (index, code) in self.types.iter().enumerate() {
@@ -117,9 +118,9 @@ mod tests {
     fn numbers_have_the_names_of_their_fields() {
         let types = [1 << 3 | 1, 2 << 3 | 2, 9 << 3 | 4, 0, 3 << 3 | 3, 0];
         let numbers = FrameNumbers { types: &types, whole: [-1, -5, 1, 7], floats: [0.25, 1.0] };
-        let said = numbers.text("message,status,delta,share");
-        assert_eq!(said, "status=18446744073709551615 delta=-5 #9=true share=0.25");
+        let text = numbers.text("message,status,delta,share");
+        assert_eq!(text, "status=18446744073709551615 delta=-5 #9=true share=0.25");
         let hostile = FrameNumbers { types: &[0xff, 3, 1, 1, 1, 1, 1, 1], ..numbers };
-        assert_eq!(hostile.text(""), "#0=1 #0=7", "what makes no sense is left out");
+        assert_eq!(hostile.text(""), "#0=1 #0=7", "invalid codes are left out");
     }
 }

@@ -1,4 +1,4 @@
-//! Who woke whom, as the kernel says.
+//! Which thread woke which, from the kernel's frames.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub struct ThreadWakes {
     pub woken: i64,
     /// How often.
     pub count: u64,
-    /// How long the woken thread then waited for a CPU, in ns: half of the times, and 99 % of them, at most.
+    /// How long the woken thread then waited for a CPU, in ns: the median. `p99` is the 99th percentile.
     pub p50: f64,
     #[expect(missing_docs, reason = "see `p50`")]
     pub p99: f64,
@@ -38,8 +38,8 @@ pub struct ThreadWakes {
 }
 
 impl Engine {
-    /// Who woke whom, the most frequent first; nothing, where no capture has frames of the kernel. These are edges
-    /// between threads, and so in no graph of points.
+    /// Which thread woke which, the most frequent first. Empty if no capture has frames of the kernel.
+    /// These edges lead from thread to thread, so the graph of points does not have them.
     ///
     /// # Errors
     /// See [`QueryError`].

@@ -1,4 +1,4 @@
-//! The ways from one point to another: where their time goes, and what the slowest of them waited for.
+//! The paths from one point to another: where their time goes, and what the slowest of them waited for.
 
 use std::collections::BTreeMap;
 
@@ -14,47 +14,47 @@ use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::why::Slow;
 
-/// What leads from one point to another.
+/// All paths from one point to another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ways {
-    /// The points that were asked for.
+    /// The requested points.
     pub from: String,
     #[expect(missing_docs, reason = "see `from`")]
     pub to: String,
-    /// How many frames there are of each.
+    /// How many frames the first point has; `ends` is the number for the other point.
     pub beginnings: u64,
     #[expect(missing_docs, reason = "see `beginnings`")]
     pub ends: u64,
-    /// How many ends something leads to.
+    /// How many ends a path leads to.
     pub reached: u64,
-    /// How many of those ways are not certain, or might begin elsewhere.
+    /// How many of those paths are not certain, or might begin elsewhere.
     pub ambiguous: u64,
     /// How long they take, in ns.
     pub latency: Summary,
-    /// What they are made of, the longest first.
+    /// The stages of the paths, the longest first.
     pub stages: Vec<Stage>,
-    /// Where their time goes: within each process, between processes, in queues; the most first.
+    /// Where their time goes: within each process, between processes, in queues. The largest first.
     pub parts: Vec<PlaceShare>,
-    /// How many are on their way at a time: average, standard deviation, most.
+    /// How many paths are in progress at the same time: average, standard deviation, maximum.
     pub in_flight: Option<(f64, f64, u64)>,
     /// The slowest, the slowest first.
     pub slowest: Vec<GraphPath>,
-    /// What lies between, where nothing leads to some ends.
+    /// Where the paths break off, if no path leads to some ends.
     pub gap: Option<PathGap>,
 }
 
-/// Where time goes.
+/// How much time goes to one place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlaceShare {
     /// A process, `between processes`, `in queues`.
     pub place: String,
-    /// How much, in ns, …
+    /// The time, in ns.
     pub time: i128,
-    /// … and of all.
+    /// That time as a share of all time.
     pub share: f64,
 }
 
-/// All steps from one point to another that are alike.
+/// All steps from one point to another of the same kind and place.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "as the columns of `critical_path`")]
 pub struct Stage {
@@ -68,54 +68,54 @@ pub struct Stage {
     pub p99: f64,
 }
 
-/// A way.
+/// A path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphPath {
     /// When it began, ns since the epoch.
     pub ts: i64,
     /// How long it took, in ns: the sum of its hops.
     pub latency: i64,
-    /// It may be another one.
+    /// Another path may be the real one.
     pub ambiguous: bool,
     /// Its steps.
     pub hops: Vec<Hop>,
-    /// Where the longest of them spent its time, as the kernel says.
+    /// Where the longest of its steps spent its time, by the kernel's frames.
     pub why: Option<Slow>,
 }
 
-/// A step of a way.
+/// A step of a path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hop {
     /// The points.
     pub from: String,
     #[expect(missing_docs, reason = "see `from`")]
     pub to: String,
-    /// What leads there: the kind of the edge, or `program`.
+    /// The kind of the edge, or `program`.
     pub kind: &'static str,
-    /// Where it leads through.
+    /// The place that it leads through.
     pub place: &'static str,
     /// How long it took, in ns.
     pub ns: i64,
-    /// Where it ends.
+    /// The process where it ends.
     pub pid: Option<i32>,
     #[expect(missing_docs, reason = "see `pid`")]
     pub tid: Option<i32>,
     /// The host where it ends, if there are several.
     pub host: Option<String>,
-    /// What the thread where it ends passed in that time: points, and how often; the most frequent first.
+    /// The points that the thread where it ends passed in that time, and how often. The most frequent first.
     pub meanwhile: Vec<(String, u64)>,
 }
 
-/// What lies between some points and others that nothing leads to.
+/// Where the paths between two points break off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathGap {
-    /// How many ends nothing leads to.
+    /// How many ends no path leads to.
     pub ends: u64,
-    /// The points that something leads to from the beginnings, and how often that ends there.
+    /// The last points of paths from the beginnings, and how often paths end there.
     pub forward: Vec<(String, u64)>,
-    /// The points that lead to the ends, and how often that begins there.
+    /// The first points of paths to the ends, and how often paths begin there.
     pub backward: Vec<(String, u64)>,
-    /// An edge from the first point to the second one would close it, by this hash type.
+    /// Edges that would close the gap.
     pub open: Vec<MissingEdge>,
 }
 
@@ -126,14 +126,14 @@ pub struct MissingEdge {
     pub from: String,
     #[expect(missing_docs, reason = "see `from`")]
     pub to: String,
-    /// What leaves the one and enters the other.
+    /// The hash type that leaves the one and enters the other.
     pub of: String,
-    /// How often nothing enters the other one.
+    /// How many such identities entered the second point without an edge.
     pub count: u64,
 }
 
 impl Engine {
-    /// The graph of all frames that are seen.
+    /// The graph of all frames that the engine shows.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -151,26 +151,26 @@ impl Engine {
         Ok(loader.finish()?)
     }
 
-    /// The ways from one point to another, and the slowest of them.
+    /// The paths from one point to another, and the slowest of them.
     ///
     /// # Errors
-    /// See [`QueryError`]; [`QueryError::NoPoint`] where a name is none of a point.
+    /// See [`QueryError`]; [`QueryError::NoPoint`] if a name is not that of a point.
     pub async fn ways(&self, from: &str, to: &str, slowest: usize) -> Result<Ways, QueryError> {
-        let of = self.causality().await?;
-        let (starts, ends) = (of.called(from), of.called(to));
+        let causality = self.causality().await?;
+        let (starts, ends) = (causality.points_named(from), causality.points_named(to));
         for (name, points) in [(from, &starts), (to, &ends)] {
             if points.is_empty() {
-                return Err(QueryError::NoPoint(of.no_point(name)));
+                return Err(QueryError::NoPoint(causality.no_point(name)));
             }
         }
-        let graph = &of.graph;
+        let graph = &causality.graph;
         let paths = graph.paths(&starts, &ends, Mode::Nearest);
         let paths = paths.map_err(|error| QueryError::Failed(error.to_string()))?;
         let budget = Budget::new(256 << 20);
         let mut latency = Samples::new(&budget);
         let mut ambiguous = 0;
         let mut times: BTreeMap<Option<u32>, i128> = BTreeMap::new();
-        let (mut between, mut queues, mut on_their_way) = (0, 0, Vec::new());
+        let (mut between, mut queues, mut spans) = (0, 0, Vec::new());
         paths.each(|path| {
             latency.push(path.latency(graph));
             ambiguous += u64::from(path.ambiguous);
@@ -180,7 +180,7 @@ impl Engine {
             }
             between += own.between;
             queues += own.queues;
-            on_their_way.push((graph.ts(path.src), graph.ts(path.dst)));
+            spans.push((graph.ts(path.src), graph.ts(path.dst)));
         });
         let all: i128 = times.values().sum::<i128>() + between + queues;
         let part = |place: String, time: i128| PlaceShare {
@@ -194,7 +194,7 @@ impl Engine {
             let process = process.unwrap_or_default();
             let vertex = (0..graph.len() as u32).find(|&number| graph.process(number) == process);
             let name = vertex.map(|vertex| {
-                let owner = of.owner(vertex);
+                let owner = causality.owner(vertex);
                 let found = processes.find(&owner.capture, Some(&owner.segment), owner.pid);
                 let found = processes.get(found);
                 let exe = found.exe.rsplit('/').next().unwrap_or_default();
@@ -214,7 +214,7 @@ impl Engine {
         parts.retain(|part| part.time != 0);
         parts.sort_by_key(|part| std::cmp::Reverse(part.time));
         let stage = |stage: ppt_causality::Stage| Stage {
-            stage: of.stage(&stage),
+            stage: causality.stage(&stage),
             kind: step_word(stage.by),
             place: place_word(stage.place),
             count: stage.count,
@@ -225,16 +225,20 @@ impl Engine {
         };
         let stages = paths.critical_path(&budget).into_iter().map(stage).collect();
         let slow: Vec<Path> = paths.slowest(slowest);
-        let mut ways: Vec<GraphPath> = slow.iter().map(|path| way(&of, path, &processes)).collect();
-        self.ask_kernel(&of, &processes, &slow, &mut ways).await?;
+        let mut ways: Vec<GraphPath> =
+            slow.iter().map(|path| graph_path(&causality, path, &processes)).collect();
+        self.explain_longest_hops(&causality, &processes, &slow, &mut ways).await?;
         let reached = paths.ends() as u64;
-        let count = |of: &[u32]| {
-            (0..graph.len() as u32).filter(|&number| of.contains(&graph.point(number))).count()
+        let count = |points: &[u32]| {
+            (0..graph.len() as u32).filter(|&number| points.contains(&graph.point(number))).count()
                 as u64
         };
         let (beginnings, all_ends) = (count(&starts), count(&ends));
-        let gap =
-            if reached < all_ends { Some(self.gap(&of, &starts, &ends).await?) } else { None };
+        let gap = if reached < all_ends {
+            Some(self.gap(&causality, &starts, &ends).await?)
+        } else {
+            None
+        };
         Ok(Ways {
             from: from.to_owned(),
             to: to.to_owned(),
@@ -245,41 +249,46 @@ impl Engine {
             latency: latency.finish(),
             stages,
             parts,
-            in_flight: in_flight(on_their_way)
+            in_flight: in_flight(spans)
                 .map(|in_flight| (in_flight.mean, in_flight.sd, in_flight.most)),
             slowest: ways,
             gap,
         })
     }
 
-    /// What lies between points that nothing leads to.
-    async fn gap(&self, of: &Causality, from: &[u32], to: &[u32]) -> Result<PathGap, QueryError> {
+    /// Where the paths from `from` to `to` break off.
+    async fn gap(
+        &self,
+        causality: &Causality,
+        from: &[u32],
+        to: &[u32],
+    ) -> Result<PathGap, QueryError> {
         let mut names: Vec<String> = Vec::new();
-        let mut types = vec![Types::default(); of.points.len()];
+        let mut types = vec![Types::default(); causality.points.len()];
         let columns = ["buffer", "point", "in_type", "out_type"];
         let rows = self.context().table("points").await?.select(columns.map(ident).to_vec())?;
         for batch in rows.distinct()?.collect().await? {
             let texts = (0..4).map(|at| Texts::new(&batch, at)).collect::<Result<Vec<_>, _>>()?;
             for row in 0..batch.num_rows() {
                 let name = format!("{}.{}", texts[0].get(row), texts[1].get(row));
-                let Some(point) = of.points.iter().position(|point| *point == name) else {
+                let Some(point) = causality.points.iter().position(|point| *point == name) else {
                     continue;
                 };
                 let mut number = |at: usize| {
                     let text = texts[at].get(row);
-                    let known = names.iter().position(|name| name == text).unwrap_or_else(|| {
+                    let place = names.iter().position(|name| name == text).unwrap_or_else(|| {
                         names.push(text.to_owned());
                         names.len() - 1
                     });
-                    (!text.is_empty()).then_some(known as u32)
+                    (!text.is_empty()).then_some(place as u32)
                 };
                 let (entered, left) = (number(2), number(3));
                 types[point].ins.extend(entered);
                 types[point].outs.extend(left);
             }
         }
-        let gap = of.graph.gap(from, to, &types);
-        let name = |point: u32| short(&of.points[point as usize]).to_owned();
+        let gap = causality.graph.gap(from, to, &types);
+        let name = |point: u32| short(&causality.points[point as usize]).to_owned();
         let shores = |all: &[ppt_causality::Shore]| {
             all.iter().map(|shore| (name(shore.point), shore.last)).collect()
         };
@@ -300,10 +309,10 @@ impl Engine {
         })
     }
 
-    /// Asks where the longest hop of each way spent its time, where the kernel was asked.
-    async fn ask_kernel(
+    /// Fills in where the longest hop of each path spent its time, if there are frames of the kernel.
+    async fn explain_longest_hops(
         &self,
-        of: &Causality,
+        causality: &Causality,
         processes: &Processes,
         paths: &[Path],
         ways: &mut [GraphPath],
@@ -311,19 +320,23 @@ impl Engine {
         if !self.set().has_kernel() {
             return Ok(());
         }
-        let graph = &of.graph;
+        let graph = &causality.graph;
         let slow = paths.iter().map(|path| {
             let longest = path.route.iter().max_by_key(|step| length(graph, step));
             let longest = longest.copied().unwrap_or_else(|| path.route[0]);
-            let owner = of.owner(longest.dst);
+            let owner = causality.owner(longest.dst);
             let found = processes.find(&owner.capture, Some(&owner.segment), owner.pid);
             Slow {
-                name: format!("{} -> {}", of.point(longest.src), of.point(longest.dst)),
+                name: format!(
+                    "{} -> {}",
+                    causality.point(longest.src),
+                    causality.point(longest.dst)
+                ),
                 capture: owner.capture.clone(),
                 buffer: owner.buffer.clone(),
                 segment: owner.segment.clone(),
                 ring: owner.ring.map(i64::from),
-                seqno: Some(of.seqno(longest.dst)),
+                seqno: Some(causality.seqno(longest.dst)),
                 host: processes.get(found).host.clone(),
                 pid: owner.pid,
                 tid: owner.tid,
@@ -349,13 +362,13 @@ fn length(graph: &Graph, step: &RouteStep) -> i64 {
     graph.ts(step.dst).saturating_sub(graph.ts(step.src))
 }
 
-fn way(of: &Causality, path: &Path, processes: &Processes) -> GraphPath {
-    let graph = &of.graph;
+fn graph_path(causality: &Causality, path: &Path, processes: &Processes) -> GraphPath {
+    let graph = &causality.graph;
     let hop = |step: &RouteStep| {
-        let owner = of.owner(step.dst);
+        let owner = causality.owner(step.dst);
         Hop {
-            from: of.point(step.src).to_owned(),
-            to: of.point(step.dst).to_owned(),
+            from: causality.point(step.src).to_owned(),
+            to: causality.point(step.dst).to_owned(),
             kind: step_word(step.by),
             place: place_word(step.place),
             ns: length(graph, step),
@@ -365,7 +378,7 @@ fn way(of: &Causality, path: &Path, processes: &Processes) -> GraphPath {
                 let found = processes.find(&owner.capture, Some(&owner.segment), owner.pid);
                 processes.get(found).host.clone()
             }),
-            meanwhile: meanwhile(of, step),
+            meanwhile: meanwhile(causality, step),
         }
     };
     GraphPath {
@@ -377,17 +390,18 @@ fn way(of: &Causality, path: &Path, processes: &Processes) -> GraphPath {
     }
 }
 
-/// What the thread where a step ends passed while it lasted, if it was not in that thread all the time.
-fn meanwhile(of: &Causality, step: &RouteStep) -> Vec<(String, u64)> {
+/// The points that the thread where a step ends passed during the step, if the step was not in that
+/// thread all the time.
+fn meanwhile(causality: &Causality, step: &RouteStep) -> Vec<(String, u64)> {
     if step.place == StepPlace::Thread {
         return Vec::new();
     }
-    let graph = &of.graph;
+    let graph = &causality.graph;
     let own =
         (step.src + 1..step.dst).filter(|&number| graph.thread(number) == graph.thread(step.dst));
     let mut passed: BTreeMap<u32, u64> = BTreeMap::new();
     own.for_each(|number| *passed.entry(graph.point(number)).or_default() += 1);
-    let name = |entry: (u32, u64)| (short(&of.points[entry.0 as usize]).to_owned(), entry.1);
+    let name = |entry: (u32, u64)| (short(&causality.points[entry.0 as usize]).to_owned(), entry.1);
     let mut passed: Vec<(String, u64)> = passed.into_iter().map(name).collect();
     passed.sort_by_key(|entry| std::cmp::Reverse(entry.1));
     passed

@@ -1,40 +1,40 @@
-//! What is asked of frames, and what is answered.
+//! Requests for summaries, and the summaries.
 
 use ppt_stats::{DistinctCount, Sketch, Summary};
 
 use crate::engine::RowUnit;
 
-/// What is asked.
+/// A request for summaries.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// Only this kind of frames, or these spans or chains (`request_spans`).
+    /// The kind of frames, or the spans or chains (`request_spans`); None: all.
     pub frame: Option<String>,
-    /// Spans and chains, too, where all is asked for.
+    /// Whether to include spans and chains if `frame` is None.
     pub wholes: bool,
-    /// Only these fields; without any, all.
+    /// The fields to summarise; empty: all.
     pub fields: Vec<String>,
     /// Columns by which rows are grouped.
     pub by: Vec<String>,
-    /// Slices of time so wide, in ns.
+    /// Width of slices of time, in ns; None: no slices.
     pub every: Option<i64>,
-    /// An expression that is true of the rows that count.
+    /// A filter expression for rows.
     pub filter: Option<String>,
-    /// Whether to report intervals without what lies in them, too. That takes a sort of all slices.
+    /// Whether to report the self time of intervals, too. It needs a sort of all slices.
     pub self_time: bool,
-    /// Bytes for values; what does not fit goes into a sketch.
+    /// Bytes of memory for values; further values go into a sketch.
     pub memory: usize,
-    /// Of this field, how its values are spread.
+    /// The field whose distribution is wanted.
     pub spread: Option<String>,
 }
 
 impl Ask {
-    /// Whether one question is asked of all: it may not fit spans and chains.
+    /// Whether the request has options that may not apply to spans and chains.
     fn is_special(&self) -> bool {
-        let parts = !self.by.is_empty() || self.every.is_some() || self.self_time;
-        parts || !self.fields.is_empty() || self.filter.is_some() || self.spread.is_some()
+        let is_divided = !self.by.is_empty() || self.every.is_some() || self.self_time;
+        is_divided || !self.fields.is_empty() || self.filter.is_some() || self.spread.is_some()
     }
 
-    /// Whether to report spans and chains, too, where none are named.
+    /// Whether to report spans and chains although none are named.
     pub(super) fn has_wholes(&self) -> bool {
         self.wholes && self.frame.is_none() && !self.is_special()
     }
@@ -56,38 +56,38 @@ impl Default for Ask {
     }
 }
 
-/// What is said of a kind of frames.
+/// The summary of a kind of frames.
 #[derive(Debug, Clone)]
 pub struct FrameSummary {
     /// Its buffer.
     pub buffer: String,
-    /// Its name: that of spans and chains is the one of their table.
+    /// Its name; for spans and chains, the name of their table.
     pub frame: String,
-    /// What is counted.
+    /// The unit of its rows.
     pub unit: RowUnit,
-    /// By group and slice, in their order; one where nothing is grouped.
+    /// The groups, sorted by group and slice; a single one without grouping.
     pub groups: Vec<Group>,
 }
 
-/// What is said of some frames of a kind.
+/// The summary of a group of frames.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// What they have in common: by each column of [`Ask::by`], as text.
+    /// The value of each column of [`Ask::by`], as text.
     pub by: Vec<Option<String>>,
-    /// The beginning of their slice of time, ns since the epoch; None also where that is not known.
+    /// The begin of the slice of time, ns since the epoch; None: no slices, or unknown times.
     pub slice: Option<i64>,
-    /// How many there are.
+    /// Number of frames.
     pub count: u64,
-    /// When the first and the last of them were, ns since the epoch.
+    /// Times of the first and the last frame, ns since the epoch.
     pub time: Option<(i64, i64)>,
-    /// Threads that wrote them.
+    /// Number of threads of the frames.
     pub threads: u64,
-    /// Their fields.
+    /// The summaries of their fields.
     pub fields: Vec<FieldSummary>,
 }
 
 impl Group {
-    /// Frames a second; None where no time has passed.
+    /// Frames per second; None: no time has passed.
     pub fn rate(&self, every: Option<i64>) -> Option<f64> {
         let wall = match (every, self.time) {
             (Some(every), _) => every,
@@ -98,15 +98,14 @@ impl Group {
     }
 }
 
-/// What is said of a field.
+/// The summary of a field.
 #[derive(Debug, Clone)]
 pub struct FieldSummary {
     /// Its name.
     pub name: String,
-    /// Of frames of spans and chains: whose frames are summarised, `begin` or `end` or a step.
-    /// None: all.
+    /// The step of a span or a chain whose frames are summarised: `begin`, `end` or a step; None: all frames.
     pub step: Option<String>,
-    /// What it is measured in; may be empty.
+    /// Its unit; may be empty.
     pub unit: String,
     /// Its values.
     pub values: SummaryValues,
@@ -127,28 +126,28 @@ impl FieldSummary {
 pub enum SummaryValues {
     /// Numbers.
     Numbers {
-        /// What is said of them.
+        /// Their summary.
         summary: Box<Summary>,
-        /// Of an interval of time: the sum of lengths over the time that passed; 1 is one thread at it
+        /// For an interval of time: the sum of lengths divided by the elapsed time. 1 means one thread
         /// all the time.
         busy: Option<f64>,
-        /// How they are spread, if that was asked for.
+        /// Their distribution, if it was requested.
         spread: Option<Box<Sketch>>,
     },
     /// Words, the most frequent first.
     Words {
-        /// How often each is there.
+        /// Words, each with its number of rows.
         counts: Vec<(String, u64)>,
-        /// Rows without one.
+        /// Number of rows without a value.
         nulls: u64,
     },
     /// Keys and hashes, which identify things.
     Keys {
-        /// How many different ones there are.
+        /// Number of different values.
         distinct: DistinctCount,
-        /// Rows that have one.
+        /// Number of rows with a value.
         count: u64,
-        /// Rows without one.
+        /// Number of rows without a value.
         nulls: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! What is said of rows in the end: most of the time is spent in choosing percentiles.
+//! Finishes summaries. Most of the time is spent in the selection of percentiles.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use datafusion::common::runtime::SpawnedTask;
 use futures::{StreamExt, stream};
 
 use super::answer::{Ask, FieldSummary, Group, SummaryValues};
-use super::gathered::{Gathered, reach, whole_and_slices};
+use super::gathered::{Gathered, hull, whole_and_slices};
 use super::part::{GroupedRows, PartialSummary};
-use super::steps::{OfStep, by_group};
+use super::steps::{StepValues, by_group};
 use crate::error::QueryError;
 
 impl PartialSummary {
-    /// All rows together, with how numbers are spread, and those of each slice: of their fields, only numbers
-    /// are summarised.
+    /// The summary of all rows, with distributions of numbers, and that of each slice, for which only
+    /// numbers are summarised.
     pub(super) async fn finish_slices(
         self,
         threads: usize,
@@ -28,15 +28,15 @@ impl PartialSummary {
                 None => all = Some(GroupedRows { fields: Vec::new(), slice: None, ..rows }),
                 Some(all) => {
                     all.count += rows.count;
-                    all.time = reach(all.time, rows.time);
+                    all.time = hull(all.time, rows.time);
                     all.threads.extend(rows.threads);
                 }
             }
         }
-        // By field: what was gathered in each slice.
+        // By field: the values of each slice.
         let mut fields: Vec<(usize, Option<String>, Vec<Gathered>)> = Vec::new();
-        for told in by_group(&plan, gathered, &self.steps.words, &self.budget) {
-            for (number, OfStep { at, step, gathered }) in told.into_iter().enumerate() {
+        for steps in by_group(&plan, gathered, &self.steps.words, &self.budget) {
+            for (number, StepValues { at, step, gathered }) in steps.into_iter().enumerate() {
                 match fields.get_mut(number) {
                     Some(field) => field.2.push(gathered),
                     None => fields.push((at, step, vec![gathered])),
@@ -68,7 +68,7 @@ impl PartialSummary {
         Ok((whole, slices))
     }
 
-    /// Each field by itself, side by side.
+    /// The summaries of all groups. Fields are finished in parallel.
     pub(super) async fn finish(self, ask: &Ask, threads: usize) -> Result<Vec<Group>, QueryError> {
         let (plan, ask) = (self.plan, Arc::new(ask.clone()));
         let (mut gathered, mut groups) = (Vec::new(), Vec::new());
@@ -76,15 +76,15 @@ impl PartialSummary {
             groups.push(group_of(&rows));
             gathered.push(rows.fields);
         }
-        let told =
+        let steps_of_groups =
             by_group(&plan, gathered, &self.steps.words, &self.budget).into_iter().enumerate();
-        let fields: Vec<(usize, OfStep)> = told
+        let fields: Vec<(usize, StepValues)> = steps_of_groups
             .flat_map(|(group, fields)| fields.into_iter().map(move |field| (group, field)))
             .collect();
-        let finish = |(group, field): (usize, OfStep)| {
+        let finish = |(group, field): (usize, StepValues)| {
             let (plan, ask) = (plan.clone(), ask.clone());
             let finish = async move {
-                let OfStep { at, step, gathered } = field;
+                let StepValues { at, step, gathered } = field;
                 (group, gathered.finish(&plan.roles[at], step, &ask))
             };
             SpawnedTask::spawn(finish).join()
@@ -99,7 +99,7 @@ impl PartialSummary {
     }
 }
 
-/// What is said of rows, but not of their fields.
+/// The summary of a group, without its fields.
 fn group_of(rows: &GroupedRows) -> Group {
     Group {
         by: rows.by.clone(),

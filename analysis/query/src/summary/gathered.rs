@@ -1,4 +1,4 @@
-//! What is known of the values of one field, and what is said of them in the end.
+//! The gathered values of a field, and their summary.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,17 +11,19 @@ use super::answer::{Ask, FieldSummary, SummaryValues};
 use super::plan::{Role, ValueType};
 use crate::error::QueryError;
 
-/// What is known of the values of a field.
+/// The gathered values of a field.
 pub(super) enum Gathered {
+    /// Values; for an interval of time, its first begin and its last end.
     Signed(Samples<i64>, Option<(i64, i64)>),
     Unsigned(Samples<u64>),
     Real(Samples<f64>),
+    /// Numbers of rows by word, and the number of NULLs.
     Words(HashMap<String, u64>, u64),
     Keys(Distinct),
 }
 
 impl Gathered {
-    /// Nothing so far.
+    /// No values.
     pub(super) fn new(kind: ValueType, budget: &Budget) -> Gathered {
         match kind {
             ValueType::Signed => Gathered::Signed(Samples::new(budget), None),
@@ -32,7 +34,7 @@ impl Gathered {
         }
     }
 
-    /// Whether all values are 0, as those of fields that nobody sets are, or there is none. `zero`: the
+    /// Whether there are no values, or all are 0, as in fields that a program does not set. `zero`: the
     /// word for 0.
     pub(super) fn is_unset(&self, zero: Option<&str>) -> bool {
         fn zeros<T: ColumnValue>(samples: &Samples<T>) -> bool {
@@ -51,7 +53,7 @@ impl Gathered {
         match (self, other) {
             (Gathered::Signed(one, ends), Gathered::Signed(other, theirs)) => {
                 one.join(other);
-                *ends = reach(*ends, theirs);
+                *ends = hull(*ends, theirs);
             }
             (Gathered::Unsigned(one), Gathered::Unsigned(other)) => one.join(other),
             (Gathered::Real(one), Gathered::Real(other)) => one.join(other),
@@ -65,8 +67,8 @@ impl Gathered {
     }
 }
 
-/// What is said of all values of a field, with how they are spread, and of those of each slice of time,
-/// where there are slices.
+/// The summary of all values of a field, with their distribution, and that of each slice of time, if
+/// there are slices.
 pub(super) fn whole_and_slices(
     mut all: Vec<Gathered>,
     role: &Role,
@@ -78,12 +80,12 @@ pub(super) fn whole_and_slices(
         Some(_) => all.iter_mut().map(Gathered::summary).collect(),
         None => all.iter().map(|_| None).collect(),
     };
-    let whole = Gathered::together(all, role.kind, budget);
+    let whole = Gathered::union(all, role.kind, budget);
     (whole.field_summary(role, step.cloned(), (None, true)), slices)
 }
 
-/// From the first to the last of two spans.
-pub(super) fn reach(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i64)> {
+/// The hull of two periods.
+pub(super) fn hull(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i64)> {
     match (one, other) {
         (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
         (one, other) => one.or(other),
@@ -91,7 +93,7 @@ pub(super) fn reach(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Optio
 }
 
 impl Gathered {
-    /// What is said of numbers.
+    /// The summary of numbers; None for words and keys.
     fn summary(&mut self) -> Option<Summary> {
         match self {
             Gathered::Signed(samples, _) => Some(samples.summary()),
@@ -101,14 +103,14 @@ impl Gathered {
         }
     }
 
-    /// What all of these have gathered.
-    fn together(all: Vec<Gathered>, kind: ValueType, budget: &Budget) -> Gathered {
+    /// The union of gathered values.
+    fn union(all: Vec<Gathered>, kind: ValueType, budget: &Budget) -> Gathered {
         let (mut signed, mut unsigned, mut real) = (Vec::new(), Vec::new(), Vec::new());
         let (mut ends, mut others) = (None, Gathered::new(kind, budget));
         for gathered in all {
             match gathered {
                 Gathered::Signed(samples, own) => {
-                    ends = reach(ends, own);
+                    ends = hull(ends, own);
                     signed.push(samples);
                 }
                 Gathered::Unsigned(samples) => unsigned.push(samples),
@@ -137,23 +139,23 @@ impl Gathered {
     }
 
     pub(super) fn finish(self, role: &Role, step: Option<String>, ask: &Ask) -> FieldSummary {
-        let asked = ask.spread.as_ref() == Some(role.field.name());
-        self.field_summary(role, step, (ask.every, asked))
+        let with_spread = ask.spread.as_ref() == Some(role.field.name());
+        self.field_summary(role, step, (ask.every, with_spread))
     }
 
-    /// `every`: how wide slices of time are; `asked`: whether somebody asks how values are spread.
+    /// `every`: the width of slices of time, in ns; `with_spread`: whether the distribution is wanted.
     fn field_summary(
         self,
         role: &Role,
         step: Option<String>,
-        (every, asked): (Option<i64>, bool),
+        (every, with_spread): (Option<i64>, bool),
     ) -> FieldSummary {
         fn numbers<T: ColumnValue>(
             samples: Samples<T>,
-            asked: bool,
+            with_spread: bool,
             wall: Option<i64>,
         ) -> SummaryValues {
-            let spread = asked.then(|| Box::new(samples.sketch()));
+            let spread = with_spread.then(|| Box::new(samples.sketch()));
             let summary = Box::new(samples.finish());
             let wall = wall.filter(|&wall| wall > 0);
             let busy = wall.map(|wall| summary.sum.float() / wall as f64);
@@ -163,10 +165,10 @@ impl Gathered {
             Gathered::Signed(samples, ends) => {
                 let span = ends.and_then(|(first, last)| last.checked_sub(first));
                 let wall = if role.ends.is_some() { every.or(span) } else { None };
-                numbers(samples, asked, wall)
+                numbers(samples, with_spread, wall)
             }
-            Gathered::Unsigned(samples) => numbers(samples, asked, None),
-            Gathered::Real(samples) => numbers(samples, asked, None),
+            Gathered::Unsigned(samples) => numbers(samples, with_spread, None),
+            Gathered::Real(samples) => numbers(samples, with_spread, None),
             Gathered::Words(counts, nulls) => {
                 let sorted: BTreeMap<_, _> = counts.into_iter().collect();
                 let mut counts: Vec<(String, u64)> = sorted.into_iter().collect();
@@ -196,7 +198,7 @@ pub(super) fn extend<T: ArrowPrimitiveType<Native: ColumnValue>>(
     values.iter().flatten().for_each(|value| samples.push(value));
 }
 
-/// Whole numbers of any width as those of this one.
+/// Casts integers of any width.
 pub(super) fn whole<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<ArrayRef, QueryError> {
     cast(column, &T::DATA_TYPE).map_err(arrow)
 }

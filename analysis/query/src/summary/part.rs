@@ -1,4 +1,4 @@
-//! A part of the rows, by groups: parts are read side by side, and joined.
+//! The partial summary of a part of the rows, by groups. Parts are read in parallel, and joined.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -18,18 +18,18 @@ use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use ppt_stats::{Budget, ColumnValue, DistinctValue, Samples};
 
-use super::gathered::{Gathered, arrow, extend, reach, whole};
+use super::gathered::{Gathered, arrow, extend, hull, whole};
 use super::plan::{ReadPlan, Role, Steps, ValueType};
 use super::steps::{ByStep, by_step};
 use crate::error::QueryError;
 
-/// What is known of some rows.
+/// The partial summary of a group of rows.
 pub(super) struct GroupedRows {
     pub by: Vec<Option<String>>,
     pub slice: Option<i64>,
     pub count: u64,
     pub time: Option<(i64, i64)>,
-    /// Host, process, thread.
+    /// Number of the host, pid and tid.
     pub threads: HashSet<(u32, i32, i32)>,
     pub fields: ByStep,
 }
@@ -37,9 +37,9 @@ pub(super) struct GroupedRows {
 /// Slices of time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slicing {
-    /// How wide each is, in ns.
+    /// The width of a slice, in ns.
     pub every: i64,
-    /// Rows that are not from the one to the other time, both included, are in none.
+    /// The period of the slices, both ends included. Other rows are in no slice.
     pub within: Option<(i64, i64)>,
 }
 
@@ -50,28 +50,29 @@ impl From<i64> for Slicing {
 }
 
 impl Slicing {
-    /// The beginning of the slice of a time.
+    /// The begin of the slice with a time.
     fn slice(self, time: i64) -> Option<i64> {
         let is_in = self.within.is_none_or(|(from, to)| (from..=to).contains(&time));
         time.div_euclid(self.every).checked_mul(self.every).filter(|_| is_in)
     }
 }
 
-/// A part of the rows.
+/// The partial summary of a part of the rows.
 pub(super) struct PartialSummary {
     pub plan: Arc<ReadPlan>,
     pub slicing: Option<Slicing>,
     pub budget: Budget,
     pub groups: Vec<GroupedRows>,
-    /// By the words of each column, and the slice.
-    known: HashMap<(Vec<u32>, Option<i64>), usize>,
-    /// The words of each column; the first is NULL.
+    /// Indices of groups, by the keys of the words of each column, and the slice.
+    group_of: HashMap<(Vec<u32>, Option<i64>), usize>,
+    /// The words of each column. Key 0 is NULL.
     words: Vec<Interner>,
     hosts: Interner,
-    /// Steps of spans and chains, in their order; the first is NULL.
+    /// Steps of spans and chains, in order. Key 0 is NULL.
     pub steps: Interner,
 }
 
+/// Assigns keys to words, from 1 on.
 #[derive(Default)]
 pub(super) struct Interner {
     pub words: Vec<String>,
@@ -94,11 +95,11 @@ impl Interner {
 struct RowsOfStep<'a> {
     batch: &'a RecordBatch,
     runs: &'a [GroupRun],
-    /// Number of their step; 0: of all rows.
+    /// Key of their step; 0: all rows.
     step: usize,
 }
 
-/// Rows of a batch that are in one group, side by side.
+/// Adjacent rows of a batch that are in the same group.
 #[derive(Clone)]
 struct GroupRun {
     group: usize,
@@ -112,8 +113,8 @@ impl PartialSummary {
         budget: Budget,
     ) -> PartialSummary {
         let words = plan.by.iter().map(|_| Interner::default()).collect();
-        let (groups, known, hosts, steps) = Default::default();
-        PartialSummary { plan, slicing, budget, groups, known, words, hosts, steps }
+        let (groups, group_of, hosts, steps) = Default::default();
+        PartialSummary { plan, slicing, budget, groups, group_of, words, hosts, steps }
     }
 
     pub(super) async fn read(
@@ -130,8 +131,8 @@ impl PartialSummary {
     }
 
     fn group(&mut self, by: &[u32], slice: Option<i64>) -> usize {
-        if let Some(&known) = self.known.get(&(by.to_vec(), slice)) {
-            return known;
+        if let Some(&group) = self.group_of.get(&(by.to_vec(), slice)) {
+            return group;
         }
         let word = |(&key, words): (&u32, &Interner)| {
             key.checked_sub(1).map(|key| words.words[key as usize].clone())
@@ -144,13 +145,13 @@ impl PartialSummary {
             threads: HashSet::new(),
             fields: self.plan.roles.iter().map(|_| Vec::new()).collect(),
         });
-        self.known.insert((by.to_vec(), slice), self.groups.len() - 1);
+        self.group_of.insert((by.to_vec(), slice), self.groups.len() - 1);
         self.groups.len() - 1
     }
 
-    /// The words of a column of a batch, by row.
-    fn keys(&mut self, which: usize, column: &ArrayRef) -> Result<Vec<u32>, QueryError> {
-        let words = &mut self.words[which];
+    /// The keys of a column of a batch, by row; `index`: index of the column in [`ReadPlan::by`].
+    fn keys(&mut self, index: usize, column: &ArrayRef) -> Result<Vec<u32>, QueryError> {
+        let words = &mut self.words[index];
         if let Some(column) = column.as_any().downcast_ref::<DictionaryArray<Int32Type>>() {
             let values = column.values().as_string::<i32>();
             let mut known: Vec<Option<u32>> = vec![None; values.len()];
@@ -167,27 +168,27 @@ impl PartialSummary {
         Ok((0..column.len()).map(key).collect())
     }
 
-    /// Which group each row of a batch is in; None if all are in one that nothing divides.
-    fn members(
+    /// The index of the group of each row; None: rows are not grouped.
+    fn groups_of_rows(
         &mut self,
         batch: &RecordBatch,
         times: &Int64Array,
     ) -> Result<Option<Vec<usize>>, QueryError> {
         let plan = self.plan.clone();
         let mut keys = Vec::new();
-        for (which, &column) in plan.by.iter().enumerate() {
-            keys.push(self.keys(which, batch.column(column))?);
+        for (index, &column) in plan.by.iter().enumerate() {
+            keys.push(self.keys(index, batch.column(column))?);
         }
         if keys.is_empty() && self.slicing.is_none() {
             return Ok(None);
         }
         let slicing = self.slicing;
-        // Times go on slowly: most rows are in the slice of the one before.
-        let mut known: Option<(i64, i64)> = None;
+        // Most rows are in the same slice as the previous row.
+        let mut current: Option<(i64, i64)> = None;
         let mut slice = |row: usize| {
             let slicing = slicing?;
             let time = times.is_valid(row).then(|| times.value(row))?;
-            if let Some((first, end)) = known
+            if let Some((first, end)) = current
                 && first <= time
                 && time < end
                 && slicing.within.is_none_or(|(from, to)| from <= time && time <= to)
@@ -195,13 +196,13 @@ impl PartialSummary {
                 return Some(first);
             }
             let slice = slicing.slice(time)?;
-            known = Some((slice, slice.saturating_add(slicing.every)));
+            current = Some((slice, slice.saturating_add(slicing.every)));
             Some(slice)
         };
         let mut last: Option<(Vec<u32>, Option<i64>, usize)> = None;
-        // Of one column of few words, each group is found in one step.
+        // With a single column, groups are looked up by key.
         let mut direct: Vec<usize> = Vec::new();
-        let mut each = Vec::with_capacity(batch.num_rows());
+        let mut group_of_row = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
             if let ([keys], None) = (&keys[..], slicing) {
                 let key = keys[row] as usize;
@@ -211,7 +212,7 @@ impl PartialSummary {
                 if direct[key] == usize::MAX {
                     direct[key] = self.group(&[keys[row]], None);
                 }
-                each.push(direct[key]);
+                group_of_row.push(direct[key]);
                 continue;
             }
             let slice = slice(row);
@@ -227,19 +228,19 @@ impl PartialSummary {
                     group
                 }
             };
-            each.push(group);
+            group_of_row.push(group);
         }
-        Ok(Some(each))
+        Ok(Some(group_of_row))
     }
 
     pub(super) fn batch(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let plan = self.plan.clone();
         let times = whole::<Int64Type>(batch.column(plan.time))?;
-        let (runs, order) = match self.members(batch, times.as_primitive())? {
+        let (runs, order) = match self.groups_of_rows(batch, times.as_primitive())? {
             None => {
                 (vec![GroupRun { group: self.group(&[], None), rows: 0..batch.num_rows() }], None)
             }
-            Some(each) => runs(&each),
+            Some(group_of_row) => runs(&group_of_row),
         };
         let batch = match order {
             None => batch,
@@ -251,7 +252,7 @@ impl PartialSummary {
             let times = times.as_primitive::<Int64Type>();
             let rows = &mut self.groups[run.group];
             rows.count += run.rows.len() as u64;
-            rows.time = reach(rows.time, min(times).zip(max(times)));
+            rows.time = hull(rows.time, min(times).zip(max(times)));
         }
         self.threads(batch, &runs)?;
         self.fields(&RowsOfStep { batch, runs: &runs, step: 0 }, |steps| !by_step(steps))?;
@@ -267,7 +268,7 @@ impl PartialSummary {
         Ok(())
     }
 
-    /// The steps in a batch by their numbers, each with its rows in their order.
+    /// The keys of the steps in a batch, each with its rows in order.
     fn rows_of_steps(&mut self, column: &ArrayRef) -> Vec<(usize, Vec<u32>)> {
         let column = column.as_any().downcast_ref::<DictionaryArray<Int32Type>>();
         let Some(column) = column else { return Vec::new() };
@@ -282,21 +283,21 @@ impl PartialSummary {
         rows.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty()).collect()
     }
 
-    /// Takes in these fields of these rows.
+    /// Adds the fields of these rows for whose steps `is_wanted` is true.
     fn fields(
         &mut self,
         rows: &RowsOfStep<'_>,
-        told: fn(&Steps) -> bool,
+        is_wanted: fn(&Steps) -> bool,
     ) -> Result<(), QueryError> {
         let plan = self.plan.clone();
-        let roles = plan.roles.iter().enumerate().filter(|(_, role)| told(&role.steps));
+        let roles = plan.roles.iter().enumerate().filter(|(_, role)| is_wanted(&role.steps));
         for (at, role) in roles {
             self.field(rows, at, role)?;
         }
         Ok(())
     }
 
-    /// What is known of a field in a group.
+    /// The gathered values of a field in a group.
     fn gathered(&mut self, group: usize, at: usize, step: usize) -> &mut Gathered {
         let steps = &mut self.groups[group].fields[at];
         if steps.len() <= step {
@@ -306,12 +307,12 @@ impl PartialSummary {
         steps[step].get_or_insert_with(|| Gathered::new(kind, &self.budget))
     }
 
-    /// Threads come in runs.
+    /// Adds the threads of rows. Successive rows often have the same thread.
     fn threads(&mut self, batch: &RecordBatch, runs: &[GroupRun]) -> Result<(), QueryError> {
         let [host, pid, tid] = self.plan.thread;
         let host = batch.column(host);
         let host = host.as_any().downcast_ref::<DictionaryArray<Int32Type>>().map(|host| {
-            // The keys of a dictionary are its own.
+            // Each batch may have a dictionary of its own.
             let names = host.values().as_string::<i32>().iter();
             let names = names.map(|text| text.map_or(0, |name| self.hosts.key(name)));
             (host.keys(), names.collect::<Vec<u32>>())
@@ -366,16 +367,16 @@ impl PartialSummary {
         rows: &RowsOfStep<'_>,
         at: usize,
         values: &PrimitiveArray<T>,
-        of: fn(&mut Gathered) -> Option<&mut Samples<T::Native>>,
+        samples_of: fn(&mut Gathered) -> Option<&mut Samples<T::Native>>,
     ) {
         for run in rows.runs {
-            if let Some(samples) = of(self.gathered(run.group, at, rows.step)) {
+            if let Some(samples) = samples_of(self.gathered(run.group, at, rows.step)) {
                 extend(samples, &values.slice(run.rows.start, run.rows.len()));
             }
         }
     }
 
-    /// From when to when intervals were.
+    /// Adds the first begin and the last end of intervals.
     fn ends(
         &mut self,
         rows: &RowsOfStep<'_>,
@@ -385,19 +386,19 @@ impl PartialSummary {
     ) -> Result<(), QueryError> {
         let (start, end) = (rows.batch.column(start), rows.batch.column(end));
         let (start, end) = (whole::<Int64Type>(start)?, whole::<Int64Type>(end)?);
-        // Neither of them, and no length: as if the interval were not there.
-        let there = NullBuffer::union(length.nulls(), start.nulls());
-        let there = NullBuffer::union(there.as_ref(), end.nulls());
-        let of = |column: &ArrayRef| {
+        // An interval without a length or an end is ignored.
+        let valid = NullBuffer::union(length.nulls(), start.nulls());
+        let valid = NullBuffer::union(valid.as_ref(), end.nulls());
+        let times_of = |column: &ArrayRef| {
             let values = column.as_primitive::<Int64Type>().values().clone();
-            Int64Array::new(values, there.clone())
+            Int64Array::new(values, valid.clone())
         };
-        let (start, end) = (of(&start), of(&end));
+        let (start, end) = (times_of(&start), times_of(&end));
         for run in rows.runs {
-            let of = |column: &Int64Array| column.slice(run.rows.start, run.rows.len());
-            let reached = min(&of(&start)).zip(max(&of(&end)));
+            let of_run = |column: &Int64Array| column.slice(run.rows.start, run.rows.len());
+            let reached = min(&of_run(&start)).zip(max(&of_run(&end)));
             if let Gathered::Signed(_, ends) = self.gathered(run.group, at, rows.step) {
-                *ends = reach(*ends, reached);
+                *ends = hull(*ends, reached);
             }
         }
         Ok(())
@@ -409,7 +410,7 @@ impl PartialSummary {
         at: usize,
         column: &ArrayRef,
     ) -> Result<(), QueryError> {
-        // A bool is a word, too.
+        // Booleans count as words.
         let column = match column.data_type() {
             DataType::Boolean => {
                 let ty = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
@@ -423,7 +424,7 @@ impl PartialSummary {
         let words = column.values().as_string::<i32>();
         let mut counts = vec![0u64; words.len()];
         for run in rows.runs {
-            let Gathered::Words(known, nulls) = self.gathered(run.group, at, rows.step) else {
+            let Gathered::Words(totals, nulls) = self.gathered(run.group, at, rows.step) else {
                 continue;
             };
             let mut seen = Vec::new();
@@ -440,9 +441,9 @@ impl PartialSummary {
             }
             for key in seen {
                 let count = std::mem::take(&mut counts[key]);
-                match known.get_mut(words.value(key)) {
-                    Some(known) => *known += count,
-                    None => drop(known.insert(words.value(key).to_owned(), count)),
+                match totals.get_mut(words.value(key)) {
+                    Some(total) => *total += count,
+                    None => drop(totals.insert(words.value(key).to_owned(), count)),
                 }
             }
         }
@@ -480,7 +481,7 @@ impl PartialSummary {
             let group = self.group(&by, theirs.slice);
             let ours = &mut self.groups[group];
             ours.count += theirs.count;
-            ours.time = reach(ours.time, theirs.time);
+            ours.time = hull(ours.time, theirs.time);
             let host = |host: u32| host.checked_sub(1).map_or(0, |at| hosts[at as usize]);
             let threads =
                 theirs.threads.into_iter().map(|(number, pid, tid)| (host(number), pid, tid));
@@ -495,7 +496,7 @@ impl PartialSummary {
     }
 }
 
-/// The same groups of these rows alone, which are taken out of the batch in their order.
+/// The runs of the rows `taken`, which are taken out of the batch in order.
 fn runs_of(all: &[GroupRun], taken: &[u32]) -> Vec<GroupRun> {
     let mut start = 0;
     let run = |run: &GroupRun| {
@@ -507,7 +508,7 @@ fn runs_of(all: &[GroupRun], taken: &[u32]) -> Vec<GroupRun> {
     all.iter().map(run).filter(|run| !run.rows.is_empty()).collect()
 }
 
-/// What identifies the value of each row.
+/// A function that returns the value of a row.
 fn identity_of(column: &ArrayRef) -> Result<Box<dyn Fn(usize) -> DistinctValue + '_>, QueryError> {
     let bytes = |bytes: &[u8]| DistinctValue::Bytes(bytes.into());
     Ok(match column.data_type() {
@@ -530,12 +531,12 @@ fn identity_of(column: &ArrayRef) -> Result<Box<dyn Fn(usize) -> DistinctValue +
     })
 }
 
-/// The rows of each group side by side, in the order that they have, and which rows those are; None
-/// if they are where they were.
-fn runs(each: &[usize]) -> (Vec<GroupRun>, Option<UInt32Array>) {
-    let in_order = each.is_sorted();
-    let order = if in_order { (0..each.len() as u32).collect() } else { sorted(each) };
-    let group = |row: &u32| each[*row as usize];
+/// Groups rows: returns the run of each group, and the new order of rows; None: the order does not change.
+fn runs(group_of_row: &[usize]) -> (Vec<GroupRun>, Option<UInt32Array>) {
+    let in_order = group_of_row.is_sorted();
+    let order =
+        if in_order { (0..group_of_row.len() as u32).collect() } else { sorted(group_of_row) };
+    let group = |row: &u32| group_of_row[*row as usize];
     let mut start = 0;
     let same = order.chunk_by(|one, other| group(one) == group(other));
     let run = |rows: &[u32]| {
@@ -546,19 +547,19 @@ fn runs(each: &[usize]) -> (Vec<GroupRun>, Option<UInt32Array>) {
     (runs, (!in_order).then(|| order.into()))
 }
 
-/// The rows in the order of their groups, and within a group in their own.
-fn sorted(each: &[usize]) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..each.len() as u32).collect();
-    let groups = each.iter().max().map_or(0, |last| last + 1);
-    if groups > each.len() {
-        order.sort_by_key(|&row| each[row as usize]);
+/// Row numbers, sorted by group; the order within a group does not change.
+fn sorted(group_of_row: &[usize]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..group_of_row.len() as u32).collect();
+    let groups = group_of_row.iter().max().map_or(0, |last| last + 1);
+    if groups > group_of_row.len() {
+        order.sort_by_key(|&row| group_of_row[row as usize]);
         return order;
     }
     // With fewer groups than rows, counting is faster.
     let mut places = vec![0usize; groups + 1];
-    each.iter().for_each(|&group| places[group + 1] += 1);
+    group_of_row.iter().for_each(|&group| places[group + 1] += 1);
     (0..groups).for_each(|group| places[group + 1] += places[group]);
-    for (row, &group) in each.iter().enumerate() {
+    for (row, &group) in group_of_row.iter().enumerate() {
         order[places[group]] = row as u32;
         places[group] += 1;
     }
@@ -583,8 +584,8 @@ mod tests {
 
     #[test]
     fn rows_of_a_group_are_put_side_by_side() {
-        let of = |each: &[usize]| {
-            let (runs, order) = runs(each);
+        let of = |group_of_row: &[usize]| {
+            let (runs, order) = runs(group_of_row);
             let runs: Vec<_> = runs.into_iter().map(|run| (run.group, run.rows)).collect();
             (runs, order.map(|order| order.values().to_vec()))
         };

@@ -1,4 +1,4 @@
-//! How a kind of frames is read for its summary.
+//! Plans how to read a kind of frames for its summary.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,38 +19,41 @@ use crate::error::QueryError;
 use crate::functions::function_of;
 use crate::limits::within_limits;
 
-/// What is done with a field.
+/// How a field is summarised.
 #[derive(Debug, Clone)]
 pub(super) struct Role {
     pub(super) field: Arc<Field>,
     pub(super) kind: ValueType,
-    /// Columns of what is read: the values, and of an interval of time its ends.
+    /// Index of the read column with the values.
     pub(super) column: usize,
+    /// Indices of the read columns with the begin and end of an interval of time.
     pub(super) ends: Option<(usize, usize)>,
-    /// Frames of each step are summarised apart.
+    /// The frames that are summarised together.
     pub(super) steps: Steps,
 }
 
-/// Of which frames of a span or a chain a field is summarised.
+/// The frames of a span or a chain for which a field is summarised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Steps {
-    /// Of all rows together.
+    /// All rows together.
     All,
-    /// Of each step by itself. One whose frames all have 0 does not set the field, if another does.
+    /// Each step separately. A step whose frames all have 0 is omitted if another step has other values.
     Each,
-    /// Of this one: the frame file says that no other sets the field.
+    /// This step: according to the frame file, no other step sets the field.
     Only(String),
-    /// In a table of spans, it is of one half. Like `Each`, if the other half has a column of that name.
+    /// A column of one half in a table of spans; omitted like a step of `Each` if the other half sets the
+    /// field.
     Half(String),
 }
 
+/// The type of a field's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueType {
     Signed,
     Unsigned,
     Real,
     Words,
-    /// They identify things: how many different ones there are says something, and no percentile does.
+    /// Identities: the number of distinct ones is summarised, but no percentiles.
     Keys,
 }
 
@@ -68,19 +71,19 @@ fn kind(field: &Field) -> Option<ValueType> {
     }
 }
 
-/// Whether the values of a column name things, as keys and hashes do, and measure nothing.
+/// Whether the values of a column are identities, as keys and hashes are, instead of quantities.
 pub fn is_identity(field: &Field) -> bool {
-    let says = |key: &str| field.metadata().contains_key(key);
+    let has = |key: &str| field.metadata().contains_key(key);
     let is_key = field.metadata().get("role").is_some_and(|role| role == "key");
-    is_key || ["in", "out", "hash", SYMBOL].into_iter().any(says)
+    is_key || ["in", "out", "hash", SYMBOL].into_iter().any(has)
 }
 
-/// The column that says which step of a span or a chain a frame is: its words are those of the steps.
+/// The column with the step of a span or a chain. Its words are the names of the steps.
 pub fn step_column(schema: &Schema) -> Option<usize> {
-    let says = |field: &Field| field.metadata().get("role").cloned().unwrap_or_default();
+    let role = |field: &Field| field.metadata().get("role").cloned().unwrap_or_default();
     let is_step = |field: &Arc<Field>| {
         let is_word = matches!(field.data_type(), DataType::Dictionary(..));
-        is_word && ["edge", "step"].contains(&says(field).as_str())
+        is_word && ["edge", "step"].contains(&role(field).as_str())
     };
     schema.fields().iter().position(is_step)
 }
@@ -94,13 +97,13 @@ pub(super) struct ReadPlan {
     pub(super) filter: Option<Expr>,
     pub(super) select: Vec<Expr>,
     pub(super) roles: Vec<Role>,
-    /// All fields that can be summarised.
+    /// Names of all fields that can be summarised.
     pub(super) fields: Vec<String>,
-    /// Columns of what is read.
+    /// Indices of read columns, here and below.
     pub(super) by: Vec<usize>,
     pub(super) time: usize,
     pub(super) thread: [usize; 3],
-    /// Which step of a span or a chain a frame is.
+    /// The step of a span or a chain.
     pub(super) step: Option<usize>,
 }
 
@@ -117,7 +120,7 @@ impl ReadPlan {
             select.len() - 1
         };
         let column = |index: usize| ident(schema.field(index).name().as_str());
-        let standard = |what| find(table.table.as_ref(), what).map(column);
+        let standard = |bounded| find(table.table.as_ref(), bounded).map(column);
         let number = |number| standard(Bounded::Number(number)).unwrap_or_else(null);
         let time = read(coalesce(vec![number(BoundedNumber::Ts), number(BoundedNumber::Drained)]));
         let host = standard(Bounded::Word(BoundedText::Host)).unwrap_or_else(null);
@@ -126,7 +129,7 @@ impl ReadPlan {
 
         let by_name = |name: &str| schema.index_of(name).ok();
         let by = ask.by.iter().map(|name| match by_name(name) {
-            // Addresses are put together by their functions.
+            // Addresses are grouped by function.
             Some(index) => Ok(read(match schema.field(index).metadata().get(SYMBOL) {
                 Some(symbol) => function_of(ident(symbol.as_str())),
                 None => column(index),
@@ -135,23 +138,23 @@ impl ReadPlan {
         });
         let by = by.collect::<Result<Vec<_>, _>>()?;
         let role = |field: &Field| field.metadata().get("role").cloned().unwrap_or_default();
-        let told = schema.fields().iter().enumerate().filter_map(|(index, field)| {
+        let candidates = schema.fields().iter().enumerate().filter_map(|(index, field)| {
             let is_end = ["at", "start", "end", "where"].contains(&role(field).as_str());
             let is_other = table.table.bounded(index).is_some() || ask.by.contains(field.name());
             Some((index, field, kind(field).filter(|_| !is_end && !is_other)?))
         });
         // Words and keys have no distribution.
         let is_number = |kind| !matches!(kind, ValueType::Words | ValueType::Keys);
-        let told: Vec<_> =
-            told.filter(|(.., kind)| ask.spread.is_none() || is_number(*kind)).collect();
-        let fields: Vec<String> = told.iter().map(|entry| entry.1.name().clone()).collect();
-        let wanted = told.into_iter().filter(|(_, field, _)| match &ask.spread {
+        let candidates: Vec<_> =
+            candidates.filter(|(.., kind)| ask.spread.is_none() || is_number(*kind)).collect();
+        let fields: Vec<String> = candidates.iter().map(|entry| entry.1.name().clone()).collect();
+        let wanted = candidates.into_iter().filter(|(_, field, _)| match &ask.spread {
             Some(name) => field.name() == name,
             None => ask.fields.is_empty() || ask.fields.contains(field.name()),
         });
         let wanted: Vec<_> = wanted.collect();
-        let asked = ask.spread.as_ref().or(ask.fields.first());
-        if let Some(name) = asked.filter(|_| wanted.is_empty()) {
+        let requested = ask.spread.as_ref().or(ask.fields.first());
+        if let Some(name) = requested.filter(|_| wanted.is_empty()) {
             return Err(no_column(name, fields));
         }
         let step = step_column(schema).filter(|_| unit == RowUnit::Frame);
@@ -200,7 +203,7 @@ impl ReadPlan {
 }
 
 impl ReadPlan {
-    /// Reads these fields alone; they may be none.
+    /// Restricts the plan to these fields; there may be none.
     pub(super) fn only(&mut self, fields: &[String]) {
         self.roles.retain(|role| fields.contains(role.field.name()));
         if self.roles.iter().all(|role| role.steps == Steps::All) {
@@ -208,8 +211,8 @@ impl ReadPlan {
         }
         let mut kept: Vec<usize> = Vec::new();
         let keep = |column: &mut usize| {
-            let known = kept.iter().position(|known| known == column);
-            *column = known.unwrap_or_else(|| {
+            let index = kept.iter().position(|other| other == column);
+            *column = index.unwrap_or_else(|| {
                 kept.push(*column);
                 kept.len() - 1
             });
@@ -228,29 +231,34 @@ fn null() -> Expr {
     Expr::Literal(ScalarValue::Null, None)
 }
 
-fn find(table: &dyn CaptureTable, what: Bounded) -> Option<usize> {
-    (0..table.schema().fields().len()).find(|&index| table.bounded(index) == Some(what))
+fn find(table: &dyn CaptureTable, wanted: Bounded) -> Option<usize> {
+    (0..table.schema().fields().len()).find(|&index| table.bounded(index) == Some(wanted))
 }
 
-/// Names that several kinds have are said once.
-pub(super) fn no_column(name: &str, there: impl IntoIterator<Item = String>) -> QueryError {
-    let mut said = HashSet::new();
-    let there: Vec<String> = there.into_iter().filter(|text| said.insert(text.clone())).collect();
-    QueryError::NoColumn { name: name.to_owned(), nearest: nearest(name, &there).cloned(), there }
+/// The error for an unknown column; `available` may have duplicates.
+pub(super) fn no_column(name: &str, available: impl IntoIterator<Item = String>) -> QueryError {
+    let mut names = HashSet::new();
+    let available: Vec<String> =
+        available.into_iter().filter(|text| names.insert(text.clone())).collect();
+    QueryError::NoColumn {
+        name: name.to_owned(),
+        nearest: nearest(name, &available).cloned(),
+        available,
+    }
 }
 
-/// The columns that hold the ends of an interval of time, if its clock has a place in time.
+/// The columns with the begin and end of an interval of time; None: its clock has no position in time.
 pub fn ends(schema: &Schema, length: &Field) -> Option<(usize, usize)> {
     let interval = length.metadata().get("interval")?;
     let place = |role: &str| {
         schema.fields().iter().position(|field| {
-            let said = |key: &str| field.metadata().get(key).map(String::as_str);
-            said("role") == Some(role)
-                && said("interval") == Some(interval)
+            let value = |key: &str| field.metadata().get(key).map(String::as_str);
+            value("role") == Some(role)
+                && value("interval") == Some(interval)
                 && matches!(field.data_type(), DataType::Timestamp(..))
         })
     };
-    // One of them, mostly the end, may be when the frame was.
+    // One of them, mostly the end, may be the time of the frame.
     let end = |role| place(role).or_else(|| place("at"));
     Some((end("start")?, end("end")?)).filter(|(start, end)| start != end)
 }

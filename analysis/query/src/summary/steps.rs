@@ -1,4 +1,4 @@
-//! Of which frames of spans and chains a field is summarised: those of the steps that set it.
+//! Selects the steps of spans and chains for which a field is summarised: those that set it.
 
 use std::collections::BTreeSet;
 
@@ -8,31 +8,32 @@ use ppt_stats::Budget;
 use super::gathered::Gathered;
 use super::plan::{ReadPlan, Role, Steps};
 
-/// What is known of the fields of a group: by the field, and by the number of the step. Fields that are
-/// summarised over all rows together are in the first one.
+/// The gathered values of a group, by field and by key of the step. Key 0 has the values of fields that are
+/// summarised over all rows.
 pub(super) type ByStep = Vec<Vec<Option<Gathered>>>;
 
-/// A field of a group, of the frames of one step or of all.
-pub(super) struct OfStep {
+/// The values of a field in a group, for the frames of one step or of all.
+pub(super) struct StepValues {
     /// Index of the role.
     pub at: usize,
     pub step: Option<String>,
     pub gathered: Gathered,
 }
 
-/// Whether frames of each step are summarised apart.
+/// Whether the frames of each step are summarised separately.
 pub(super) fn by_step(steps: &Steps) -> bool {
     matches!(steps, Steps::Each | Steps::Only(_))
 }
 
-/// The summary of each group: the same fields and steps of all. `steps`: their words, from number 1 on.
+/// The values of each group; all groups have the same fields and steps. `steps`: names of steps, from key
+/// 1 on.
 pub(super) fn by_group(
     plan: &ReadPlan,
     mut groups: Vec<ByStep>,
     steps: &[String],
     budget: &Budget,
-) -> Vec<Vec<OfStep>> {
-    let mut all: Vec<Vec<OfStep>> = groups.iter().map(|_| Vec::new()).collect();
+) -> Vec<Vec<StepValues>> {
+    let mut all: Vec<Vec<StepValues>> = groups.iter().map(|_| Vec::new()).collect();
     let sets: Vec<BTreeSet<usize>> =
         plan.roles.iter().enumerate().map(|(at, role)| set(&groups, at, role)).collect();
     for (at, (role, set)) in plan.roles.iter().zip(&sets).enumerate() {
@@ -43,7 +44,7 @@ pub(super) fn by_group(
             Steps::Only(step) => {
                 let number = steps.iter().position(|word| word == step).map(|at| at + 1);
                 wanted.push((Some(step.clone()), number.into_iter().collect()));
-                // The program says something else than its frame file.
+                // The program sets the field in other steps than its frame file states.
                 let others = set.iter().filter(|other| Some(**other) != number);
                 wanted.extend(others.map(|other| (Some(name(other).to_owned()), vec![*other])));
                 wanted.sort_by_key(|(_, numbers)| numbers.first().copied());
@@ -56,30 +57,30 @@ pub(super) fn by_group(
             }
         }
         for (step, numbers) in wanted {
-            for (fields, told) in groups.iter_mut().zip(&mut all) {
+            for (fields, of_group) in groups.iter_mut().zip(&mut all) {
                 let mut gathered = Gathered::new(role.kind, budget);
                 let known = numbers.iter().filter_map(|&number| fields[at].get_mut(number)?.take());
                 known.for_each(|known| gathered.join(known));
-                told.push(OfStep { at, step: step.clone(), gathered });
+                of_group.push(StepValues { at, step: step.clone(), gathered });
             }
         }
     }
     all
 }
 
-/// The steps whose frames set the field: some of them in some group have another value than 0.
+/// The steps that set a field: those with a value other than 0 in some group.
 fn set(groups: &[ByStep], at: usize, role: &Role) -> BTreeSet<usize> {
     let zero = zero(&role.field);
     let is_set = |(_, gathered): &(usize, &Option<Gathered>)| {
         gathered.as_ref().is_some_and(|gathered| !gathered.is_unset(zero))
     };
-    let of_group = |fields: &ByStep| -> Vec<usize> {
+    let steps_of = |fields: &ByStep| -> Vec<usize> {
         fields[at].iter().enumerate().filter(is_set).map(|(step, _)| step).collect()
     };
-    groups.iter().flat_map(of_group).collect()
+    groups.iter().flat_map(steps_of).collect()
 }
 
-/// The word for 0.
+/// The word of a field for 0.
 fn zero(field: &Field) -> Option<&str> {
     match field.data_type() {
         DataType::Boolean => Some("false"),
@@ -87,7 +88,7 @@ fn zero(field: &Field) -> Option<&str> {
     }
 }
 
-/// In a table of spans: whether the other half sets the field.
+/// Whether the other half of a span sets the field, in a table of spans.
 fn other_is_set(plan: &ReadPlan, sets: &[BTreeSet<usize>], role: &Role, half: &str) -> bool {
     let field = |role: &Role| role.field.metadata().get("of").cloned();
     let is_other = |other: &Role| {

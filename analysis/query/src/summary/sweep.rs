@@ -1,9 +1,9 @@
-//! The numbers of a page about frames, gathered while each chunk is read once.
+//! The numbers of a report about frames, in one pass over all chunks.
 
-mod asked;
 mod frames;
 mod kind;
 mod longest;
+mod request;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,35 +16,35 @@ use super::answer::{FrameSummary, Group};
 use crate::engine::{Engine, FrameTable};
 use crate::error::QueryError;
 use crate::joint_scan::{FrameColumns, JointFrameScan};
-pub use asked::{Slices, Sweep};
 use frames::rows_of;
 use kind::{KindState, SweptKind};
+pub use request::{Slices, Sweep};
 
-/// What is said of several kinds of frames.
+/// The summaries of several kinds of frames.
 #[derive(Debug)]
 pub struct Swept {
     /// By kind.
     pub frames: Vec<SweptFrames>,
-    /// When the listener had the first and the last frame, ns since the epoch.
+    /// Times at which the first and the last frame were drained, ns since the epoch.
     pub drained: Option<(i64, i64)>,
-    /// When the first interval began, from [`Slices::least`] on.
+    /// Begin of the first interval at or after [`Slices::least`], ns since the epoch.
     pub began: Option<i64>,
 }
 
-/// What is said of a kind of frames.
+/// The summary of a kind of frames.
 #[derive(Debug)]
 pub struct SweptFrames {
-    /// All of them, with how numbers are spread.
+    /// The summary of all frames, with distributions of numbers.
     pub total: FrameSummary,
-    /// Those of each slice: their numbers.
+    /// The numbers of each slice of time.
     pub slices: Vec<Group>,
-    /// Those of each word of the column of [`Sweep::by`]: their intervals.
+    /// The intervals for each word of the column of [`Sweep::by`].
     pub groups: Vec<Group>,
-    /// The longest intervals, by column: the frame of each in a batch.
+    /// By column: the frames of its longest intervals, each in a batch.
     pub longest: Vec<(String, Vec<RecordBatch>)>,
 }
 
-/// What is known of the frames of some batches.
+/// The partial result for some batches.
 struct SweepState {
     kinds: Vec<KindState>,
     drained: Option<(i64, i64)>,
@@ -52,7 +52,7 @@ struct SweepState {
 }
 
 impl Engine {
-    /// Answers `sweep` of these kinds of frames, whose chunks are read once. None: they cannot be read so.
+    /// Summarises these kinds of frames in one pass over their chunks. None: they cannot be read this way.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -70,11 +70,11 @@ impl Engine {
         let read =
             |kind: &SweptKind| FrameColumns { frame: kind.frame.clone(), columns: kind.columns() };
         let read: Vec<FrameColumns> = kinds.iter().map(read).collect();
-        let Some(together) = self.joint_frame_scan(&read)? else { return Ok(None) };
+        let Some(scan) = self.joint_frame_scan(&read)? else { return Ok(None) };
         let kinds = Arc::new(kinds);
         let mut parts = JoinSet::new();
-        for batches in batches(&together, sweep.is_sample, self.threads()) {
-            let mut read_batches = together.read(batches.clone());
+        for batches in batches(&scan, sweep.is_sample, self.threads()) {
+            let mut read_batches = scan.read(batches.clone());
             let (kinds, slices) = (kinds.clone(), sweep.slices);
             parts.spawn(async move {
                 let mut state = SweepState::new(&kinds);
@@ -111,9 +111,9 @@ impl Engine {
     }
 }
 
-/// Which batches are read side by side.
-fn batches(together: &JointFrameScan, is_sample: bool, threads: usize) -> Vec<Range<usize>> {
-    let all = together.batch_count();
+/// The ranges of batches that are read in parallel.
+fn batches(scan: &JointFrameScan, is_sample: bool, threads: usize) -> Vec<Range<usize>> {
+    let all = scan.batch_count();
     if is_sample {
         let middle = all / 2;
         return [0, middle]
@@ -131,7 +131,7 @@ impl SweepState {
         SweepState { kinds: kinds.iter().map(KindState::new).collect(), drained: None, began: None }
     }
 
-    /// Takes in rows of the kind of this number.
+    /// Adds rows of the kind with this number. `position`: number of their batch in the scan.
     fn batch(
         &mut self,
         kinds: &[SweptKind],
@@ -143,7 +143,7 @@ impl SweepState {
             return Ok(());
         }
         let kind = &kinds[number];
-        self.drained = super::gathered::reach(self.drained, kind.drained(batch)?);
+        self.drained = super::gathered::hull(self.drained, kind.drained(batch)?);
         if let Some(slices) = slices {
             self.began = self.began.into_iter().chain(kind.began(batch, slices.least)?).min();
         }
@@ -151,7 +151,7 @@ impl SweepState {
     }
 
     fn join(&mut self, other: SweepState, longest: usize) {
-        self.drained = super::gathered::reach(self.drained, other.drained);
+        self.drained = super::gathered::hull(self.drained, other.drained);
         self.began = self.began.into_iter().chain(other.began).min();
         for (ours, theirs) in self.kinds.iter_mut().zip(other.kinds) {
             ours.join(theirs, longest);

@@ -1,4 +1,4 @@
-//! The rounds of `ppt whatif --live` in captures, and the values of a metric during each.
+//! The rounds of `ppt whatif --live` in captures, and the values of a metric in each round.
 
 use ppt_causality::experiment::{ExperimentAnswer, ExperimentRefusal, ExperimentRound, answers};
 use ppt_causality::retime::{Metric, Resampling};
@@ -19,7 +19,7 @@ const ROUNDS: &str = "SELECT slowed, metric, ts, \
 pub struct Experiment {
     /// Its rounds.
     pub rounds: Vec<ExperimentRound>,
-    /// What it was made for, as it is written; empty if that is open.
+    /// The metric of the experiment, as written; empty if it had none.
     pub metric: String,
 }
 
@@ -34,10 +34,10 @@ impl Experiment {
         Some(())
     }
 
-    /// What it shows of a metric.
+    /// The effects on a metric.
     ///
     /// # Errors
-    /// Why it shows nothing.
+    /// The reason for which the experiment does not show any.
     pub fn answers(
         &self,
         metric: &Metric,
@@ -61,8 +61,7 @@ impl Engine {
         Ok(Some(experiment))
     }
 
-    /// The values of a metric, as their begins and ends in ns, by end. None for one that only a whole run
-    /// has.
+    /// The begin and end of each value of a metric, in ns, sorted by end. None for the metric of a whole run.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -93,7 +92,7 @@ impl Engine {
         Ok(Some(values))
     }
 
-    /// The names of spans, or else of intervals, but those of ppt's own.
+    /// Metrics for the lengths of all spans, or of all intervals if there are no spans; without ppt's own.
     ///
     /// # Errors
     /// See [`QueryError`].

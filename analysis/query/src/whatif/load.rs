@@ -1,4 +1,4 @@
-//! From the rows of tables to a recording.
+//! Builds a recording from the rows of tables.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -6,19 +6,19 @@ use ppt_causality::retime::{
     Evidence, Metric, PointSeen, Recording, ThreadId, ThreadState, Vertex,
 };
 
-use super::loss::{LoadedLoss, names};
+use super::loss::{LoadedLoss, unique_kinds};
 use super::row::RowView;
 use super::services::ServiceInterval;
 use crate::causality::Numbering;
 
-/// A run, and what speaks against timing it again.
+/// A run, and the facts that limit predictions for it.
 #[derive(Debug)]
 pub struct LoadedRun {
-    /// Threads, what they did, and what caused what.
+    /// The threads, their vertices, and the edges.
     pub recording: Recording,
-    /// Spans, by name.
+    /// Names of spans.
     pub spans: Vec<String>,
-    /// By point: how often it was.
+    /// By point: number of its frames.
     points: HashMap<String, PointSeen>,
     edges: u64,
     ambiguous: u64,
@@ -26,7 +26,7 @@ pub struct LoadedRun {
 }
 
 impl LoadedRun {
-    /// What speaks against believing what is said of `metric`.
+    /// The facts that limit predictions of `metric`.
     pub fn evidence(&self, metric: &Metric) -> Evidence {
         let points = match metric {
             Metric::Path(from, to) => [from, to].map(|text| self.point(text)).into(),
@@ -36,25 +36,25 @@ impl LoadedRun {
         Evidence { points, edges, ambiguous, foreign }
     }
 
-    /// All points that a text names: `frame`, or `buffer.frame`.
+    /// The sum of all points that a text names: `frame`, or `buffer.frame`.
     fn point(&self, text: &str) -> PointSeen {
         let ends = |word: &str| word.split_once('.').is_some_and(|(_, frame)| frame == text);
-        let those = self.points.values().filter(|point| point.name == text || ends(&point.name));
+        let named = self.points.values().filter(|point| point.name == text || ends(&point.name));
         let none = PointSeen { name: text.to_owned(), seen: 0 };
-        those.fold(none, |all, seen| PointSeen { seen: all.seen + seen.seen, ..all })
+        named.fold(none, |all, seen| PointSeen { seen: all.seen + seen.seen, ..all })
     }
 }
 
-/// A frame: its ring, and its number there.
+/// Number of the ring, and sequence number.
 type RecordedFrame = (u32, i64);
 
-/// What comes first of what a thread does at one time.
+/// The order of a thread's moments at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
     End,
     Point,
     Begin,
-    /// What takes no time, or ends with a point.
+    /// The end of an interval that has no length, or that ends with a point.
     EndAtOnce,
 }
 
@@ -66,7 +66,31 @@ struct LoadedMoment {
     name: u32,
 }
 
-/// Rows on their way.
+/// An interval or a span: the number of its name, and its moments.
+#[derive(Debug, Clone, Copy)]
+struct LoadedInterval {
+    name: u32,
+    begin: u32,
+    end: u32,
+}
+
+/// A job that a thread puts into a queue and another one takes: moments, and the key of the job.
+#[derive(Debug, Clone, Copy)]
+struct LoadedJob {
+    put: u32,
+    take: u32,
+    key: u64,
+}
+
+/// A moment with an uncertain or a missing cause, and the times of cause and effect.
+#[derive(Debug, Clone, Copy)]
+struct DoubtfulMoment {
+    moment: u32,
+    cause: i64,
+    effect: i64,
+}
+
+/// Collects rows for a recording.
 #[derive(Debug, Default)]
 pub(super) struct Loader {
     hosts: HashMap<String, String>,
@@ -76,18 +100,18 @@ pub(super) struct Loader {
     rings: Numbering<[String; 4]>,
     names: Numbering<String>,
     moments: Vec<LoadedMoment>,
-    /// (name, begin, end), by moment.
-    intervals: Vec<(u32, u32, u32)>,
-    spans: Vec<(u32, u32, u32)>,
+    intervals: Vec<LoadedInterval>,
+    spans: Vec<LoadedInterval>,
     frames: HashMap<RecordedFrame, u32>,
-    /// What identifies what enters a frame, by hash type.
+    /// The identities that enter frames, by frame and number of the hash type.
     entered: HashMap<(RecordedFrame, u32), u64>,
     pub(super) loss: LoadedLoss,
     edges: Vec<(u32, u32)>,
-    jobs: Vec<(u32, u32, u64)>,
+    jobs: Vec<LoadedJob>,
     doubtful: Vec<DoubtfulEdge>,
-    /// Ins whose causes may be missing.
+    /// Moments at which data entered and whose causes may be missing.
     orphans: Vec<u32>,
+    /// Moments at which data entered from outside.
     outside: HashSet<u32>,
     points: HashMap<String, PointSeen>,
     causes: u64,
@@ -95,13 +119,14 @@ pub(super) struct Loader {
     states: Vec<LoadState>,
 }
 
-/// An edge that may be another, as frames are missing.
+/// An edge that is uncertain because frames are missing.
 #[derive(Debug, Clone, Copy)]
 struct DoubtfulEdge {
     from: u32,
     to: u32,
-    /// The hash type, and whether it is a queue, with the key of the job.
-    of: u32,
+    /// Number of the hash type.
+    hash_type: u32,
+    /// The key of the job, if the edge is a queue.
     queue: Option<u64>,
 }
 
@@ -114,7 +139,7 @@ struct LoadState {
 }
 
 impl LoadState {
-    /// Who may have run is taken to have run.
+    /// Whether the thread ran, or may have run.
     fn ran(&self) -> bool {
         matches!(self.state, ThreadState::Running { .. } | ThreadState::Unknown)
     }
@@ -131,7 +156,7 @@ impl Loader {
         if !name.contains('.') {
             return None;
         }
-        self.loss.tells(row.text(6).unwrap_or_default());
+        self.loss.add_buffer(row.text(6).unwrap_or_default());
         let thread = self.thread(row.text(1).unwrap_or_default(), row.long(2)?, row.long(3)?);
         let (begin, length) = (row.long(4)?, row.long(5)?);
         let last = if length == 0 { Order::EndAtOnce } else { Order::End };
@@ -139,22 +164,22 @@ impl Loader {
         Some(())
     }
 
-    /// A request that a service answered, or a call that it made.
+    /// Adds a request that a service answered, or a call that it made.
     pub fn service(&mut self, name: &str, interval: &ServiceInterval) {
         let ServiceInterval { host, pid, tid, begin, end, .. } = interval;
         let thread = self.thread(host, *pid, *tid);
-        // A call ends where its answer has come in: what it waited for is within it.
+        // A call ends after its answer has arrived, so the cause of its end lies within it.
         self.interval(name, thread, (*begin, *end), Order::EndAtOnce);
     }
 
     fn interval(&mut self, name: &str, thread: u32, (begin, end): (i64, i64), last: Order) {
-        let of = self.names.number(name.to_owned());
+        let number = self.names.number(name.to_owned());
         let [begins, ends] =
             ["begins", "ends"].map(|text| self.names.number(format!("{name} {text}")));
         let first = LoadedMoment { thread, time: begin, order: Order::Begin, name: begins };
         let begin = self.moment(first);
         let end = self.moment(LoadedMoment { thread, time: end, order: last, name: ends });
-        self.intervals.push((of, begin, end));
+        self.intervals.push(LoadedInterval { name: number, begin, end });
     }
 
     pub fn point(&mut self, row: &RowView<'_>) -> Option<()> {
@@ -167,10 +192,10 @@ impl Loader {
             return None;
         }
         let thread = self.thread(row.text(5).unwrap_or_default(), row.long(6)?, row.long(7)?);
-        self.loss.tells(row.text(1)?);
+        self.loss.add_buffer(row.text(1)?);
         let name = full(row.text(1)?, row.text(9)?);
-        self.seen(&name).seen += 1;
-        self.at(frame, thread, row.long(8)?, name);
+        self.count(&name).seen += 1;
+        self.add_frame(frame, thread, row.long(8)?, name);
         Some(())
     }
 
@@ -179,14 +204,14 @@ impl Loader {
         let (from, to) = (self.frames[&src], self.frames[&dst]);
         let possible = row.text(21) == Some("possible");
         self.causes += 1;
-        let of = row.text(19).map(|text| self.names.number(text.to_owned()));
-        let key = of.and_then(|number| self.entered.get(&(dst, number)).copied());
+        let hash_type = row.text(19).map(|text| self.names.number(text.to_owned()));
+        let key = hash_type.and_then(|number| self.entered.get(&(dst, number)).copied());
         let queue = (row.text(20) == Some("fifo")).then(|| key.unwrap_or_default());
         let depends = queue.is_some() || row.text(20) == Some("nearest");
-        if let (true, true, Some(of)) = (possible, depends, of)
+        if let (true, true, Some(hash_type)) = (possible, depends, hash_type)
             && self.loss.is_any()
         {
-            self.doubtful.push(DoubtfulEdge { from, to, of, queue });
+            self.doubtful.push(DoubtfulEdge { from, to, hash_type, queue });
             return Some(());
         }
         self.ambiguous += u64::from(possible);
@@ -194,11 +219,11 @@ impl Loader {
             (Some("span"), _) => {
                 let name = row.text(8)?;
                 let name = self.names.number(name.to_owned());
-                self.spans.push((name, from, to));
-                // Who ends it elsewhere does so after its begin, but how long after says nothing.
+                self.spans.push(LoadedInterval { name, begin: from, end: to });
+                // The end of a span follows its begin, but its distance does not depend on it.
                 return Some(());
             }
-            (Some("hash"), Some(key)) => self.jobs.push((from, to, key)),
+            (Some("hash"), Some(key)) => self.jobs.push(LoadedJob { put: from, take: to, key }),
             _ => self.edges.push((from, to)),
         }
         Some(())
@@ -241,7 +266,7 @@ impl Loader {
         self.moments.len() as u32 - 1
     }
 
-    /// Columns that name a frame, from `first` on.
+    /// The frame that the columns from `first` on identify.
     fn frame(&mut self, row: &RowView<'_>, first: usize) -> Option<RecordedFrame> {
         let text = |at: usize| row.text(first + at).unwrap_or_default().to_owned();
         let ring = row.long(first + 3).map_or_else(String::new, |long| long.to_string());
@@ -249,25 +274,25 @@ impl Loader {
         Some((ring, row.long(first + 4)?))
     }
 
-    /// An end of an edge, which is no point where it belongs to a span or a chain.
+    /// The frame at an end of an edge, which is added if it is not a point, but of a span or a chain.
     fn end(&mut self, row: &RowView<'_>, first: usize) -> Option<RecordedFrame> {
         let frame = self.frame(row, first)?;
         if !self.frames.contains_key(&frame) {
             let host = self.hosts.get(row.text(first)?).cloned().unwrap_or_default();
             let thread = self.thread(&host, row.long(first + 5)?, row.long(first + 6)?);
             let name = full(row.text(first + 1)?, row.text(first + 8)?);
-            self.at(frame, thread, row.long(first + 7)?, name);
+            self.add_frame(frame, thread, row.long(first + 7)?, name);
         }
         Some(frame)
     }
 
-    fn at(&mut self, frame: RecordedFrame, thread: u32, time: i64, name: String) {
+    fn add_frame(&mut self, frame: RecordedFrame, thread: u32, time: i64, name: String) {
         let name = self.names.number(name);
         let moment = self.moment(LoadedMoment { thread, time, order: Order::Point, name });
         self.frames.insert(frame, moment);
     }
 
-    fn seen(&mut self, name: &str) -> &mut PointSeen {
+    fn count(&mut self, name: &str) -> &mut PointSeen {
         let seen = self.points.entry(name.to_owned()).or_default();
         if seen.name.is_empty() {
             name.clone_into(&mut seen.name);
@@ -275,7 +300,7 @@ impl Loader {
         seen
     }
 
-    /// Threads of a host share its CPUs.
+    /// Assigns threads to hosts: the threads of a host share its CPUs.
     fn machines(&self, threads: &[ThreadId], recording: &mut Recording) {
         let mut hosts = Numbering::default();
         for (&thread, &(process, _)) in threads.iter().zip(self.threads.all()) {
@@ -284,33 +309,35 @@ impl Loader {
         }
     }
 
-    /// Edges that are known by their identities are like others; who has a cause that is in doubt, or
-    /// missing, comes when it came. Returns moments with these, each with the times of cause and effect.
-    fn settle(&mut self) -> Vec<(u32, i64, i64)> {
+    /// Accepts uncertain edges whose identities are unique. All other uncertain edges are dropped, so
+    /// their effects keep their times. Returns the moments with an uncertain or a missing cause.
+    fn settle(&mut self) -> Vec<DoubtfulMoment> {
         let name = |moment: u32| self.moments[moment as usize].name;
-        let asked: HashSet<(u32, u32)> =
-            self.doubtful.iter().map(|edge| (name(edge.to), edge.of)).collect();
+        let uncertain: HashSet<(u32, u32)> =
+            self.doubtful.iter().map(|edge| (name(edge.to), edge.hash_type)).collect();
         let entered = self.entered.iter().filter_map(|(&(frame, of), &hash)| {
             let kind = (name(*self.frames.get(&frame)?), of);
-            asked.contains(&kind).then_some((kind, hash))
+            uncertain.contains(&kind).then_some((kind, hash))
         });
-        let named = if self.loss.has_times() { names(entered.collect()) } else { HashSet::new() };
-        // What never has a cause in the captures lacks none.
-        let ends = self.edges.iter().map(|edge| edge.1).chain(self.jobs.iter().map(|job| job.1));
+        let unique =
+            if self.loss.has_times() { unique_kinds(entered.collect()) } else { HashSet::new() };
+        // A point that never has a cause in the captures lacks none.
+        let ends = self.edges.iter().map(|edge| edge.1).chain(self.jobs.iter().map(|job| job.take));
         let caused: HashSet<u32> =
             ends.chain(self.doubtful.iter().map(|edge| edge.to)).map(name).collect();
         let time = |moment: u32| self.moments[moment as usize].time;
         let orphans = self.orphans.iter().filter(|&&moment| caused.contains(&name(moment)));
-        let mut doubts: Vec<_> =
-            orphans.map(|&moment| (moment, time(moment), time(moment))).collect();
+        let mut doubts: Vec<DoubtfulMoment> = orphans
+            .map(|&moment| DoubtfulMoment { moment, cause: time(moment), effect: time(moment) })
+            .collect();
         for edge in std::mem::take(&mut self.doubtful) {
-            let DoubtfulEdge { from, to, of, queue } = edge;
-            if !named.contains(&(self.moments[to as usize].name, of)) {
-                let times = [from, to].map(|moment| self.moments[moment as usize].time);
-                doubts.extend([from, to].map(|moment| (moment, times[0], times[1])));
+            let DoubtfulEdge { from, to, hash_type, queue } = edge;
+            if !unique.contains(&(self.moments[to as usize].name, hash_type)) {
+                let [cause, effect] = [from, to].map(|moment| self.moments[moment as usize].time);
+                doubts.extend([from, to].map(|moment| DoubtfulMoment { moment, cause, effect }));
                 self.outside.insert(to);
             } else if let Some(key) = queue {
-                self.jobs.push((from, to, key));
+                self.jobs.push(LoadedJob { put: from, take: to, key });
             } else {
                 self.edges.push((from, to));
             }
@@ -326,8 +353,8 @@ impl Loader {
             self.threads.all().iter().map(|entry| recording.thread(entry.0)).collect();
         let mut order: Vec<u32> = (0..self.moments.len() as u32).collect();
         order.sort_by_key(|&n| {
-            let loaded_moment = &self.moments[n as usize];
-            (loaded_moment.thread, loaded_moment.time, loaded_moment.order)
+            let LoadedMoment { thread, time, order, .. } = self.moments[n as usize];
+            (thread, time, order)
         });
         let mut vertices: Vec<Option<Vertex>> = vec![None; self.moments.len()];
         for n in order {
@@ -336,23 +363,27 @@ impl Loader {
             vertices[n as usize] = Some(recording.vertex(thread, moment.time, name));
         }
         let vertex = |number: u32| vertices[number as usize].expect("each moment has its vertex");
-        for &(name, begin, end) in &self.intervals {
+        for &LoadedInterval { name, begin, end } in &self.intervals {
             recording.interval(names[name as usize], vertex(begin), vertex(end));
         }
-        for &(name, begin, end) in &self.spans {
+        for &LoadedInterval { name, begin, end } in &self.spans {
             recording.span(names[name as usize], vertex(begin), vertex(end));
         }
         self.edges.iter().for_each(|&(from, to)| recording.edge(vertex(from), vertex(to)));
-        for &(put, take, key) in &self.jobs {
+        for &LoadedJob { put, take, key } in &self.jobs {
             recording.job(vertex(put), vertex(take), key);
         }
-        // What has one cause that is known does not come from elsewhere.
-        let known: HashSet<u32> =
-            self.edges.iter().map(|edge| edge.1).chain(self.jobs.iter().map(|job| job.1)).collect();
-        self.outside.difference(&known).for_each(|&number| recording.outside(vertex(number)));
-        for (moment, from, to) in doubts {
+        // Data with a known cause does not come from outside.
+        let caused: HashSet<u32> = self
+            .edges
+            .iter()
+            .map(|edge| edge.1)
+            .chain(self.jobs.iter().map(|job| job.take))
+            .collect();
+        self.outside.difference(&caused).for_each(|&number| recording.outside(vertex(number)));
+        for DoubtfulMoment { moment, cause, effect } in doubts {
             let thread = threads[self.moments[moment as usize].thread as usize];
-            recording.doubt(thread, from, to);
+            recording.doubt(thread, cause, effect);
         }
         let owners = threads.iter().zip(self.threads.all()).map(|(&thread, &(process, tid))| {
             (self.processes.all()[process as usize].clone(), tid, thread)
@@ -361,7 +392,7 @@ impl Loader {
         ran(&self.states, &threads, &mut recording);
         self.machines(&threads, &mut recording);
         let spans: BTreeSet<_> =
-            self.spans.iter().map(|span| self.names.all()[span.0 as usize].clone()).collect();
+            self.spans.iter().map(|span| self.names.all()[span.name as usize].clone()).collect();
         LoadedRun {
             recording,
             spans: spans.into_iter().collect(),
@@ -373,46 +404,46 @@ impl Loader {
     }
 }
 
-/// The name of a point and its buffer.
+/// `buffer.point`.
 fn full(buffer: &str, point: &str) -> String {
     format!("{buffer}.{point}")
 }
 
-/// The last digits identify as well as all.
+/// The last 16 hex digits of a hash as a number: they suffice as identity.
 fn number(hash: &str) -> u64 {
     let from = hash.len().saturating_sub(16);
     hash.get(from..).and_then(|hash| u64::from_str_radix(hash, 16).ok()).unwrap_or_default()
 }
 
-/// Before the kernel's first frame of a thread, and after the last, it is taken to run.
+/// Records when threads ran. Before the first and after the last state, a thread counts as running.
 fn ran(states: &[LoadState], threads: &[ThreadId], recording: &mut Recording) {
-    let mut told: HashMap<u32, (i64, i64)> = HashMap::new();
+    let mut covered: HashMap<u32, (i64, i64)> = HashMap::new();
     for state in states {
         let thread = threads[state.thread as usize];
         if state.ran() {
             recording.ran(thread, state.begin, state.end);
         }
         recording.state(thread, state.begin, state.end, state.state);
-        let told = told.entry(state.thread).or_insert((state.begin, state.end));
-        *told = (told.0.min(state.begin), told.1.max(state.end));
+        let covered = covered.entry(state.thread).or_insert((state.begin, state.end));
+        *covered = (covered.0.min(state.begin), covered.1.max(state.end));
     }
-    for (thread, (begin, end)) in told {
+    for (thread, (begin, end)) in covered {
         recording.ran(threads[thread as usize], i64::MIN, begin);
         recording.ran(threads[thread as usize], end, i64::MAX);
     }
 }
 
-/// For which share of the time a thread was ready to run and had no processor, though the program's threads
-/// ran on fewer than any of them ever ran on: others had it.
+/// The share of time in which a thread waited for a CPU although the program used fewer CPUs than it ever
+/// used: other programs used the rest. None: no states.
 fn foreign(states: &[LoadState]) -> Option<f64> {
     let cpu = |state: &LoadState| match state.state {
         ThreadState::Running { cpu } => Some(cpu),
         _ => None,
     };
-    let processors = states.iter().filter_map(cpu).collect::<HashSet<_>>().len() as i64;
+    let cpus = states.iter().filter_map(cpu).collect::<HashSet<_>>().len() as i64;
     let begin = states.iter().map(|state| state.begin).min()?;
     let end = states.iter().map(|state| state.end).max()?;
-    if processors == 0 || begin >= end {
+    if cpus == 0 || begin >= end {
         return None;
     }
     let mut changes: Vec<(i64, i64, i64)> = Vec::new();
@@ -428,7 +459,7 @@ fn foreign(states: &[LoadState]) -> Option<f64> {
     changes.sort_unstable();
     let (mut running, mut waiting, mut since, mut foreign) = (0, 0, begin, 0);
     for (time, runs, waits) in changes {
-        if waiting > 0 && running < processors {
+        if waiting > 0 && running < cpus {
             foreign += time - since;
         }
         (running, waiting, since) = (running + runs, waiting + waits, time);

@@ -1,4 +1,4 @@
-//! Rows of an answer, as text and numbers.
+//! Rows of a query, as text and numbers.
 
 use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch, StringArray};
 use datafusion::arrow::compute::cast;
@@ -9,7 +9,7 @@ use crate::error::QueryError;
 /// The columns of a batch, each as text or as numbers.
 pub(super) struct Columns {
     count: usize,
-    each: Vec<WhatifColumn>,
+    columns: Vec<WhatifColumn>,
 }
 
 enum WhatifColumn {
@@ -19,7 +19,7 @@ enum WhatifColumn {
 
 impl Columns {
     pub fn new(batch: &RecordBatch) -> Result<Columns, QueryError> {
-        let each = batch.columns().iter().map(|column| {
+        let columns = batch.columns().iter().map(|column| {
             let is_text = matches!(
                 column.data_type(),
                 DataType::Utf8 | DataType::Utf8View | DataType::Dictionary(..)
@@ -32,8 +32,8 @@ impl Columns {
                 WhatifColumn::Long(column.as_primitive::<Int64Type>().clone())
             })
         });
-        let each = each.collect::<Result<_, QueryError>>()?;
-        Ok(Columns { count: batch.num_rows(), each })
+        let columns = columns.collect::<Result<_, QueryError>>()?;
+        Ok(Columns { count: batch.num_rows(), columns })
     }
 
     pub fn rows(&self) -> impl Iterator<Item = RowView<'_>> {
@@ -41,7 +41,7 @@ impl Columns {
     }
 }
 
-/// A row; columns are asked for by their number in the query.
+/// A row. Columns are numbered in the order of the query.
 #[derive(Clone, Copy)]
 pub(super) struct RowView<'a> {
     columns: &'a Columns,
@@ -50,14 +50,14 @@ pub(super) struct RowView<'a> {
 
 impl<'a> RowView<'a> {
     pub fn text(&self, at: usize) -> Option<&'a str> {
-        match &self.columns.each[at] {
+        match &self.columns.columns[at] {
             WhatifColumn::Text(array) if array.is_valid(self.row) => Some(array.value(self.row)),
             _ => None,
         }
     }
 
     pub fn long(&self, at: usize) -> Option<i64> {
-        match &self.columns.each[at] {
+        match &self.columns.columns[at] {
             WhatifColumn::Long(array) if array.is_valid(self.row) => Some(array.value(self.row)),
             _ => None,
         }

@@ -1,4 +1,4 @@
-//! Requests and calls of programs that nobody edited (`--with net`), as intervals of the threads that worked.
+//! Requests and calls of unmodified programs (`--with net`), as intervals of the threads that worked.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,15 +6,15 @@ use super::row::RowView;
 
 /// A frame of the buffer `net` that is an interval.
 pub(super) struct ServiceFrame {
-    /// The table, as SQL finds it.
+    /// The table in SQL.
     pub table: &'static str,
     /// The name of the interval.
     pub interval: &'static str,
-    /// Its rows.
+    /// The query for its rows.
     pub query: &'static str,
 }
 
-/// All of them.
+/// The frames that are intervals.
 pub(super) const FRAMES: [ServiceFrame; 2] = [
     ServiceFrame {
         table: "net.served",
@@ -41,14 +41,14 @@ pub(super) struct ServiceInterval {
     port: i64,
 }
 
-/// What is read of services.
+/// Collects intervals of services.
 #[derive(Debug, Default)]
 pub(super) struct ServiceRows {
     intervals: HashMap<&'static str, Vec<ServiceInterval>>,
 }
 
 impl ServiceRows {
-    /// A row of a frame's query.
+    /// Adds a row of a frame's query.
     pub fn interval(&mut self, frame: &ServiceFrame, row: &RowView<'_>) -> Option<()> {
         let host = row.text(0).unwrap_or_default().to_owned();
         let (pid, tid, begin, end) = (row.long(1)?, row.long(2)?, row.long(3)?, row.long(4)?);
@@ -58,8 +58,7 @@ impl ServiceRows {
         Some(())
     }
 
-    /// All intervals with their names: `served.request`, or `served.request@5432` where several ports were
-    /// asked.
+    /// All intervals with their names: `served.request`, or `served.request@5432` if there are several ports.
     pub fn finish(self) -> impl Iterator<Item = (String, ServiceInterval)> {
         self.intervals.into_iter().flat_map(|(name, intervals)| {
             let ports: BTreeSet<i64> = intervals.iter().map(|interval| interval.port).collect();

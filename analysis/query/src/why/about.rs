@@ -1,4 +1,4 @@
-//! What the frames of `libppt-with.so` say of a slice, in words: which lock, which file, which service.
+//! Describes slices by the frames of `libppt-with.so`: which lock, which file, which service.
 
 use std::collections::HashMap;
 
@@ -28,26 +28,26 @@ const LIBRARY: [LibrarySlice; 3] = [
         frame: "waited",
         slice: "waited.wait",
         columns: &["kind", "lock", "lock_symbol", "from", "from_symbol"],
-        words: of_lock,
+        words: describe_lock,
     },
     LibrarySlice {
         buffer: "files",
         frame: "io",
         slice: "io.took",
         columns: &["call", "fd"],
-        words: of_file,
+        words: describe_file,
     },
     LibrarySlice {
         buffer: "net",
         frame: "called",
         slice: "called.call",
         columns: &["port", "peer"],
-        words: of_call,
+        words: describe_call,
     },
 ];
 
 /// `waiting for lock 0x558ee4bba1a0 taken from fill+0x1c (server)`.
-fn of_lock(cells: &[Option<String>]) -> About {
+fn describe_lock(cells: &[Option<String>]) -> About {
     let [kind, lock, lock_symbol, from, from_symbol] = cells else {
         return About::shared(String::new());
     };
@@ -65,7 +65,7 @@ fn of_lock(cells: &[Option<String>]) -> About {
 }
 
 /// `io fsync fd 7`.
-fn of_file(cells: &[Option<String>]) -> About {
+fn describe_file(cells: &[Option<String>]) -> About {
     let [call, fd] = cells else { return About::shared(String::new()) };
     let call = call.as_deref().unwrap_or_default().to_lowercase();
     let own = match fd.as_deref() {
@@ -76,7 +76,7 @@ fn of_file(cells: &[Option<String>]) -> About {
 }
 
 /// `called :5432`, or the path of a Unix socket.
-fn of_call(cells: &[Option<String>]) -> About {
+fn describe_call(cells: &[Option<String>]) -> About {
     let [port, peer] = cells else { return About::shared(String::new()) };
     About::shared(match port.as_deref() {
         None | Some("0") => format!("called {}", peer.as_deref().unwrap_or_default()),
@@ -85,41 +85,41 @@ fn of_call(cells: &[Option<String>]) -> About {
 }
 
 impl Engine {
-    /// Adds the words for slices of the library to what threads were doing.
+    /// Adds the descriptions of library slices to what threads were doing.
     pub(super) async fn ask_library(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
-        for known in &LIBRARY {
-            let asked: Vec<i64> = doings(slow)
-                .filter(|doing| doing.name == known.slice)
+        for kind in &LIBRARY {
+            let seqnos: Vec<i64> = doings(slow)
+                .filter(|doing| doing.name == kind.slice)
                 .filter_map(|doing| doing.frame.seqno)
                 .collect();
-            if asked.is_empty() {
+            if seqnos.is_empty() {
                 continue;
             }
-            let tables = match self.frames(Some(known.frame)) {
+            let tables = match self.frames(Some(kind.frame)) {
                 Err(QueryError::NoFrame { .. }) => continue,
                 tables => tables?,
             };
             let mut found = HashMap::new();
-            for table in tables.iter().filter(|table| table.buffer.starts_with(known.buffer)) {
-                self.rows_of(known, table, &asked, &mut found).await?;
+            for table in tables.iter().filter(|table| table.buffer.starts_with(kind.buffer)) {
+                self.rows_of(kind, table, &seqnos, &mut found).await?;
             }
-            for doing in doings(slow).filter(|doing| doing.name == known.slice) {
-                doing.about = found.get(&doing.frame).map(|cells| (known.words)(cells));
+            for doing in doings(slow).filter(|doing| doing.name == kind.slice) {
+                doing.about = found.get(&doing.frame).map(|cells| (kind.words)(cells));
             }
         }
         Ok(())
     }
 
-    /// The cells of the frames with these numbers, by what names each.
+    /// Adds to `found` the cells of the frames with these sequence numbers.
     async fn rows_of(
         &self,
-        known: &LibrarySlice,
+        kind: &LibrarySlice,
         of: &FrameTable,
         seqnos: &[i64],
         found: &mut HashMap<FrameName, Vec<Option<String>>>,
     ) -> Result<(), QueryError> {
         let schema = of.table.schema();
-        let columns = known.columns.iter().map(|name| schema.column_with_name(name));
+        let columns = kind.columns.iter().map(|name| schema.column_with_name(name));
         let standard =
             |what| schema.column_with_name(schema.field(find(of.table.as_ref(), what)?).name());
         let words = [BoundedText::Capture, BoundedText::Buffer, BoundedText::Segment]
@@ -136,10 +136,10 @@ impl Engine {
         let number = |at: usize| cast_to(ident(numbers[at].1.name().as_str()), DataType::Int64);
         let select = texts.chain([number(0), number(1)]).zip(0..);
         let select: Vec<_> = select.map(|(column, n)| column.alias(format!("c{n}"))).collect();
-        let first = 3 + known.columns.len();
+        let first = 3 + kind.columns.len();
         let rows = self.context().table(of.name.clone()).await?;
-        let is_asked = number(1).in_list(seqnos.iter().map(|seqno| lit(*seqno)).collect(), false);
-        for batch in rows.filter(is_asked)?.select(select)?.collect().await? {
+        let is_wanted = number(1).in_list(seqnos.iter().map(|seqno| lit(*seqno)).collect(), false);
+        for batch in rows.filter(is_wanted)?.select(select)?.collect().await? {
             for row in 0..batch.num_rows() {
                 let word = |at| text(&batch, at, row).unwrap_or_default().to_owned();
                 let name = FrameName {
@@ -177,22 +177,25 @@ mod tests {
     fn words_for_each() {
         let lock =
             |kind| cells(&[Some(kind), Some("4096"), None, Some("255"), Some("fill+0x1c (app)")]);
-        let said = |kind| of_lock(&lock(kind)).to_string();
-        assert_eq!(said("MUTEX"), "waiting for lock 0x1000 taken from fill+0x1c (app)");
-        assert_eq!(said("CONDITION"), "waiting for condition 0x1000 in fill+0x1c (app)");
-        assert_eq!(said("SEMAPHORE"), "waiting for semaphore 0x1000 taken from fill+0x1c (app)");
-        assert_eq!(of_file(&cells(&[Some("FSYNC"), Some("7")])).to_string(), "io fsync fd 7");
-        assert_eq!(of_file(&cells(&[Some("RENAME"), Some("-1")])).to_string(), "io rename");
-        assert_eq!(of_call(&cells(&[Some("5432"), Some("::1")])).to_string(), "called :5432");
+        let text_of_kind = |kind| describe_lock(&lock(kind)).to_string();
+        assert_eq!(text_of_kind("MUTEX"), "waiting for lock 0x1000 taken from fill+0x1c (app)");
+        assert_eq!(text_of_kind("CONDITION"), "waiting for condition 0x1000 in fill+0x1c (app)");
         assert_eq!(
-            of_call(&cells(&[Some("0"), Some("/run/socket")])).to_string(),
+            text_of_kind("SEMAPHORE"),
+            "waiting for semaphore 0x1000 taken from fill+0x1c (app)"
+        );
+        assert_eq!(describe_file(&cells(&[Some("FSYNC"), Some("7")])).to_string(), "io fsync fd 7");
+        assert_eq!(describe_file(&cells(&[Some("RENAME"), Some("-1")])).to_string(), "io rename");
+        assert_eq!(describe_call(&cells(&[Some("5432"), Some("::1")])).to_string(), "called :5432");
+        assert_eq!(
+            describe_call(&cells(&[Some("0"), Some("/run/socket")])).to_string(),
             "called /run/socket"
         );
     }
 
     #[test]
     fn writes_to_several_files_share_their_words() {
-        let [one, two] = ["7", "8"].map(|fd| of_file(&cells(&[Some("WRITE"), Some(fd)])));
+        let [one, two] = ["7", "8"].map(|fd| describe_file(&cells(&[Some("WRITE"), Some(fd)])));
         assert_ne!(one, two);
         assert_eq!((one.shared.as_str(), two.shared.as_str()), ("io write", "io write"));
     }

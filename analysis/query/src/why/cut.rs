@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What a part of an interval went to.
+/// What a thread did in a part of an interval.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum TimeUse {
@@ -10,9 +10,9 @@ pub enum TimeUse {
     Running,
     /// It lost its CPU to another thread, or gave way to it.
     Preempted {
-        /// Who got the CPU: a thread of the program, or of another process. 0: nobody.
+        /// The thread that got the CPU, of this or another process. 0: none, the CPU was idle.
         by: Option<i32>,
-        /// What that was called.
+        /// The name of that thread.
         name: Option<String>,
     },
     /// It was woken, and had no CPU yet.
@@ -21,16 +21,16 @@ pub enum TimeUse {
     Blocked {
         /// The system call.
         call: Option<String>,
-        /// Who ended that.
+        /// What ended the wait.
         by: WokenBy,
     },
     /// It waited for a page.
     Faulting(WokenBy),
-    /// Nobody knows.
+    /// It is not known what it did.
     Unknown,
 }
 
-/// Who woke a thread.
+/// What woke a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WokenBy {
     /// `THREAD`, `PROCESS` or `INTERRUPT`.
@@ -42,7 +42,7 @@ pub struct WokenBy {
 }
 
 impl TimeUse {
-    /// Who ended a wait.
+    /// What woke the thread, if it had to be woken.
     pub fn woken(&self) -> Option<&WokenBy> {
         match self {
             TimeUse::Blocked { by, .. } | TimeUse::Faulting(by) | TimeUse::WokenLate(by) => {
@@ -52,20 +52,20 @@ impl TimeUse {
         }
     }
 
-    /// Whether it ended as somebody woke it.
+    /// Whether it is a wait, which ends when something wakes the thread.
     pub fn is_wait(&self) -> bool {
         matches!(self, TimeUse::Blocked { .. } | TimeUse::Faulting(_))
     }
 }
 
-/// How much of an interval went to a part.
+/// How much of an interval a part took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spent {
     /// ns.
     pub ns: i64,
     /// The number of pieces.
     pub times: u64,
-    /// The longest of them, the first of these: from and to, ns since the epoch.
+    /// The longest piece (the first of them, if several are as long): from and to, ns since the epoch.
     pub longest: (i64, i64),
 }
 
@@ -78,27 +78,27 @@ pub(super) struct ThreadTime {
     pub running: Vec<(i64, i64)>,
 }
 
-/// An interval on its way: states of its thread come in the order of their beginning.
+/// Cuts an interval into parts. The states of its thread must be added in the order of their beginning.
 #[derive(Debug)]
 pub(super) struct Cut {
     to: i64,
-    /// Everything before is spent.
+    /// Everything before is accounted for.
     at: i64,
     spent: BTreeMap<TimeUse, Spent>,
     running: Vec<(i64, i64)>,
 }
 
 impl Cut {
-    /// From the first time to the second one.
+    /// An interval from the first time to the second one.
     pub fn new(from: i64, to: i64) -> Cut {
         Cut { to, at: from, spent: BTreeMap::new(), running: Vec::new() }
     }
 
-    /// The thread was in a state, from the first time to the second one. Where states overlap, the one
-    /// counts that came first.
+    /// The thread was in a state, from the first time to the second one. Where states overlap, the
+    /// first one counts.
     pub fn add_state(&mut self, from: i64, to: i64, part: &TimeUse) {
         let (from, to) = (from.max(self.at), to.min(self.to));
-        // What is not known may be known of another session.
+        // What one session does not know may come from another session.
         if from >= to || *part == TimeUse::Unknown {
             return;
         }
@@ -150,13 +150,13 @@ mod tests {
             2 => TimeUse::Blocked { call: Some("read".into()), by: by(1) },
             3 => TimeUse::Blocked { call: Some("read".into()), by: by(2) },
             4 => TimeUse::WokenLate(by(1)),
-            5 => TimeUse::Faulting(By::default()),
+            5 => TimeUse::Faulting(WokenBy::default()),
             _ => TimeUse::Unknown,
         }
     }
 
     proptest! {
-        /// Parts add up to the ns, and each ns is in the part that it is in.
+        /// The parts add up to the length, and each ns is counted in the part of its state.
         #[test]
         fn parts_add_up_to_the_interval(
             mut states in proptest::collection::vec((0i64..60, 0i64..20, 0u8..7), 0..20),
@@ -170,21 +170,21 @@ mod tests {
                 cut.add_state(*begin, begin + length, &part(*kind));
             }
             let ThreadTime { parts, running } = cut.finish();
-            prop_assert_eq!(parts.iter().map(|it| it.1.ns).sum::<i64>(), length);
+            prop_assert_eq!(parts.iter().map(|part| part.1.ns).sum::<i64>(), length);
             let at = |ns: i64| {
-                let known = |it: &&(i64, i64, u8)| it.0 <= ns && ns < it.0 + it.1 && it.2 < 6;
-                states.iter().find(known).map_or(TimeUse::Unknown, |it| part(it.2))
+                let has_ns = |state: &&(i64, i64, u8)| state.0 <= ns && ns < state.0 + state.1 && state.2 < 6;
+                states.iter().find(has_ns).map_or(TimeUse::Unknown, |state| part(state.2))
             };
-            let mut said: BTreeMap<TimeUse, i64> = BTreeMap::new();
-            (from..to).for_each(|ns| *said.entry(at(ns)).or_default() += 1);
-            let found: BTreeMap<TimeUse, i64> = parts.iter().map(|it| (it.0.clone(), it.1.ns)).collect();
-            prop_assert_eq!(found, said);
+            let mut expected: BTreeMap<TimeUse, i64> = BTreeMap::new();
+            (from..to).for_each(|ns| *expected.entry(at(ns)).or_default() += 1);
+            let found: BTreeMap<TimeUse, i64> = parts.iter().map(|part| (part.0.clone(), part.1.ns)).collect();
+            prop_assert_eq!(found, expected);
             for (part, spent) in &parts {
                 let (begin, end) = spent.longest;
                 prop_assert!(begin >= from && end <= to && end - begin <= spent.ns && begin < end);
                 prop_assert!((begin..end).all(|ns| at(ns) == *part));
             }
-            prop_assert!(parts.is_sorted_by_key(|it| -it.1.ns));
+            prop_assert!(parts.is_sorted_by_key(|part| -part.1.ns));
             let ran = (from..to).filter(|&ns| at(ns) == TimeUse::Running);
             let pieces = running.iter().flat_map(|&(begin, end)| begin..end);
             prop_assert!(pieces.eq(ran), "{:?}", running);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_tells_is_unknown() {
+    fn time_without_states_is_unknown() {
         let mut cut = Cut::new(10, 100);
         cut.add_state(0, 20, &TimeUse::Running);
         cut.add_state(30, 40, &TimeUse::Running);

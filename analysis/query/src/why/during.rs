@@ -1,4 +1,4 @@
-//! What threads did from one time to another: their states, and their own slices.
+//! What threads did in a stretch of time: their states, and their own slices.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use super::slow::{Doing, FrameName, Slow, SlowPart};
 use crate::engine::Engine;
 use crate::error::QueryError;
 
-/// A thread, from one time to another.
+/// A thread in a stretch of time.
 #[derive(Debug, Clone)]
 pub(super) struct During {
     pub host: String,
@@ -23,24 +23,24 @@ pub(super) struct During {
     pub tid: Option<i32>,
     pub from: i64,
     pub to: i64,
-    /// Slices that cover all of this add no information.
+    /// Slices that cover all of this stretch add no information.
     pub whole: Option<(i64, i64)>,
 }
 
 impl During {
-    /// The slice covers the whole, so it adds no information.
-    fn is_covered(&self, slice: &Owned) -> bool {
+    /// Whether the slice covers all of `whole`, so that it adds no information.
+    fn is_covered(&self, slice: &ThreadRow) -> bool {
         self.whole.is_some_and(|(from, to)| slice.from <= from && to <= slice.to)
     }
 }
 
 impl Slow {
-    /// Its own thread, in all of the interval; slices around that do not count.
+    /// Its own thread during the interval, without slices around the whole interval.
     pub(super) fn inner(&self) -> During {
         During { whole: Some((self.ts, self.ts + self.dur)), ..self.during() }
     }
 
-    /// Its own thread.
+    /// Its own thread during the interval.
     pub(super) fn during(&self) -> During {
         self.thread_during(self.tid, (self.ts, self.ts + self.dur))
     }
@@ -50,43 +50,58 @@ impl Slow {
         During { host: self.host.clone(), pid: self.pid, tid, from, to, whole: None }
     }
 
-    /// Who ended a wait, while the longest piece of it lasted.
+    /// The thread that ended a wait, during the longest piece of that wait.
     pub(super) fn waker_during(&self, part: &SlowPart) -> During {
         let waker = part.part.woken().and_then(|entry| entry.thread);
         self.thread_during(waker, part.spent.longest)
     }
 }
 
-/// Finds those that share time with a row. Rows come in the order of their beginnings.
+/// The stretches of one thread.
+#[derive(Debug, Default)]
+struct StretchesOfThread {
+    /// Places in `stretches`, in the order of their beginnings.
+    order: Vec<usize>,
+    /// How many of these ended before the current row.
+    ended: usize,
+}
+
+/// Finds the stretches that overlap a row. Rows must come in the order of their beginnings.
 pub(super) struct Sweep<'a> {
-    asked: &'a [During],
-    /// By process and thread: numbers of `asked` in the order of their beginnings, and how many are over.
-    threads: HashMap<(i64, i64), (Vec<usize>, usize)>,
+    stretches: &'a [During],
+    /// By process and thread.
+    threads: HashMap<(i64, i64), StretchesOfThread>,
 }
 
 impl<'a> Sweep<'a> {
-    pub(super) fn new(asked: &'a [During]) -> Self {
-        let mut threads: HashMap<(i64, i64), (Vec<usize>, usize)> = HashMap::new();
-        for (number, entry) in asked.iter().enumerate() {
-            if let (Some(pid), Some(tid)) = (entry.pid, entry.tid) {
-                threads.entry((pid.into(), tid.into())).or_default().0.push(number);
+    pub(super) fn new(stretches: &'a [During]) -> Self {
+        let mut threads: HashMap<(i64, i64), StretchesOfThread> = HashMap::new();
+        for (number, stretch) in stretches.iter().enumerate() {
+            if let (Some(pid), Some(tid)) = (stretch.pid, stretch.tid) {
+                threads.entry((pid.into(), tid.into())).or_default().order.push(number);
             }
         }
-        threads.values_mut().for_each(|entry| entry.0.sort_by_key(|&number| asked[number].from));
-        Sweep { asked, threads }
+        for of_thread in threads.values_mut() {
+            of_thread.order.sort_by_key(|&number| stretches[number].from);
+        }
+        Sweep { stretches, threads }
     }
 
-    pub(super) fn each(&mut self, row: &Owned, mut then: impl FnMut(usize)) {
-        let Some((order, over)) = self.threads.get_mut(&(row.pid, row.tid)) else { return };
-        while order.get(*over).is_some_and(|&entry| self.asked[entry].to <= row.from) {
-            *over += 1;
+    /// Calls `then` with the place of each stretch that overlaps the row.
+    pub(super) fn each_overlapping(&mut self, row: &ThreadRow, mut then: impl FnMut(usize)) {
+        let Some(StretchesOfThread { order, ended }) = self.threads.get_mut(&(row.pid, row.tid))
+        else {
+            return;
+        };
+        while order.get(*ended).is_some_and(|&number| self.stretches[number].to <= row.from) {
+            *ended += 1;
         }
-        for &number in &order[*over..] {
-            let asked = &self.asked[number];
-            if asked.from >= row.to {
+        for &number in &order[*ended..] {
+            let stretch = &self.stretches[number];
+            if stretch.from >= row.to {
                 break;
             }
-            if asked.to > row.from && asked.host == row.host {
+            if stretch.to > row.from && stretch.host == row.host {
                 then(number);
             }
         }
@@ -94,63 +109,67 @@ impl<'a> Sweep<'a> {
 }
 
 impl Engine {
-    /// What each thread did, by its states.
+    /// What each thread did in its stretch, by its states.
     pub(super) async fn states_during(
         &self,
-        asked: &[During],
+        stretches: &[During],
     ) -> Result<Vec<ThreadTime>, QueryError> {
-        let mut cuts: Vec<Cut> = asked.iter().map(|entry| Cut::new(entry.from, entry.to)).collect();
-        let mut sweep = Sweep::new(asked);
-        if let Some(states) = self.beside("thread_states", asked)? {
+        let mut cuts: Vec<Cut> =
+            stretches.iter().map(|entry| Cut::new(entry.from, entry.to)).collect();
+        let mut sweep = Sweep::new(stretches);
+        if let Some(states) = self.rows_during("thread_states", stretches)? {
             let words = ["state", "blocked_in", "woken_by", "successor_name"];
             let numbers = ["waker", "successor"];
             let words = words.map(|entry| cast_to(ident(entry), DataType::Utf8).alias(entry));
             let numbers = numbers.map(|entry| cast_to(ident(entry), DataType::Int64).alias(entry));
-            let select = owner().into_iter().chain(words).chain(numbers).collect::<Vec<_>>();
+            let select =
+                thread_columns().into_iter().chain(words).chain(numbers).collect::<Vec<_>>();
             let mut stream = states.select(select)?.sort(in_order(true))?.execute_stream().await?;
             while let Some(batch) = stream.next().await {
                 let batch = batch?;
                 for row in 0..batch.num_rows() {
-                    let Some(of) = Owned::from_row(&batch, row) else { continue };
+                    let Some(state) = ThreadRow::from_row(&batch, row) else { continue };
                     let Some(part) = part(&batch, row) else { continue };
-                    sweep.each(&of, |entry| cuts[entry].add_state(of.from, of.to, &part));
+                    sweep.each_overlapping(&state, |number| {
+                        cuts[number].add_state(state.from, state.to, &part);
+                    });
                 }
             }
         }
         Ok(cuts.into_iter().map(Cut::finish).collect())
     }
 
-    /// What the frames of each thread say that it was doing: of the slices around the end the innermost,
-    /// or else the one that shares most of the time. `running`, the time that threads ran in, takes the
-    /// slices of these threads.
+    /// What each thread was doing, by its own frames: the innermost slice around the end of the stretch,
+    /// or else the slice that overlaps it longest. Also adds the slices of the threads in `running` to
+    /// their running time.
     pub(super) async fn slices_during(
         &self,
-        asked: &[During],
+        stretches: &[During],
         running: &mut [(During, RunningTime)],
     ) -> Result<Vec<Option<Doing>>, QueryError> {
-        let mut found: Vec<Option<Doing>> = vec![None; asked.len()];
+        let mut found: Vec<Option<Doing>> = vec![None; stretches.len()];
         let owners: Vec<During> = running.iter().map(|entry| entry.0.clone()).collect();
-        let all = [asked, &owners].concat();
-        let Some(slices) = self.beside("slices", &all)? else { return Ok(found) };
+        let all = [stretches, &owners].concat();
+        let Some(slices) = self.rows_during("slices", &all)? else { return Ok(found) };
         let words = ["name", "capture", "buffer", "segment"];
         let words = words.map(|entry| cast_to(ident(entry), DataType::Utf8).alias(entry));
         let numbers =
             ["ring", "seqno"].map(|entry| cast_to(ident(entry), DataType::Int64).alias(entry));
-        let select = owner().into_iter().chain(words).chain(numbers).collect::<Vec<_>>();
+        let select = thread_columns().into_iter().chain(words).chain(numbers).collect::<Vec<_>>();
         let mut stream = slices.select(select)?.sort(in_order(false))?.execute_stream().await?;
-        let (mut sweep, mut running_sweep) = (Sweep::new(asked), Sweep::new(&owners));
+        let (mut sweep, mut running_sweep) = (Sweep::new(stretches), Sweep::new(&owners));
         while let Some(batch) = stream.next().await {
             let batch = batch?;
             for row in 0..batch.num_rows() {
-                let Some(of) = Owned::from_row(&batch, row) else { continue };
+                let Some(slice) = ThreadRow::from_row(&batch, row) else { continue };
                 let Some(name) = text(&batch, 5, row) else { continue };
                 let word = |at| text(&batch, at, row).unwrap_or_default().to_owned();
                 let doing = |entry: &During| Doing {
                     name: name.to_owned(),
                     about: None,
-                    ns: of.to.min(entry.to) - of.from.max(entry.from),
-                    ts: of.from,
-                    dur: of.to - of.from,
+                    ns: slice.to.min(entry.to) - slice.from.max(entry.from),
+                    ts: slice.from,
+                    dur: slice.to - slice.from,
                     frame: FrameName {
                         capture: word(6),
                         buffer: word(7),
@@ -158,17 +177,17 @@ impl Engine {
                         ring: long(&batch, 9, row),
                         seqno: long(&batch, 10, row),
                     },
-                    around: of.to >= entry.to,
+                    around: slice.to >= entry.to,
                 };
-                running_sweep.each(&of, |number| {
+                running_sweep.each_overlapping(&slice, |number| {
                     let (entry, running) = &mut running[number];
-                    if !entry.is_covered(&of) {
+                    if !entry.is_covered(&slice) {
                         running.enter(doing(entry));
                     }
                 });
-                sweep.each(&of, |number| {
-                    let entry = &asked[number];
-                    if entry.is_covered(&of) {
+                sweep.each_overlapping(&slice, |number| {
+                    let entry = &stretches[number];
+                    if entry.is_covered(&slice) {
                         return;
                     }
                     let doing = doing(entry);
@@ -181,17 +200,24 @@ impl Engine {
         Ok(found)
     }
 
-    /// The rows of a table with `ts` and `dur` that are of these threads, and share time with one of
-    /// `asked`, whatever window is seen; None: of none.
-    fn beside(&self, table: &str, asked: &[During]) -> Result<Option<DataFrame>, QueryError> {
-        let known = || asked.iter().filter(|entry| entry.pid.is_some() && entry.tid.is_some());
-        let (Some(from), Some(to)) =
-            (known().map(|entry| entry.from).min(), known().map(|entry| entry.to).max())
-        else {
+    /// The rows of a table with `ts` and `dur` that belong to these threads and overlap the whole stretch
+    /// of time from the first to the last of `stretches`, whatever window the engine shows. None: no
+    /// thread is known.
+    fn rows_during(
+        &self,
+        table: &str,
+        stretches: &[During],
+    ) -> Result<Option<DataFrame>, QueryError> {
+        let with_thread =
+            || stretches.iter().filter(|entry| entry.pid.is_some() && entry.tid.is_some());
+        let (Some(from), Some(to)) = (
+            with_thread().map(|entry| entry.from).min(),
+            with_thread().map(|entry| entry.to).max(),
+        ) else {
             return Ok(None);
         };
-        let numbers = |of: fn(&During) -> Option<i32>| {
-            let mut all: Vec<i32> = known().filter_map(of).collect();
+        let numbers = |number_of: fn(&During) -> Option<i32>| {
+            let mut all: Vec<i32> = with_thread().filter_map(number_of).collect();
             all.sort_unstable();
             all.dedup();
             all.into_iter().map(lit).collect::<Vec<Expr>>()
@@ -206,21 +232,22 @@ impl Engine {
     }
 }
 
-/// In the order of their beginnings, the shorter or the longer first. Where the longer comes first, an
-/// outer slice comes before those in it.
+/// Sorts by beginning, then the shorter or the longer first. Where the longer comes first, an outer slice
+/// comes before the slices inside it.
 fn in_order(shorter_first: bool) -> Vec<datafusion::logical_expr::SortExpr> {
     vec![ident("c3").sort(true, false), ident("c4").sort(shorter_first, false)]
 }
 
-/// Whose a row is, and when: `host pid tid from dur`.
-fn owner() -> Vec<Expr> {
+/// The columns of [`ThreadRow`]: host, pid, tid, ts, dur.
+fn thread_columns() -> Vec<Expr> {
     let long = |name: &str| cast_to(ident(name), DataType::Int64);
     let host = cast_to(ident("host"), DataType::Utf8);
     let all = [host, long("pid"), long("tid"), long("ts"), ident("dur")];
     all.into_iter().zip(0..).map(|(entry, n)| entry.alias(format!("c{n}"))).collect()
 }
 
-pub(super) struct Owned {
+/// A row that belongs to a thread, and its time.
+pub(super) struct ThreadRow {
     pub(super) host: String,
     pub(super) pid: i64,
     pub(super) tid: i64,
@@ -228,11 +255,11 @@ pub(super) struct Owned {
     pub(super) to: i64,
 }
 
-impl Owned {
-    fn from_row(batch: &RecordBatch, row: usize) -> Option<Owned> {
+impl ThreadRow {
+    fn from_row(batch: &RecordBatch, row: usize) -> Option<ThreadRow> {
         let long = |at| long(batch, at, row);
         let from = long(3)?;
-        Some(Owned {
+        Some(ThreadRow {
             host: text(batch, 0, row).unwrap_or_default().to_owned(),
             pid: long(1)?,
             tid: long(2)?,
@@ -242,7 +269,7 @@ impl Owned {
     }
 }
 
-/// What a state is to an interval; None: no state that there is.
+/// The part of an interval that a state is; None: the state is not one of those known.
 fn part(batch: &RecordBatch, row: usize) -> Option<TimeUse> {
     let text = |at| text(batch, at, row).map(str::to_owned);
     let small = |at| long(batch, at, row).and_then(|entry| i32::try_from(entry).ok());
@@ -258,7 +285,7 @@ fn part(batch: &RecordBatch, row: usize) -> Option<TimeUse> {
     })
 }
 
-/// A cell of text, which may be of any type of text.
+/// A cell of any text type.
 pub(super) fn text(batch: &RecordBatch, at: usize, row: usize) -> Option<&str> {
     let column = batch.column(at);
     if column.is_null(row) {

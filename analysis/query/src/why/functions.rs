@@ -2,11 +2,12 @@
 
 use crate::text::grouped;
 
-/// Fewer stacks say too little about shares.
-const FEWEST: u64 = 5;
-/// Functions that are shown, and the least share that is worth it.
-const TOLD: usize = 3;
-const WORTH: f64 = 0.05;
+/// With fewer stacks than this, shares are too uncertain to show.
+const MIN_STACKS: u64 = 5;
+/// How many functions to show at most.
+const MAX_SHOWN: usize = 3;
+/// The least share of the stacks that a function must have to be shown.
+const MIN_SHARE: f64 = 0.05;
 
 /// How many stacks had each function as the innermost one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,8 +21,8 @@ pub struct FunctionCounts {
 impl FunctionCounts {
     pub(super) fn add(&mut self, function: &str, count: u64) {
         self.stacks += count;
-        match self.functions.iter_mut().find(|known| known.0 == function) {
-            Some(known) => known.1 += count,
+        match self.functions.iter_mut().find(|entry| entry.0 == function) {
+            Some(entry) => entry.1 += count,
             None => self.functions.push((function.to_owned(), count)),
         }
     }
@@ -36,19 +37,19 @@ impl FunctionCounts {
 
     /// `of 42 stacks, 62 % in rdbSaveRio, 20 % in je_malloc`; None where they are too few.
     pub fn text(&self) -> Option<String> {
-        if self.stacks < FEWEST {
+        if self.stacks < MIN_STACKS {
             return None;
         }
         let share = |count: u64| count as f64 / self.stacks as f64;
-        let told = self.functions.iter().take(TOLD).enumerate();
-        let told = told.filter(|(rank, entry)| *rank == 0 || share(entry.1) >= WORTH);
-        let told: Vec<String> = told
+        let shown = self.functions.iter().take(MAX_SHOWN).enumerate();
+        let shown = shown.filter(|(rank, entry)| *rank == 0 || share(entry.1) >= MIN_SHARE);
+        let shown: Vec<String> = shown
             .map(|(_, (function, count))| {
                 let name = function.rsplit_once(" (").map_or(function.as_str(), |parts| parts.0);
                 format!("{:.0} % in {name}", 100.0 * share(*count))
             })
             .collect();
-        Some(format!("of {} stacks, {}", grouped(self.stacks), told.join(", ")))
+        Some(format!("of {} stacks, {}", grouped(self.stacks), shown.join(", ")))
     }
 }
 
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_told_where_there_are_enough_stacks() {
+    fn shares_are_shown_if_there_are_enough_stacks() {
         let mut counts = FunctionCounts::default();
         counts.add("je_malloc (redis-server)", 2);
         assert_eq!(counts.text(), None);

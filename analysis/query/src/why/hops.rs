@@ -1,5 +1,4 @@
-//! Which thread woke a thread, what the waker did during the wait, which thread woke the waker, and
-//! so on.
+//! Which thread woke a thread, what that waker did during the wait, which thread woke the waker, and so on.
 
 use super::cut::TimeUse;
 use super::during::During;
@@ -7,44 +6,46 @@ use super::slow::{Hop, Slow};
 use crate::engine::Engine;
 use crate::error::QueryError;
 
-/// Threads that are followed.
+/// How many wakers to follow at most.
 const MAX_THREADS: usize = 4;
-/// The least share of an interval that is worth following.
-const WORTH: f64 = 0.05;
+/// The least share of an interval that a wait must have to be followed.
+const MIN_SHARE: f64 = 0.05;
 
-/// A wait whose waker is asked next.
-struct Next {
+/// A wait whose waker is looked at next.
+struct FollowedWait {
     slow: usize,
     part: usize,
-    asked: During,
-    passed: Vec<i32>,
+    waker: During,
+    /// The threads that were already visited.
+    visited: Vec<i32>,
 }
 
 impl Engine {
-    /// Follows those who ended the largest wait of each.
+    /// For each interval, follows the wakers of its largest wait.
     pub(super) async fn follow_wakers(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
-        let mut next: Vec<Next> = slow.iter().enumerate().filter_map(first).collect();
+        let mut next: Vec<FollowedWait> =
+            slow.iter().enumerate().filter_map(largest_wait).collect();
         for _ in 0..MAX_THREADS {
             if next.is_empty() {
                 break;
             }
-            let asked: Vec<During> = next.iter().map(|entry| entry.asked.clone()).collect();
-            let answers = self.states_during(&asked).await?;
+            let wakers: Vec<During> = next.iter().map(|wait| wait.waker.clone()).collect();
+            let answers = self.states_during(&wakers).await?;
             let mut further = Vec::new();
-            for (mut of, did) in next.into_iter().zip(answers) {
+            for (mut wait, did) in next.into_iter().zip(answers) {
                 let Some((part, spent)) = did.parts.into_iter().next() else { continue };
-                let Some(thread) = of.asked.tid.filter(|_| part != TimeUse::Unknown) else {
+                let Some(thread) = wait.waker.tid.filter(|_| part != TimeUse::Unknown) else {
                     continue;
                 };
                 let waker = part.woken().and_then(|entry| entry.thread).filter(|_| part.is_wait());
-                let within = (of.asked.from, of.asked.to);
+                let within = (wait.waker.from, wait.waker.to);
                 let hop = Hop { thread, name: None, within, part, spent, doing: None };
-                slow[of.slow].parts[of.part].hops.push(hop);
-                of.passed.push(thread);
-                if let Some(waker) = waker.filter(|entry| !of.passed.contains(entry)) {
+                slow[wait.slow].parts[wait.part].hops.push(hop);
+                wait.visited.push(thread);
+                if let Some(waker) = waker.filter(|entry| !wait.visited.contains(entry)) {
                     let (from, to) = spent.longest;
-                    of.asked = During { tid: Some(waker), from, to, ..of.asked };
-                    further.push(of);
+                    wait.waker = During { tid: Some(waker), from, to, ..wait.waker };
+                    further.push(wait);
                 }
             }
             next = further;
@@ -53,15 +54,15 @@ impl Engine {
     }
 }
 
-/// The largest wait that a thread of the program ended, if it matters.
-fn first((number, slow): (usize, &Slow)) -> Option<Next> {
+/// The largest wait that a thread of the program ended, if it is large enough.
+fn largest_wait((number, slow): (usize, &Slow)) -> Option<FollowedWait> {
     let mut parts = slow.parts.iter().enumerate();
     let of_thread = |entry: &TimeUse| {
         entry.is_wait() && entry.woken().is_some_and(|entry| entry.thread.is_some())
     };
     let (at, part) = parts.find(|entry| of_thread(&entry.1.part))?;
-    let matters = part.spent.ns as f64 >= WORTH * slow.dur as f64;
-    let asked = slow.waker_during(part);
-    let passed = slow.tid.into_iter().collect();
-    matters.then_some(Next { slow: number, part: at, asked, passed })
+    let matters = part.spent.ns as f64 >= MIN_SHARE * slow.dur as f64;
+    let waker = slow.waker_during(part);
+    let visited = slow.tid.into_iter().collect();
+    matters.then_some(FollowedWait { slow: number, part: at, waker, visited })
 }

@@ -1,5 +1,5 @@
-//! Requests from service to service by the points of the programs themselves: the interval of another process whose
-//! frame has the same identity as the frame of this one.
+//! Follows requests from service to service by the points of the programs themselves: finds the interval of
+//! another process whose frame has the same identity.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,21 +9,22 @@ use ppt_tables::ThreadLabels;
 
 use super::during::{long, text};
 use super::request;
-use super::services::{among, frame_name, number, selected, word, worth};
+use super::services::{among, frame_name, is_worth_following, number, selected, word};
 use super::slow::{FrameName, ServiceCall, Slow};
 use super::{as_intervals, intervals};
 use crate::engine::Engine;
 use crate::error::QueryError;
 
-/// Most frames of one identity, and of all that are asked for: an identity that is everybody's says nothing.
-const MOST_FRAMES: usize = 100_000;
+/// The largest number of frames with the wanted identities. With more, the identities are too common to mean
+/// anything.
+const MAX_FRAMES: usize = 100_000;
 
 /// A hash type and a value.
 type Identity = (String, String);
 
 impl Engine {
-    /// The intervals of other processes that have an identity of each interval's own frame, and took most of its
-    /// time: the number of the interval, the call, and the interval there.
+    /// For each interval, the longest interval of another process whose frame has the same identity: the
+    /// number of the interval, the call, and the interval in the other process.
     pub(super) async fn of_same_identity(
         &self,
         slow: &[Slow],
@@ -47,7 +48,7 @@ impl Engine {
             let (identity, request) = all
                 .filter(|(_, one)| is_within(one, slow))
                 .max_by_key(|(_, one)| (one.dur, std::cmp::Reverse((one.ts, one.pid))))?;
-            if !worth(request.dur, slow.dur) {
+            if !is_worth_following(request.dur, slow.dur) {
                 return None;
             }
             let pid = u32::try_from(request.pid?).ok()?;
@@ -66,7 +67,7 @@ impl Engine {
         Ok(found.collect())
     }
 
-    /// What entered or left the points whose frames have these intervals.
+    /// The identities that entered or left the points whose frames have these intervals.
     async fn identities(
         &self,
         slow: &[Slow],
@@ -84,37 +85,37 @@ impl Engine {
         Ok(identities)
     }
 
-    /// The frames of points that have one of these identities; none, if they are too many.
+    /// The frames of points that have one of these identities. Empty if there are too many.
     async fn frames_with(
         &self,
         identities: impl Iterator<Item = &Identity>,
     ) -> Result<HashMap<FrameName, HashSet<Identity>>, QueryError> {
-        let asked: HashSet<&Identity> = identities.collect();
+        let wanted: HashSet<&Identity> = identities.collect();
         let mut frames: HashMap<FrameName, HashSet<Identity>> = HashMap::new();
-        let Some(points) = self.whole("points")?.filter(|_| !asked.is_empty()) else {
+        let Some(points) = self.whole("points")?.filter(|_| !wanted.is_empty()) else {
             return Ok(frames);
         };
-        let mut hashes: Vec<&str> = asked.iter().map(|identity| &*identity.1).collect();
+        let mut hashes: Vec<&str> = wanted.iter().map(|identity| &*identity.1).collect();
         hashes.sort_unstable();
         hashes.dedup();
         let one_of = |column: &str| {
             word(column).in_list(hashes.iter().map(|&hash| lit(hash)).collect(), false)
         };
         let rows = points.filter(one_of("in_hash").or(one_of("out_hash")))?;
-        let rows = rows.limit(0, Some(MOST_FRAMES + 1))?;
+        let rows = rows.limit(0, Some(MAX_FRAMES + 1))?;
         let found = self.points(rows).await?;
-        if found.len() > MOST_FRAMES {
+        if found.len() > MAX_FRAMES {
             return Ok(frames);
         }
         for (frame, identity) in found {
-            if asked.contains(&identity) {
+            if wanted.contains(&identity) {
                 frames.entry(frame).or_default().insert(identity);
             }
         }
         Ok(frames)
     }
 
-    /// The frames of these rows of points, and each identity that they have.
+    /// The frames of these rows of points, each with its identities.
     async fn points(&self, rows: DataFrame) -> Result<Vec<(FrameName, Identity)>, QueryError> {
         let words = ["capture", "buffer", "segment", "in_type", "in_hash", "out_type", "out_hash"];
         let columns = words.map(word).into_iter().chain(["ring", "seqno"].map(number));
@@ -130,8 +131,8 @@ impl Engine {
                     seqno: long(&batch, 8, row),
                 };
                 let sides = [(text(3), text(4)), (text(5), text(6))];
-                let known = sides.into_iter().filter(|identity| !identity.1.is_empty());
-                found.extend(known.map(|identity| (frame.clone(), identity)));
+                let identities = sides.into_iter().filter(|identity| !identity.1.is_empty());
+                found.extend(identities.map(|identity| (frame.clone(), identity)));
             }
         }
         Ok(found)
@@ -144,20 +145,20 @@ impl Engine {
     ) -> Result<Vec<Slow>, QueryError> {
         let wanted: HashSet<&FrameName> = frames.clone().collect();
         let mut found = Vec::new();
-        for of in self.frames(None)? {
-            let mut its: Vec<i64> = frames
+        for table in self.frames(None)? {
+            let mut seqnos: Vec<i64> = frames
                 .clone()
-                .filter(|frame| frame.buffer == of.buffer)
+                .filter(|frame| frame.buffer == table.buffer)
                 .filter_map(|frame| frame.seqno)
                 .collect();
-            its.sort_unstable();
-            its.dedup();
-            for interval in intervals(&of).iter().filter(|_| !its.is_empty()) {
-                let Some(rows) = self.whole_frames(&of.buffer, &of.frame)? else { continue };
-                let shown = request::shown(&of, false, &[]);
-                let rows = as_intervals(rows, &of, interval, &shown)?;
-                let rows = among(rows, "c5", its.iter().copied())?;
-                found.extend(self.read_intervals(rows, &of, interval, false, &shown).await?);
+            seqnos.sort_unstable();
+            seqnos.dedup();
+            for interval in intervals(&table).iter().filter(|_| !seqnos.is_empty()) {
+                let Some(rows) = self.whole_frames(&table.buffer, &table.frame)? else { continue };
+                let shown = request::shown(&table, false, &[]);
+                let rows = as_intervals(rows, &table, interval, &shown)?;
+                let rows = among(rows, "c5", seqnos.iter().copied())?;
+                found.extend(self.read_intervals(rows, &table, interval, false, &shown).await?);
             }
         }
         found.retain(|slow| wanted.contains(&frame_name(slow)));
@@ -165,7 +166,7 @@ impl Engine {
     }
 }
 
-/// A request of another process begins in the interval, and is shorter: the interval is not within the request.
+/// Whether `request` is of another process, begins within the interval, and is shorter than the interval.
 fn is_within(request: &Slow, slow: &Slow) -> bool {
     let is_other = (&request.host, request.pid) != (&slow.host, slow.pid);
     let begins =
@@ -199,12 +200,12 @@ mod tests {
     }
 
     #[test]
-    fn a_request_begins_in_another_process_meanwhile() {
+    fn a_request_of_another_process_begins_within_the_interval() {
         let slow = interval(1, 100, 50);
         let within = |pid, ts, dur| is_within(&interval(pid, ts, dur), &slow);
         assert!(within(2, 100, 49) && within(2, 149, 10), "it may end a little later");
         assert!(!within(1, 110, 10), "the process itself");
-        assert!(!within(2, 99, 60) && !within(2, 90, 10), "who asked it");
+        assert!(!within(2, 99, 60) && !within(2, 90, 10), "its caller");
         assert!(!within(2, 150, 1) && !within(2, i64::MIN, 1));
     }
 }

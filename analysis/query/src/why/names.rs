@@ -1,4 +1,4 @@
-//! The names of the threads that an answer speaks of.
+//! Adds the names of the threads in an answer.
 
 use ppt_tables::ThreadLabels;
 
@@ -6,7 +6,8 @@ use super::cut::{TimeUse, WokenBy};
 use super::slow::Slow;
 
 impl Slow {
-    /// Names its thread, those that woke it or took its CPU, and those that it waited for.
+    /// Adds the names of its thread, of the threads that woke it or took its CPU, and of those that it
+    /// waited for.
     pub(super) fn name_threads(&mut self, labels: &ThreadLabels) {
         let pid = self.pid.and_then(|pid| u32::try_from(pid).ok());
         let name = |tid: Option<i32>| {
@@ -30,7 +31,7 @@ impl TimeUse {
             TimeUse::Blocked { by, .. } | TimeUse::Faulting(by) | TimeUse::WokenLate(by) => {
                 by.name = name_of(by.thread);
             }
-            // The kernel's own frame has the name as it was then.
+            // A name from the kernel's frame stays: it is the name at that time.
             TimeUse::Preempted { by, name: name @ None } => *name = name_of(*by),
             TimeUse::Running | TimeUse::Preempted { .. } | TimeUse::Unknown => {}
         }
@@ -38,7 +39,7 @@ impl TimeUse {
 }
 
 impl WokenBy {
-    /// The thread of the program, as a sentence calls it.
+    /// The number and name of the thread, if it is one of the program.
     pub(super) fn label(&self) -> Option<String> {
         Some(labelled(self.thread?, self.name.as_deref()))
     }

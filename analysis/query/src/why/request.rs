@@ -4,24 +4,24 @@ use datafusion::arrow::datatypes::{DataType, Field};
 
 use crate::engine::FrameTable;
 
-/// Enums and texts that are shown where nobody chose.
-const WORDS: usize = 3;
-/// Numbers that are shown where there is no key.
-const NUMBERS: usize = 2;
-/// Characters of a value.
-const LONGEST: usize = 60;
+/// How many enums and texts to show by default.
+const MAX_WORDS: usize = 3;
+/// How many numbers to show by default, if there is no key.
+const MAX_NUMBERS: usize = 2;
+/// How many characters of a value to show at most.
+const MAX_CHARACTERS: usize = 60;
 
 /// A field that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownField {
-    /// As the frame file calls it.
+    /// Its name in the frame file, for a span without `begin_` or `end_`.
     pub name: String,
     pub column: usize,
-    /// Of a span: of its end. It is shown where the begin says something else.
+    /// It is a field of the end frame of a span. It is shown only if it differs from that of the begin frame.
     is_end: bool,
 }
 
-/// The fields that a kind of frames has beside the standard columns.
+/// The fields of a kind of frames, without the standard columns.
 fn own_fields(of: &FrameTable) -> Vec<(usize, &Field)> {
     let fields = of.table.schema().fields().iter().enumerate();
     let own = fields.filter(|(at, field)| {
@@ -32,46 +32,46 @@ fn own_fields(of: &FrameTable) -> Vec<(usize, &Field)> {
     own.map(|(at, field)| (at, field.as_ref())).collect()
 }
 
-/// Whether a column names a row rather than describes it.
+/// Whether a column identifies a row rather than describing it.
 fn is_standard(name: &str) -> bool {
     let name = name.strip_prefix("ppt_").unwrap_or(name);
     ["capture", "buffer", "segment", "host", "drained"].contains(&name)
 }
 
-/// The name of a field of a span without the end that it is of.
-fn short(name: &str) -> &str {
+/// The name of a field of a span without `begin_` or `end_`.
+fn without_side(name: &str) -> &str {
     name.strip_prefix("begin_").or_else(|| name.strip_prefix("end_")).unwrap_or(name)
 }
 
-/// What fields may be called.
+/// The names by which fields may be chosen.
 pub(super) fn fields(of: &FrameTable) -> Vec<String> {
     own_fields(of)
         .iter()
-        .flat_map(|entry| [entry.1.name().clone(), short(entry.1.name()).to_owned()])
+        .flat_map(|entry| [entry.1.name().clone(), without_side(entry.1.name()).to_owned()])
         .collect()
 }
 
-/// The fields that are shown: those that were chosen, or else keys, enums and texts.
+/// The fields to show: the chosen ones, or by default keys, enums and texts.
 pub(super) fn shown(of: &FrameTable, is_span: bool, chosen: &[String]) -> Vec<ShownField> {
     let all = own_fields(of);
     let fields = of.table.schema().fields();
     let is_dur = |entry: &Field| entry.metadata().get("role").is_some_and(|entry| entry == "dur");
-    // Keys stand before the length of a span.
+    // The keys of a span come before its length.
     let keys = fields.iter().position(|entry| is_span && is_dur(entry)).unwrap_or(0);
     let is_word = |entry: &Field| {
         matches!(entry.data_type(), DataType::Dictionary(..) | DataType::Utf8 | DataType::Boolean)
     };
     let of_field = |&(column, field): &(usize, &Field)| {
-        let name = if is_span { short(field.name()) } else { field.name() };
+        let name = if is_span { without_side(field.name()) } else { field.name() };
         let is_end = is_span && field.name().starts_with("end_");
         ShownField { name: name.to_owned(), column, is_end }
     };
     if !chosen.is_empty() {
         let named = |name: &String| {
-            let is_it = |entry: &&(usize, &Field)| {
-                entry.1.name() == name || is_span && short(entry.1.name()) == name
+            let is_match = |entry: &&(usize, &Field)| {
+                entry.1.name() == name || is_span && without_side(entry.1.name()) == name
             };
-            all.iter().filter(is_it).map(of_field).collect::<Vec<_>>()
+            all.iter().filter(is_match).map(of_field).collect::<Vec<_>>()
         };
         return chosen.iter().flat_map(named).collect();
     }
@@ -79,11 +79,11 @@ pub(super) fn shown(of: &FrameTable, is_span: bool, chosen: &[String]) -> Vec<Sh
         all.iter().filter(|entry| entry.0 < keys).map(of_field).collect();
     let has_key = !shown.is_empty();
     let mut names: Vec<String> = Vec::new();
-    let mut rest = |is_it: &dyn Fn(&Field) -> bool, most: usize| {
-        let own = all.iter().filter(|entry| entry.0 >= keys && is_it(entry.1)).map(of_field);
+    let mut rest = |is_match: &dyn Fn(&Field) -> bool, max: usize| {
+        let own = all.iter().filter(|entry| entry.0 >= keys && is_match(entry.1)).map(of_field);
         for entry in own {
             let is_new = !names.contains(&entry.name);
-            if is_new && names.len() >= most {
+            if is_new && names.len() >= max {
                 continue;
             }
             if is_new {
@@ -92,14 +92,14 @@ pub(super) fn shown(of: &FrameTable, is_span: bool, chosen: &[String]) -> Vec<Sh
             shown.push(entry);
         }
     };
-    rest(&is_word, WORDS);
+    rest(&is_word, MAX_WORDS);
     if !has_key {
-        rest(&|entry| entry.data_type().is_integer(), NUMBERS);
+        rest(&|entry| entry.data_type().is_integer(), MAX_NUMBERS);
     }
     shown
 }
 
-/// Values by the names of their fields, without those that say nothing.
+/// The names of the fields and their values, without empty values.
 pub(super) fn values(
     shown: &[ShownField],
     value: impl Fn(usize) -> String,
@@ -107,15 +107,15 @@ pub(super) fn values(
     let mut values: Vec<(String, String)> = Vec::new();
     for (at, field) in shown.iter().enumerate() {
         let mut value = value(at);
-        if let Some((cut, _)) = value.char_indices().nth(LONGEST) {
+        if let Some((cut, _)) = value.char_indices().nth(MAX_CHARACTERS) {
             value.truncate(cut);
             value.push('…');
         }
-        let said = values.iter().find(|entry| entry.0 == field.name);
-        match said {
+        let begin = values.iter().find(|entry| entry.0 == field.name);
+        match begin {
             _ if value.is_empty() => {}
             None => values.push((field.name.clone(), value)),
-            Some(said) if said.1 != value && field.is_end => {
+            Some(begin) if begin.1 != value && field.is_end => {
                 values.push((format!("end_{}", field.name), value));
             }
             Some(_) => {}

@@ -1,4 +1,4 @@
-//! In which slices a thread ran: each ns that it had a CPU counts for the innermost slice around it.
+//! Divides the running time of a thread among its slices: each ns counts for the innermost slice around it.
 
 use std::collections::HashMap;
 
@@ -7,9 +7,9 @@ use super::slow::{Doing, RunningIn};
 /// A slice that has begun.
 #[derive(Debug)]
 struct OpenSlice {
-    /// `ns`: how long it was the innermost one while the thread ran.
+    /// Its `ns` is how long it was the innermost slice while the thread ran.
     slice: Doing,
-    /// Where `RunningTime::shares` has its name.
+    /// The place of its name in `RunningTime::shares`.
     share: usize,
 }
 
@@ -19,30 +19,30 @@ impl OpenSlice {
     }
 }
 
-/// The time that a thread ran within an interval, on its way to be divided among slices.
+/// Divides the time that a thread ran within an interval among its slices.
 #[derive(Debug, Default)]
 pub(super) struct RunningTime {
     /// When the thread ran, from and to, in the order of time.
     pieces: Vec<(i64, i64)>,
     /// Pieces before this one are divided.
     piece: usize,
-    /// Everything before is divided.
+    /// Everything before this time is divided.
     at: i64,
-    /// The innermost is the last.
+    /// The slices that have begun and not ended, the innermost last.
     open: Vec<OpenSlice>,
     shares: Vec<RunningIn>,
     by_name: HashMap<String, usize>,
 }
 
 impl RunningTime {
-    /// Of pieces in the order of time that do not overlap.
+    /// `pieces` must be in the order of time and must not overlap.
     pub(super) fn new(pieces: Vec<(i64, i64)>) -> RunningTime {
         RunningTime { at: i64::MIN, pieces, ..RunningTime::default() }
     }
 
-    /// A slice of the thread. Slices come in the order of their beginnings, the longer first.
+    /// Adds a slice of the thread. Slices must come in the order of their beginnings, the longer first.
     pub(super) fn enter(&mut self, slice: Doing) {
-        self.pass(slice.ts);
+        self.advance(slice.ts);
         let share = match self.by_name.get(&slice.name) {
             Some(&share) => share,
             None => {
@@ -55,16 +55,16 @@ impl RunningTime {
         self.open.push(OpenSlice { slice: Doing { ns: 0, ..slice }, share });
     }
 
-    /// No more slices: names of slices with their times, the most first.
+    /// Call this after the last slice. Returns the names of slices with their times, the most time first.
     pub(super) fn finish(mut self) -> Vec<RunningIn> {
-        self.pass(i64::MAX);
+        self.advance(i64::MAX);
         self.shares.retain(|share| share.ns > 0);
         self.shares.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.name.cmp(&b.name)));
         self.shares
     }
 
     /// Divides everything before a time.
-    fn pass(&mut self, to: i64) {
+    fn advance(&mut self, to: i64) {
         while let Some(innermost) = self.open.last() {
             let end = innermost.end().min(to);
             let ns = self.ran_until(end);
@@ -75,11 +75,11 @@ impl RunningTime {
             }
             self.close();
         }
-        // What no slice covers.
+        // Time that no slice covers is skipped.
         self.ran_until(to);
     }
 
-    /// The innermost slice is over.
+    /// Ends the innermost slice.
     fn close(&mut self) {
         let Some(OpenSlice { slice, share }) = self.open.pop() else { return };
         if slice.ns == 0 {
@@ -93,7 +93,7 @@ impl RunningTime {
         }
     }
 
-    /// How long the thread ran from `at` to a time, ns, which becomes `at`.
+    /// How long the thread ran from `at` to the time `to`, in ns. Sets `at` to `to`.
     fn ran_until(&mut self, to: i64) -> i64 {
         let mut ran = 0;
         while let Some(&(from, until)) = self.pieces.get(self.piece).filter(|piece| piece.0 < to) {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     proptest! {
-        /// Slices may overlap in any way: each ns is of the last that began and is not over.
+        /// Slices may overlap in any way: each ns counts for the slice that began last and has not ended.
         #[test]
         fn each_ns_counts_for_the_innermost_slice(
             lengths in proptest::collection::vec((0i64..6, 1i64..6), 0..12),

@@ -1,4 +1,4 @@
-//! A slow interval in a sentence.
+//! Describes a slow interval in sentences.
 
 use super::cut::{TimeUse, WokenBy};
 use super::names::labelled;
@@ -6,13 +6,13 @@ use super::request;
 use super::slow::{Hop, RunningIn, ServiceCall, Slow, SlowPart};
 use crate::text::{duration, grouped};
 
-/// Parts that a sentence mentions, and slices that a thread ran in; and the least share of the interval, or of
-/// the running time, that is worth mentioning.
-const TOLD: usize = 3;
-const WORTH: f64 = 0.05;
+/// How many parts, or slices that a thread ran in, a sentence mentions at most.
+const MAX_SHOWN: usize = 3;
+/// The least share of the interval, or of the running time, that a sentence mentions.
+const MIN_SHARE: f64 = 0.05;
 
 impl TimeUse {
-    /// What it is, in a few words.
+    /// Describes it in a few words.
     pub fn phrase(&self) -> String {
         match self {
             TimeUse::Running => "running".to_owned(),
@@ -51,7 +51,7 @@ impl WokenBy {
         }
     }
 
-    /// Who was waited for.
+    /// What the thread waited for: ` for thread 5`.
     pub(super) fn awaited(&self) -> String {
         match (self.kind.as_deref(), self.label()) {
             (_, Some(thread)) => format!(" for thread {thread}"),
@@ -64,23 +64,26 @@ impl WokenBy {
 }
 
 impl SlowPart {
-    /// The slices that the thread ran in most: those that are worth telling.
+    /// The slices that the thread ran in most and that a sentence mentions.
     fn mostly_in(&self) -> impl Iterator<Item = &RunningIn> {
         let all = self.spent.ns.max(1) as f64;
-        self.running_in.iter().take(TOLD).filter(move |share| share.ns as f64 / all >= WORTH)
+        self.running_in
+            .iter()
+            .take(MAX_SHOWN)
+            .filter(move |share| share.ns as f64 / all >= MIN_SHARE)
     }
 
-    /// In which slices the thread ran, `62 % in exec.run, 20 % in exec.sort`; None: in none that is worth
-    /// telling.
+    /// In which slices the thread ran: `62 % in exec.run, 20 % in exec.sort`. None: no slice has a large
+    /// enough share.
     pub fn running_words(&self) -> Option<String> {
         let percent = |ns: i64| 100.0 * ns as f64 / self.spent.ns.max(1) as f64;
-        let told = self.mostly_in();
-        let told: Vec<String> =
-            told.map(|share| format!("{:.0} % in {}", percent(share.ns), share.name)).collect();
-        (!told.is_empty()).then(|| told.join(", "))
+        let shown = self.mostly_in();
+        let shown: Vec<String> =
+            shown.map(|share| format!("{:.0} % in {}", percent(share.ns), share.name)).collect();
+        (!shown.is_empty()).then(|| shown.join(", "))
     }
 
-    /// What it is, without numbers.
+    /// Its description without numbers, to compare parts.
     fn shape(&self) -> String {
         let mut slices: Vec<&str> = self.mostly_in().map(|share| share.name.as_str()).collect();
         slices.sort_unstable();
@@ -88,17 +91,17 @@ impl SlowPart {
     }
 }
 
-/// Parts of one kind, and in one call: a sentence mentions them together.
+/// Parts of one kind and of one system call, which a sentence mentions together.
 struct Clause<'a> {
     /// The largest of them.
-    most: &'a SlowPart,
+    largest: &'a SlowPart,
     count: usize,
     ns: i64,
     times: u64,
 }
 
 impl Slow {
-    /// Where it was, in plain English.
+    /// Where its time went, in plain English.
     pub fn sentence(&self) -> String {
         let labelled = self.tid.map(|tid| labelled(tid, self.thread.as_deref()));
         let who = match (labelled, self.is_span) {
@@ -107,12 +110,12 @@ impl Slow {
             (None, _) => "a thread whose number is not known".to_owned(),
         };
         let share = |clause: &Clause<'_>| clause.ns as f64 / self.dur.max(1) as f64;
-        let told: Vec<String> =
+        let shown: Vec<String> =
             self.shown_clauses().iter().map(|entry| entry.phrase(share(entry))).collect();
-        let Some((last, others)) = told.split_last() else {
+        let Some((last, others)) = shown.split_last() else {
             return format!("It took no time in {who}.");
         };
-        let told = match others {
+        let shown = match others {
             [] => last.clone(),
             [one] => format!("{one}, and {last}"),
             others => format!("{}, and {last}", others.join(", ")),
@@ -122,7 +125,7 @@ impl Slow {
             hops.map(|(at, entry)| format!(" {}", entry.sentence(at, self.hops()))).collect();
         let answered = self.answered_by.as_ref();
         let answered = answered.map_or_else(String::new, |call| format!(" {}", call.sentence()));
-        format!("Of {}, {who} {told}.{hops}{answered}", duration(self.dur as f64))
+        format!("Of {}, {who} {shown}.{hops}{answered}", duration(self.dur as f64))
     }
 
     /// What identifies the request in one line, `id=88 kind=UPDATE`; empty where nothing does.
@@ -130,7 +133,7 @@ impl Slow {
         request::label(&self.request)
     }
 
-    /// Those who were waited for in the largest wait: its waker, who woke that one, and so on.
+    /// The threads waited for in the largest wait: its waker, the waker of that thread, and so on.
     pub fn hops(&self) -> &[Hop] {
         self.parts
             .iter()
@@ -139,28 +142,29 @@ impl Slow {
             .unwrap_or(&[])
     }
 
-    /// Why it took so long, without numbers: the same of all whose sentences say the same.
+    /// Why it took so long, without numbers. Intervals whose sentences differ only in numbers have the
+    /// same shape.
     pub fn shape(&self) -> String {
-        let told = self.shown_clauses().into_iter().map(|entry| entry.most.shape());
+        let shown = self.shown_clauses().into_iter().map(|entry| entry.largest.shape());
         let hops = self.hops().iter().map(Hop::shape);
         let answered = self.answered_by.iter().map(|call| call.shape());
         let name = std::iter::once(self.name.clone());
-        let all: Vec<String> = name.chain(told).chain(hops).chain(answered).collect();
+        let all: Vec<String> = name.chain(shown).chain(hops).chain(answered).collect();
         all.join("; ")
     }
 
-    /// What a sentence mentions.
+    /// The clauses that a sentence mentions.
     fn shown_clauses(&self) -> Vec<Clause<'_>> {
         let mut clauses = self.clauses();
         let mut rank = 0..;
         clauses.retain(|entry| {
-            let rank = rank.next().unwrap_or(TOLD);
-            rank == 0 || (rank < TOLD && entry.ns as f64 / self.dur.max(1) as f64 >= WORTH)
+            let rank = rank.next().unwrap_or(MAX_SHOWN);
+            rank == 0 || (rank < MAX_SHOWN && entry.ns as f64 / self.dur.max(1) as f64 >= MIN_SHARE)
         });
         clauses
     }
 
-    /// The largest first.
+    /// All clauses, the largest first.
     fn clauses(&self) -> Vec<Clause<'_>> {
         let kind = |part: &TimeUse| match part {
             TimeUse::Blocked { call, .. } => (std::mem::discriminant(part), call.clone()),
@@ -169,13 +173,13 @@ impl Slow {
         let mut clauses: Vec<Clause<'_>> = Vec::new();
         for part in &self.parts {
             let (ns, times) = (part.spent.ns, part.spent.times);
-            match clauses.iter_mut().find(|clause| kind(&clause.most.part) == kind(&part.part)) {
+            match clauses.iter_mut().find(|clause| kind(&clause.largest.part) == kind(&part.part)) {
                 Some(clause) => {
                     clause.count += 1;
                     clause.ns += ns;
                     clause.times += times;
                 }
-                None => clauses.push(Clause { most: part, count: 1, ns, times }),
+                None => clauses.push(Clause { largest: part, count: 1, ns, times }),
             }
         }
         clauses.sort_by_key(|clause| std::cmp::Reverse(clause.ns));
@@ -197,13 +201,13 @@ impl Clause<'_> {
             who if who.is_empty() => String::new(),
             who => format!("{mostly} until it was woken{who}{}", self.doing()),
         };
-        match &self.most.part {
+        match &self.largest.part {
             TimeUse::Running => {
-                let slices = self.most.running_words();
-                // The first says of what it is a share.
+                let slices = self.largest.running_words();
+                // The first one also says what it is a share of.
                 let slices = slices.map(|words| words.replacen(" % in ", " % of it in ", 1));
                 let slices = slices.map_or_else(String::new, |words| format!("; {words}"));
-                let functions = self.most.functions.text();
+                let functions = self.largest.functions.text();
                 let functions = functions.map_or_else(String::new, |words| format!("; {words}"));
                 format!("ran for {ns} ({percent}{slices}{functions})")
             }
@@ -221,20 +225,20 @@ impl Clause<'_> {
             }
             TimeUse::Blocked { call, by } => {
                 let call = call.as_ref().map_or_else(String::new, |call| format!(" in {call}"));
-                let inside = &self.most.inside;
+                let inside = &self.largest.inside;
                 let inside = inside
                     .as_ref()
                     .map_or_else(String::new, |entry| format!(" ({})", entry.label()));
                 format!("was blocked{call}{inside}{times} for {length}{}", until(by))
             }
             TimeUse::Faulting(by) => format!("waited for a page{times} for {length}{}", until(by)),
-            TimeUse::Unknown => format!("did what nobody knows for {length}"),
+            TimeUse::Unknown => format!("was in an unknown state for {length}"),
         }
     }
 
     /// What the waker was doing.
     fn doing(&self) -> String {
-        match &self.most.doing {
+        match &self.largest.doing {
             Some(doing) if doing.around => format!(", which was in {} then", doing.label()),
             Some(doing) => format!(", which had been in {} meanwhile", doing.label()),
             None => String::new(),
@@ -243,13 +247,13 @@ impl Clause<'_> {
 }
 
 impl ServiceCall {
-    /// Who answered, and what took the time there.
+    /// Which process answered, and what took the time in it.
     fn sentence(&self) -> String {
         let pid = self.request.pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string());
         let name = self.process_name.as_ref();
         let name = name.map_or_else(String::new, |name| format!(" ({name})"));
         let certain = if self.had_others { "its call, or one beside it" } else { "its call" };
-        let late = self.taken_after as f64 / self.dur.max(1) as f64 >= WORTH;
+        let late = self.taken_after as f64 / self.dur.max(1) as f64 >= MIN_SHARE;
         let late = if late {
             format!(", and took it up after {}", duration(self.taken_after as f64))
         } else {
@@ -275,7 +279,7 @@ impl Hop {
         labelled(self.thread, self.name.as_deref())
     }
 
-    /// What it did while it was waited for; `at`: its place among `all`.
+    /// What the thread did during the wait for it. `at` is its place in `all`.
     fn sentence(&self, at: usize, all: &[Hop]) -> String {
         let length = duration((self.within.1 - self.within.0) as f64);
         let during = match at.checked_sub(1).and_then(|entry| all.get(entry)) {
@@ -296,9 +300,9 @@ impl Hop {
                 format!("was blocked{call} for {ns}{}", until(by))
             }
             TimeUse::Faulting(by) => format!("waited for a page for {ns}{}", until(by)),
-            TimeUse::Unknown => format!("did what nobody knows for {ns}"),
+            TimeUse::Unknown => format!("was in an unknown state for {ns}"),
         };
-        // The sentence before has it of the first.
+        // For the first hop, the sentence before already says this.
         let doing = self.doing.as_ref().filter(|_| at > 0);
         let doing = doing.map_or_else(String::new, |entry| format!(" (in {})", entry.label()));
         format!("{during}, thread {thread}{doing} {did}.")
@@ -347,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn running_time_is_told_by_the_slices_around_it() {
+    fn running_time_is_described_by_the_slices_around_it() {
         let ran_in = |name: &str, ns| {
             let longest = doing(name, true);
             RunningIn { name: name.to_owned(), ns, slices: 2, longest }
@@ -358,17 +362,20 @@ mod tests {
             vec![ran_in("exec.run", 620), ran_in("exec.sort", 200), ran_in("exec.tidy", 49)];
         assert_eq!(
             one.sentence(),
-            "Of 2.00 µs, thread 7 ran for 1.00 µs (50 %; 62 % of it in exec.run, 20 % in exec.sort), and did \
-             what nobody knows for 1.00 µs (50 %)."
+            "Of 2.00 µs, thread 7 ran for 1.00 µs (50 %; 62 % of it in exec.run, 20 % in exec.sort), and \
+             was in an unknown state for 1.00 µs (50 %)."
         );
         let mut other = one.clone();
         other.parts[0].running_in[0].ns = 500;
         other.parts[0].running_in.truncate(2);
-        assert_eq!(other.shape(), one.shape(), "numbers are not told");
+        assert_eq!(other.shape(), one.shape(), "numbers do not matter");
         other.parts[0].running_in.truncate(1);
         assert_ne!(other.shape(), one.shape());
         other.parts[0].running_in[0].ns = 49;
-        assert!(other.sentence().contains("ran for 1.00 µs (50 %), and"), "too little to be told");
+        assert!(
+            other.sentence().contains("ran for 1.00 µs (50 %), and"),
+            "too small a share to be shown"
+        );
     }
 
     fn doing(name: &str, around: bool) -> Doing {
@@ -384,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_were_waited_for_are_followed() {
+    fn wakers_are_followed() {
         let by = |thread| WokenBy { kind: Some("THREAD".into()), thread: Some(thread), name: None };
         let futex = |thread| TimeUse::Blocked { call: Some("futex".into()), by: by(thread) };
         let device = WokenBy { kind: Some("INTERRUPT".into()), thread: None, name: None };
@@ -413,7 +420,7 @@ mod tests {
         let mut other = one.clone();
         other.dur += 1_000_000;
         other.parts[1].spent.ns += 1_000_000;
-        assert_eq!(other.shape(), one.shape(), "numbers are not told");
+        assert_eq!(other.shape(), one.shape(), "numbers do not matter");
         other.parts[0].hops.pop();
         assert_ne!(other.shape(), one.shape());
     }
@@ -430,7 +437,7 @@ mod tests {
             process_name: Some("postgres".into()),
             request,
         };
-        let poll = TimeUse::Blocked { call: Some("poll".into()), by: By::default() };
+        let poll = TimeUse::Blocked { call: Some("poll".into()), by: WokenBy::default() };
         let mut one = slow(vec![(poll, 1000, 1, None)]);
         let query = slow(vec![(TimeUse::Running, 1000, 1, None)]);
         one.answered_by = Some(Box::new(call(10, false, query.clone())));
@@ -444,7 +451,7 @@ mod tests {
         let expected = "Process 1 (postgres) answered its call, or one beside it, of :5432 (1.00 µs), and took \
                         it up after 500 ns. Of";
         assert!(other.sentence().contains(expected), "{}", other.sentence());
-        assert_eq!(other.shape(), one.shape(), "numbers are not told");
+        assert_eq!(other.shape(), one.shape(), "numbers do not matter");
         let named = other.answered_by.as_mut().unwrap();
         (named.service, named.identity) = ("stmt.run".into(), Some("trace".into()));
         let expected = "Process 1 (postgres) had the same trace in stmt.run for 1.00 µs. Of 1.00 µs, thread 7 ran";
@@ -454,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_tells_what_matters() {
+    fn a_sentence_mentions_the_largest_parts() {
         let by = |thread| WokenBy { kind: Some("THREAD".into()), thread: Some(thread), name: None };
         let futex = |thread| TimeUse::Blocked { call: Some("futex".into()), by: by(thread) };
         let doing = |around| doing("cache.fill", around);
@@ -478,7 +485,7 @@ mod tests {
                 ]),
                 "Of 1.00 µs, thread 7 was blocked in futex 5 times for 600 ns (60 %), mostly until it was \
                  woken by thread 5, which had been in cache.fill meanwhile, wanted a CPU for 300 ns \
-                 (30 %), which it had lost once to `backup` (9), and did what nobody knows for 90 ns (9 %).",
+                 (30 %), which it had lost once to `backup` (9), and was in an unknown state for 90 ns (9 %).",
             ),
             (
                 slow(vec![(to(9), 60, 2, None), (to(8), 40, 1, None)]),
@@ -488,7 +495,7 @@ mod tests {
             (
                 slow(vec![
                     (TimeUse::WokenLate(by(5)), 50, 1, None),
-                    (TimeUse::Faulting(By::default()), 50, 2, None),
+                    (TimeUse::Faulting(WokenBy::default()), 50, 2, None),
                 ]),
                 "Of 100 ns, thread 7 wanted a CPU for 50 ns (50 %) after it was woken, and waited for a \
                  page twice for 50 ns (50 %).",

@@ -1,6 +1,6 @@
-//! Requests from service to service: which process answered the call that an interval waited for, and what that
-//! process did. The programs' own points say so (`identity`), or the frames of `libppt-with.so`: `called` and
-//! `served`, and the points between them.
+//! Follows requests from service to service: which process answered the call that an interval waited for, and
+//! what that process did. This comes from the programs' own points (see `identity`), or from the frames of
+//! `libppt-with.so`: `called` and `served`, and the points between them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,16 +14,16 @@ use super::slow::{FrameName, ServiceCall, Slow};
 use crate::engine::Engine;
 use crate::error::QueryError;
 
-/// Services that are followed, one behind the other.
+/// How many services to follow at most, one after the other.
 const MAX_SERVICES: usize = 4;
-/// The least share of an interval that a call takes, if it is worth following.
-const WORTH: f64 = 0.05;
-/// What requests are called.
+/// The least share of an interval that a call must take to be followed.
+const MIN_SHARE: f64 = 0.05;
+/// The name of intervals that are requests.
 const SERVED: &str = "served.request";
-/// Most calls that are looked at: intervals as long as a capture have all that it has.
-const MOST_CALLS: usize = 100_000;
+/// The largest number of calls to look at: an interval as long as the capture contains all of its calls.
+const MAX_CALLS: usize = 100_000;
 
-/// When something was seen in a process.
+/// A moment in a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ServiceTime {
     host: String,
@@ -34,29 +34,31 @@ struct ServiceTime {
 /// A call of another service.
 #[derive(Debug, Clone, PartialEq)]
 struct Call {
-    asked: ServiceTime,
+    /// When the call began, and in which process.
+    start: ServiceTime,
     /// When the first byte of the answer came in.
     first: i64,
+    /// When the last byte came in.
     to: i64,
     service: String,
 }
 
-/// The thread of a process.
+/// Host, process and thread.
 type ServiceThread = (String, i64, i64);
 
-/// Intervals, and the calls by which the ones before led to them: the number of the caller, and its call.
+/// Intervals, and the calls that led to them: each with the number of its caller in the level before.
 struct Level {
     calls: Vec<(usize, ServiceCall)>,
     intervals: Vec<Slow>,
 }
 
 impl Engine {
-    /// Adds the request at the service that was called, to each interval that waited for one.
+    /// To each interval that waited for a call, adds the request in the service that was called.
     pub(crate) async fn follow_calls(&self, slow: Vec<Slow>) -> Result<Vec<Slow>, QueryError> {
         let mut levels = vec![Level { calls: Vec::new(), intervals: slow }];
         while let Some(callers) = levels.last().filter(|_| levels.len() <= MAX_SERVICES) {
             let (calls, requests): (Vec<_>, Vec<_>) =
-                self.answering(&callers.intervals).await?.into_iter().unzip();
+                self.answering_requests(&callers.intervals).await?.into_iter().unzip();
             if calls.is_empty() {
                 break;
             }
@@ -74,12 +76,12 @@ impl Engine {
 
     /// The requests by which other services answered a call of each interval: the number of the interval, the
     /// call, and the request.
-    async fn answering(
+    async fn answering_requests(
         &self,
         slow: &[Slow],
     ) -> Result<Vec<((usize, ServiceCall), Slow)>, QueryError> {
         let mut found = self.of_same_identity(slow).await?;
-        let known: HashSet<usize> = found.iter().map(|((number, _), _)| *number).collect();
+        let done: HashSet<usize> = found.iter().map(|((number, _), _)| *number).collect();
         let calls = self.calls(slow).await?;
         if calls.is_empty() {
             return Ok(found);
@@ -88,7 +90,7 @@ impl Engine {
         let followed: Vec<(usize, &Call, bool)> = slow
             .iter()
             .enumerate()
-            .filter(|(number, _)| !known.contains(number))
+            .filter(|(number, _)| !done.contains(number))
             .filter_map(|(number, slow)| {
                 let thread = (slow.host.clone(), slow.pid?.into(), slow.tid?.into());
                 let answer = answers.get(&frame_name(slow)).copied();
@@ -97,25 +99,25 @@ impl Engine {
                 Some((number, call, others))
             })
             .collect();
-        let taken = self.taken(followed.iter().map(|(_, call, _)| &call.asked)).await?;
+        let taken = self.times_taken(followed.iter().map(|(_, call, _)| &call.start)).await?;
         let requests = self.requests(taken.values().map(|(at, _)| at)).await?;
         let labels = ThreadLabels::new(self.set());
         found.extend(followed.into_iter().filter_map(|(number, call, had_others)| {
-            let (at, thread) = taken.get(&call.asked)?;
+            let (at, thread) = taken.get(&call.start)?;
             let mut request = requests.get(at)?.clone();
             request.tid = i32::try_from(*thread).ok();
-            // Until it took the request up, the thread did something else: that is part of the call, too.
-            // What the thread did when the caller had the answer is not.
+            // Before it took up the request, the thread did something else. That time is part of the
+            // call, too; time after the caller had its answer is not.
             let end = request.ts.saturating_add(request.dur).min(call.to);
-            let taken_after = request.ts.saturating_sub(call.asked.ts).max(0);
+            let taken_after = request.ts.saturating_sub(call.start.ts).max(0);
             request.ts -= taken_after;
             request.dur = end.saturating_sub(request.ts).max(0);
             let pid = u32::try_from(at.pid).ok()?;
             let call = ServiceCall {
                 service: call.service.clone(),
                 identity: None,
-                ts: call.asked.ts,
-                dur: call.to.saturating_sub(call.asked.ts).max(0),
+                ts: call.start.ts,
+                dur: call.to.saturating_sub(call.start.ts).max(0),
                 taken_after,
                 had_others,
                 process_name: labels.name(&at.host, pid, pid).map(str::to_owned),
@@ -142,7 +144,7 @@ impl Engine {
         };
         let rows = among(rows, "pid", all().filter_map(|slow| slow.pid.map(i64::from)))?;
         let rows = among(rows, "tid", all().filter_map(|slow| slow.tid.map(i64::from)))?;
-        let rows = rows.filter(within)?.limit(0, Some(MOST_CALLS + 1))?;
+        let rows = rows.filter(within)?.limit(0, Some(MAX_CALLS + 1))?;
         let words = [word("host"), word("peer")];
         let numbers = ["pid", "call_start", "first", "call_end", "port", "tid"].map(number);
         let mut count = 0;
@@ -155,28 +157,28 @@ impl Engine {
                 else {
                     continue;
                 };
-                let asked = ServiceTime { host: text(0), pid, ts };
+                let start = ServiceTime { host: text(0), pid, ts };
                 let service = if port == 0 { text(1) } else { format!(":{port}") };
-                let call = Call { asked, first, to, service };
-                calls.entry((call.asked.host.clone(), pid, tid)).or_default().push(call);
+                let call = Call { start, first, to, service };
+                calls.entry((call.start.host.clone(), pid, tid)).or_default().push(call);
             }
         }
-        Ok(if count > MOST_CALLS { HashMap::new() } else { calls })
+        Ok(if count > MAX_CALLS { HashMap::new() } else { calls })
     }
 
-    /// When and in which thread the called processes took these calls up.
-    async fn taken(
+    /// When, and in which thread, the called processes took up these calls.
+    async fn times_taken(
         &self,
-        asked: impl Iterator<Item = &ServiceTime> + Clone,
+        starts: impl Iterator<Item = &ServiceTime> + Clone,
     ) -> Result<HashMap<ServiceTime, (ServiceTime, i64)>, QueryError> {
         let mut taken = HashMap::new();
-        let Some(edges) = self.whole("edges")?.filter(|_| asked.clone().next().is_some()) else {
+        let Some(edges) = self.whole("edges")?.filter(|_| starts.clone().next().is_some()) else {
             return Ok(taken);
         };
         let points = word("src_point").eq(lit("asked")).and(word("dst_point").eq(lit("taken")));
         let rows = edges.filter(points.and(word("certainty").eq(lit("certain"))))?;
-        let rows = among(rows, "src_pid", asked.clone().map(|asked| asked.pid))?;
-        let rows = among(rows, "src_ts", asked.map(|asked| asked.ts))?;
+        let rows = among(rows, "src_pid", starts.clone().map(|start| start.pid))?;
+        let rows = among(rows, "src_ts", starts.map(|start| start.ts))?;
         let words = [word("src_host"), word("dst_host")];
         let numbers = ["src_pid", "src_ts", "dst_pid", "dst_ts", "dst_tid"].map(number);
         for batch in selected(rows, words.into_iter().chain(numbers))?.collect().await? {
@@ -194,7 +196,7 @@ impl Engine {
         Ok(taken)
     }
 
-    /// When the answers of those intervals began that are requests.
+    /// For the intervals that are requests: when their answers began.
     async fn answers_of(&self, slow: &[Slow]) -> Result<HashMap<FrameName, i64>, QueryError> {
         let mut answers = HashMap::new();
         let requests = || slow.iter().filter(|slow| slow.name == SERVED);
@@ -226,8 +228,8 @@ impl Engine {
     ) -> Result<HashMap<ServiceTime, Slow>, QueryError> {
         let mut requests = HashMap::new();
         let served = self.whole_frames("net", "served")?;
-        let is_asked = moments.clone().next().is_some();
-        let Some(served) = served.filter(|_| is_asked) else { return Ok(requests) };
+        let has_moments = moments.clone().next().is_some();
+        let Some(served) = served.filter(|_| has_moments) else { return Ok(requests) };
         let rows = among(served, "pid", moments.clone().map(|at| at.pid))?;
         let rows = among(rows, "request_start", moments.map(|at| at.ts))?;
         let words = ["capture", "buffer", "segment", "host", "bytes_in"].map(word);
@@ -264,7 +266,7 @@ impl Engine {
     }
 }
 
-/// The same stretches of time, in their order, those that touch as one.
+/// Sorts stretches of time, and joins those that touch or overlap.
 fn disjoint(mut all: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     all.sort_unstable();
     let mut disjoint: Vec<(i64, i64)> = Vec::new();
@@ -277,7 +279,7 @@ fn disjoint(mut all: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     disjoint
 }
 
-/// True if one of these is; None: there are none. Halved, so that it is not as deep as they are many.
+/// Joins conditions by OR; None if there are none. Built by halves, so that the expression is not too deep.
 fn any_of(mut all: Vec<Expr>) -> Option<Expr> {
     if all.len() < 2 {
         return all.pop();
@@ -296,33 +298,33 @@ pub(super) fn frame_name(slow: &Slow) -> FrameName {
     }
 }
 
-/// Of the calls that began in an interval the one that took most of it, if it is worth following; and whether
-/// another one was under way at the same time. If so, the thread serves several requests at once: then it is the
-/// call whose answer was the last to come before this request's own answer began, because a loop passes on what
-/// has come.
+/// Chooses the call that began in an interval and took most of it, if it took enough; also returns
+/// whether another call was open at the same time. If so, the thread serves several requests at once.
+/// Then the chosen call is the one whose answer came last before this request's own answer began: an
+/// event loop passes on what it has just received.
 fn worth_following(
     calls: &[Call],
     (from, to): (i64, i64),
     answer: Option<i64>,
 ) -> Option<(&Call, bool)> {
-    let share = |call: &Call| call.to.min(to).saturating_sub(call.asked.ts);
-    let began = || calls.iter().filter(|call| call.asked.ts >= from && call.asked.ts < to);
-    let longest = began().max_by_key(|call| (share(call), std::cmp::Reverse(call.asked.ts)))?;
+    let share = |call: &Call| call.to.min(to).saturating_sub(call.start.ts);
+    let began = || calls.iter().filter(|call| call.start.ts >= from && call.start.ts < to);
+    let longest = began().max_by_key(|call| (share(call), std::cmp::Reverse(call.start.ts)))?;
     let others = calls.iter().any(|call| {
-        call.asked != longest.asked && call.asked.ts < longest.to && call.to > longest.asked.ts
+        call.start != longest.start && call.start.ts < longest.to && call.to > longest.start.ts
     });
     let passed_on = answer.filter(|_| others).and_then(|answer| {
-        // Of an answer that goes on, the bytes in between are not known.
+        // If the answer still goes on, only its first byte is known to have come.
         let came = |call: &&Call| if call.to <= answer { call.to } else { call.first };
         began().filter(|call| call.first <= answer).max_by_key(came)
     });
     let call = passed_on.unwrap_or(longest);
-    worth(share(call), to.saturating_sub(from)).then_some((call, others))
+    is_worth_following(share(call), to.saturating_sub(from)).then_some((call, others))
 }
 
-/// Whether so much of an interval is worth following.
-pub(super) fn worth(share: i64, whole: i64) -> bool {
-    share as f64 >= WORTH * whole as f64
+/// Whether `share` is large enough a part of `whole`.
+pub(super) fn is_worth_following(share: i64, whole: i64) -> bool {
+    share as f64 >= MIN_SHARE * whole as f64
 }
 
 pub(super) fn word(name: &str) -> Expr {
@@ -333,7 +335,7 @@ pub(super) fn number(name: &str) -> Expr {
     cast_to(ident(name), DataType::Int64)
 }
 
-/// The rows whose number is one of these.
+/// The rows whose number in column `name` is one of `all`.
 pub(super) fn among(
     rows: DataFrame,
     name: &str,
@@ -345,7 +347,7 @@ pub(super) fn among(
     Ok(rows.filter(number(name).in_list(all.into_iter().map(lit).collect(), false))?)
 }
 
-/// Columns, called by their places.
+/// Selects columns, and names them by number: `c0`, `c1`, and so on.
 pub(super) fn selected(
     rows: DataFrame,
     columns: impl Iterator<Item = Expr>,
@@ -360,11 +362,11 @@ mod tests {
 
     fn call(from: i64, to: i64) -> Call {
         let at = |ts| ServiceTime { host: String::new(), pid: 1, ts };
-        Call { asked: at(from), first: to, to, service: ":80".into() }
+        Call { start: at(from), first: to, to, service: ":80".into() }
     }
 
     fn found(calls: &[Call], within: (i64, i64), answer: Option<i64>) -> Option<(i64, bool)> {
-        worth_following(calls, within, answer).map(|(call, others)| (call.asked.ts, others))
+        worth_following(calls, within, answer).map(|(call, others)| (call.start.ts, others))
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 use super::cut::{Spent, TimeUse};
 use super::functions::FunctionCounts;
 
-/// What names a frame.
+/// Identifies a frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "as the standard columns")]
 pub struct FrameName {
@@ -19,7 +19,7 @@ pub struct FrameName {
 /// A slow interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slow {
-    /// The frame and the interval, `job.handle`; of a span the frame.
+    /// The frame and the interval, `job.handle`; for a span, the frame.
     pub name: String,
     /// What identifies the frame: capture, buffer, segment, ring and number.
     pub capture: String,
@@ -31,17 +31,17 @@ pub struct Slow {
     pub ring: Option<i64>,
     #[expect(missing_docs, reason = "see `capture`")]
     pub seqno: Option<i64>,
-    /// Whose it is.
+    /// The host and the process.
     pub host: String,
     #[expect(missing_docs, reason = "see `host`")]
     pub pid: Option<i32>,
-    /// Its thread; of a span the one that began it.
+    /// Its thread; for a span, the one that began it.
     pub tid: Option<i32>,
     /// The last name of that thread, if it is known.
     pub thread: Option<String>,
     /// When it began, ns since the epoch.
     pub ts: i64,
-    /// Its length, ns: what its parts add up to.
+    /// Its length, ns: the sum of its parts.
     pub dur: i64,
     /// It is a span, during which the thread may have done other work.
     pub is_span: bool,
@@ -56,10 +56,11 @@ pub struct Slow {
 /// A call of another service, which a captured process answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServiceCall {
-    /// The service: `:5432`, or the path of a Unix socket; by identity, the frame and the interval there.
+    /// The service: `:5432`, or the path of a Unix socket. If found by identity: the frame and the
+    /// interval in the other process.
     pub service: String,
-    /// The hash type by which the points of both programs name the same request; None: the programs did not say so
-    /// themselves.
+    /// The hash type by which the points of both programs identify the same request; None: it was found
+    /// by the frames of `libppt-with.so`.
     pub identity: Option<String>,
     /// When the call began, ns since the epoch.
     pub ts: i64,
@@ -69,31 +70,31 @@ pub struct ServiceCall {
     pub taken_after: i64,
     /// The thread had other calls under way at the same time: this one may be another request's.
     pub had_others: bool,
-    /// What the process that answered is called, if it is known.
+    /// The name of the process that answered, if it is known.
     pub process_name: Option<String>,
-    /// The request there, from the beginning of the call to the last byte of the answer, and where that time
-    /// went in the thread that took it up.
+    /// The request in the other process, from the beginning of the call to the last byte of the answer,
+    /// and where that time went in the thread that took it up.
     pub request: Slow,
 }
 
-/// A part of it.
+/// A part of a slow interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlowPart {
-    /// What it went to.
+    /// What the thread did.
     pub part: TimeUse,
-    /// How much.
+    /// How much time.
     pub spent: Spent,
-    /// What the waker's own frames say that it was doing while the longest piece of a wait lasted: of
-    /// the slices around its end the innermost, or else the one that shares most of it.
+    /// What the waker was doing during the longest piece of a wait, by its own frames: the innermost
+    /// slice around the end of that piece, or else the slice that overlaps it longest.
     pub doing: Option<Doing>,
-    /// The same of the thread that waited: the innermost slice in the interval says for what.
+    /// The same for the thread that waited: the innermost slice within the interval shows what it waited for.
     pub inside: Option<Doing>,
     /// In which slices the thread ran, the most first: each ns counts for the innermost slice in the
-    /// interval. The rest of the time, it ran in none. Of [`TimeUse::Running`] only.
+    /// interval. The rest of the time, it ran in no slice. Only for [`TimeUse::Running`].
     pub running_in: Vec<RunningIn>,
-    /// In which functions the thread ran, by its stacks. Of [`TimeUse::Running`] only.
+    /// In which functions the thread ran, by its stacks. Only for [`TimeUse::Running`].
     pub functions: FunctionCounts,
-    /// What the waker did during the wait, and which thread woke it: of the largest wait only.
+    /// What the waker did during the wait, and which thread woke it. Only for the largest wait.
     pub hops: Vec<Hop>,
 }
 
@@ -111,7 +112,7 @@ impl SlowPart {
     }
 }
 
-/// What a frame of the preloaded library says of a slice, in words.
+/// The description of a slice by a frame of the preloaded library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     /// Words that all slices of the same lock, service or call share.
@@ -137,7 +138,7 @@ impl fmt::Display for About {
 pub struct Doing {
     /// The slice.
     pub name: String,
-    /// What a frame of the preloaded library says of it.
+    /// Its description by a frame of the preloaded library.
     pub about: Option<About>,
     /// How long it overlapped the wait, ns.
     pub ns: i64,
@@ -145,9 +146,9 @@ pub struct Doing {
     pub ts: i64,
     /// Its length, ns.
     pub dur: i64,
-    /// The frame that has it.
+    /// The frame that recorded it.
     pub frame: FrameName,
-    /// It was on when the wait ended.
+    /// It was still open when the wait ended.
     pub(super) around: bool,
 }
 
@@ -160,7 +161,7 @@ pub struct RunningIn {
     pub ns: i64,
     /// The number of slices.
     pub slices: u64,
-    /// The one with the most of that time; its `ns` is that.
+    /// The slice with the most of that time, which is its `ns`.
     pub longest: Doing,
 }
 
@@ -173,39 +174,39 @@ pub struct Hop {
     pub name: Option<String>,
     /// The longest wait for it, from and to, ns since the epoch.
     pub within: (i64, i64),
-    /// What most of that wait went to in this thread.
+    /// What this thread did for most of that wait.
     pub part: TimeUse,
-    /// How much.
+    /// How much time.
     pub spent: Spent,
-    /// What its own frames say that it was doing.
+    /// What it was doing, by its own frames.
     pub doing: Option<Doing>,
 }
 
 impl Doing {
-    /// The words for it, or its name.
+    /// Its description, or else its name.
     #[must_use]
     pub fn label(&self) -> String {
         self.about.as_ref().map_or_else(|| self.name.clone(), About::to_string)
     }
 
-    /// The words that it shares with all slices of the same lock, service or call; or its name.
+    /// The part of its description that all slices of the same lock, service or call share; or else its name.
     pub(super) fn shared_words(&self) -> &str {
         self.about.as_ref().map_or(&self.name, |about| &about.shared)
     }
 
-    /// More is better.
+    /// The slice with the greater rank is preferred.
     pub(super) fn rank(&self) -> (bool, i64, i64, std::cmp::Reverse<&str>) {
         let (first, then) = if self.around { (self.ts, self.ns) } else { (self.ns, self.ts) };
         (self.around, first, then, std::cmp::Reverse(&self.name))
     }
 }
 
-/// The longest of a kind: the slowest, and all of its tail.
+/// The longest intervals of a kind: the slowest ones to show, and the whole tail.
 pub(super) struct Longest {
     pub(super) name: String,
     /// How many intervals there are.
     pub(super) all: u64,
-    /// How many are above the 99th percentile, where there are any.
+    /// How many are above the 99th percentile; None: none.
     pub(super) above: Option<usize>,
     /// How many are shown one by one.
     pub(super) slowest: usize,

@@ -1,9 +1,9 @@
-//! The stacks of threads while they ran in slow intervals.
+//! Counts the stacks of threads that ran in slow intervals.
 
 use futures::StreamExt;
 
 use super::cut::TimeUse;
-use super::during::{Owned, Sweep};
+use super::during::{Sweep, ThreadRow};
 use super::functions::FunctionCounts;
 use super::slow::Slow;
 use crate::engine::Engine;
@@ -13,8 +13,8 @@ use crate::stacks::{StackBatch, StackState};
 impl Engine {
     /// Counts the stacks of threads that ran in these intervals.
     pub(super) async fn ask_stacks(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
-        let asked: Vec<_> = slow.iter().map(Slow::during).collect();
-        let mut pids: Vec<i32> = asked.iter().filter_map(|entry| entry.pid).collect();
+        let threads: Vec<_> = slow.iter().map(Slow::during).collect();
+        let mut pids: Vec<i32> = threads.iter().filter_map(|entry| entry.pid).collect();
         pids.sort_unstable();
         pids.dedup();
         if pids.is_empty() {
@@ -22,15 +22,16 @@ impl Engine {
         }
         let Some(stacks) = self.innermost_of(pids)? else { return Ok(()) };
         let mut stream = stacks.execute_stream().await?;
-        let mut sweep = Sweep::new(&asked);
+        let mut sweep = Sweep::new(&threads);
         let mut found = vec![FunctionCounts::default(); slow.len()];
         while let Some(batch) = stream.next().await {
             let batch = StackBatch::new(&batch?)?;
             for stack in batch.rows().filter(|stack| stack.state == StackState::Ran) {
                 let Some(function) = stack.functions().next() else { continue };
                 let (host, pid, tid) = (stack.host.to_owned(), stack.pid, stack.thread);
-                let at = Owned { host, pid, tid, from: stack.ts, to: stack.ts.saturating_add(1) };
-                sweep.each(&at, |number| found[number].add(&function, 1));
+                let at =
+                    ThreadRow { host, pid, tid, from: stack.ts, to: stack.ts.saturating_add(1) };
+                sweep.each_overlapping(&at, |number| found[number].add(&function, 1));
             }
         }
         for (slow, mut functions) in slow.iter_mut().zip(found) {

@@ -1,11 +1,11 @@
-//! Where all of those intervals spent their time that are above the 99th percentile.
+//! Where the intervals above the 99th percentile spent their time.
 
 use super::cut::TimeUse;
 use super::functions::FunctionCounts;
 use super::slow::{Longest, RunningIn, Slow, SlowPart};
 use crate::text::{duration, grouped};
 
-/// Intervals of a tail that are looked at: the slowest of them.
+/// How many intervals of a tail to look at, at most: the slowest ones.
 pub(super) const MAX_INTERVALS: usize = 10_000;
 
 /// Where the tail of an interval, or of a kind of spans, spent its time.
@@ -15,22 +15,22 @@ pub struct Tail {
     pub name: String,
     /// How many intervals there are.
     pub all: u64,
-    /// The 99th percentile, ns: 1 % of the intervals are longer. None: there are too few of them, and
-    /// the slowest that were asked for stand in for the tail.
+    /// The 99th percentile, ns: 1 % of the intervals are longer. None: there are too few
+    /// intervals, and the requested slowest ones are used as the tail.
     pub p99: Option<i64>,
     /// How many are longer.
     pub above: u64,
-    /// How many of those are looked at: the slowest.
+    /// How many of those this summary covers: the slowest ones.
     pub count: u64,
-    /// How long these are together, ns.
+    /// Their total length, ns.
     pub ns: i64,
-    /// What that went to, the most first: the causes add up to `ns`.
+    /// The causes of that time, the largest first. They add up to `ns`.
     pub causes: Vec<TailCause>,
     /// In which functions their threads ran, by their stacks.
     pub functions: FunctionCounts,
 }
 
-/// What time of a tail went to.
+/// A cause of the time of a tail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TailCause {
     /// In a few words.
@@ -41,7 +41,7 @@ pub struct TailCause {
     pub intervals: u64,
 }
 
-/// How many of `all` are above the 99th percentile by rank; None: fewer than one.
+/// How many of `all` are above the 99th percentile by rank; None: none.
 pub(super) fn above(all: u64) -> Option<usize> {
     // Rank ⌈0.99 n⌉, without a float.
     let rank = (all * 99).div_ceil(100);
@@ -49,9 +49,9 @@ pub(super) fn above(all: u64) -> Option<usize> {
 }
 
 impl Tail {
-    /// Of the longest of a kind, the slowest first; None: there are none.
+    /// `longest` are the longest intervals of the kind, the slowest first. None: there are none.
     pub(super) fn new(kind: &Longest, longest: &[Slow]) -> Option<Tail> {
-        // The first that is not above says where the tail begins.
+        // The first interval that is not above the percentile marks where the tail begins.
         let looked_at = kind.above.map(|entry| entry.min(MAX_INTERVALS));
         let p99 = looked_at.and_then(|entry| Some(longest.get(entry)?.dur));
         let own: Vec<&Slow> = match (p99, looked_at) {
@@ -60,7 +60,7 @@ impl Tail {
             }
             _ => Vec::new(),
         };
-        // Many may be as long as the percentile itself.
+        // `own` is empty if the longest are all as long as the percentile.
         let (p99, own) = if own.is_empty() {
             (None, longest.iter().take(kind.slowest).collect())
         } else {
@@ -73,10 +73,10 @@ impl Tail {
         let above = if cut { kind.above.unwrap_or_default() } else { own.len() };
         let mut causes: Vec<TailCause> = Vec::new();
         for slow in &own {
-            let mut told: Vec<String> = Vec::new();
+            let mut counted: Vec<String> = Vec::new();
             for part in &slow.parts {
                 for (cause, ns) in part.causes() {
-                    let is_new = !told.contains(&cause);
+                    let is_new = !counted.contains(&cause);
                     match causes.iter_mut().find(|entry| entry.cause == cause) {
                         Some(entry) => {
                             entry.ns += ns;
@@ -84,7 +84,7 @@ impl Tail {
                         }
                         None => causes.push(TailCause { cause: cause.clone(), ns, intervals: 1 }),
                     }
-                    told.push(cause);
+                    counted.push(cause);
                 }
             }
         }
@@ -107,7 +107,7 @@ impl Tail {
 }
 
 impl Tail {
-    /// What it is, in a sentence.
+    /// The heading of the summary, as a sentence.
     pub fn heading(&self) -> String {
         let (all, together) = (grouped(self.all), duration(self.ns as f64));
         let count = grouped(self.count);
@@ -132,7 +132,7 @@ impl Tail {
 }
 
 impl SlowPart {
-    /// What the time of a part went to, and how much, ns: running time by the slices that it was in.
+    /// The causes of a part's time, in ns each. Running time is divided by slices.
     fn causes(&self) -> Vec<(String, i64)> {
         let of_slices = |share: &RunningIn| (format!("running in {}", share.name), share.ns);
         let mut causes: Vec<(String, i64)> = self.running_in.iter().map(of_slices).collect();
@@ -143,7 +143,7 @@ impl SlowPart {
         causes
     }
 
-    /// What time went to, in words that are the same for all that waited alike.
+    /// The cause in words that are the same for all parts of the same kind.
     pub fn cause(&self) -> String {
         match &self.part {
             TimeUse::Running => "running".to_owned(),

@@ -1,4 +1,4 @@
-//! Captures of messages that go from point to point, with what really caused what beside.
+//! Generates captures of messages that go from point to point, and the real causes.
 //!
 //! ```text
 //! source ─m0→ relay ─m1→ 1 to 5 workers ─m1→ done
@@ -18,9 +18,9 @@ use crate::random::Dice;
 const MONO: u64 = 5_000_000_000_000;
 const REAL: u64 = 1_700_000_000_000_000_000;
 const STRIDE: usize = 56;
-/// Frames of a chunk.
+/// How many frames a chunk has.
 const CHUNK: usize = 4096;
-/// Rings of each of the four processes.
+/// How many rings each of the four processes has.
 const RINGS: [u32; 4] = [2, 1, 3, 1];
 
 /// A frame: its process, ring and number.
@@ -44,11 +44,11 @@ pub struct CauseSchema {
 
 pub struct CausesWorld {
     pub captures: Vec<Vec<u8>>,
-    /// What really caused what; ends may be lost.
+    /// The real causes; ends may be lost.
     pub edges: Vec<(CauseName, CauseName)>,
     /// Which frames are lost.
     pub lost: std::collections::HashSet<CauseName>,
-    /// Frames that are there.
+    /// Frames that are present.
     pub points: u64,
     /// Times, by message: of its source and of its end.
     pub paths: Vec<(CauseName, CauseName, u64)>,
@@ -93,7 +93,7 @@ fn schema(policy: Option<&str>) -> Schema {
     Schema::from_json(text.as_bytes()).unwrap()
 }
 
-/// A frame on its way: the place of its ring, kind, identities, time.
+/// A frame before it is written: the place of its ring, kind, identities, time.
 #[derive(Debug, Clone, Copy)]
 struct Event {
     ring: usize,
@@ -110,7 +110,7 @@ fn rings() -> Vec<(u32, u32)> {
     (0..RINGS.len()).flat_map(of).collect()
 }
 
-/// Numbers that do not come again: what a hash does.
+/// Distinct numbers that look like hashes.
 fn identity(salt: u64, number: u64, period: u64) -> u64 {
     let number = if period == 0 { number } else { number % period };
     (number.wrapping_add(salt << 48)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -118,7 +118,7 @@ fn identity(salt: u64, number: u64, period: u64) -> u64 {
 
 pub fn world(dice: &mut Dice, kind: CauseSchema) -> CausesWorld {
     let mut events: Vec<Event> = Vec::new();
-    // Of events, by their places.
+    // Places of events.
     let mut edges: Vec<(u32, u32)> = Vec::new();
     let mut paths: Vec<(u32, u32)> = Vec::new();
     let mut strays = 0;
@@ -158,7 +158,7 @@ pub fn world(dice: &mut Dice, kind: CauseSchema) -> CausesWorld {
         let done = add(Event { id: m1, wide: m2, ..event(6, 3, later(last.0)) });
         edges.push((side, done));
         match kind.policy {
-            // The last of them; of equal ones nobody knows which.
+            // The last one; among equal ones it is not known which.
             Some("nearest") => edges.extend(workers.last().map(|worker| (worker.1, done))),
             _ => edges.extend(workers.iter().map(|worker| (worker.1, done))),
         }

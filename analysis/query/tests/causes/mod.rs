@@ -1,4 +1,4 @@
-//! What caused what, beside what really did: a generator knows.
+//! Compares the causes found with the real ones, which a generator knows.
 
 mod generator;
 
@@ -22,7 +22,7 @@ fn name(row: &[Option<String>]) -> CauseName {
     (cell(0) as u32, cell(1) as u32, cell(2))
 }
 
-/// The edges that SQL says, each with whether it is certain.
+/// The edges from SQL, each with whether it is certain.
 fn said(engine: &Engine) -> BTreeSet<(CauseName, CauseName)> {
     let sql = "SELECT src_pid, src_ring, src_seqno, dst_pid, dst_ring, dst_seqno FROM edges \
                WHERE kind = 'hash'";
@@ -32,13 +32,13 @@ fn said(engine: &Engine) -> BTreeSet<(CauseName, CauseName)> {
     edges
 }
 
-/// Those of which both ends are there.
+/// The edges whose two ends are both present.
 fn there(world: &CausesWorld) -> BTreeSet<(CauseName, CauseName)> {
     let is_there = |entry: &CauseName| !world.lost.contains(entry);
     world.edges.iter().filter(|edge| is_there(&edge.0) && is_there(&edge.1)).copied().collect()
 }
 
-/// What of `side` has no edge: names, and why.
+/// The ends on `side` without an edge: names, and why.
 fn unmatched(engine: &Engine, side: &str) -> Vec<(CauseName, String)> {
     let sql = format!(
         "SELECT pid, ring, seqno, reason FROM unmatched WHERE side = '{side}' AND \
@@ -73,8 +73,8 @@ proptest! {
         let (said, there) = (said(&engine), there(&world));
         prop_assert_eq!(&said, &there, "recall is what is not lost, precision is 1");
 
-        // What has no edge, and why.
-        let caused: HashSet<CauseName> = there.iter().map(|it| it.1).collect();
+        // The ends without an edge, and why.
+        let caused: HashSet<CauseName> = there.iter().map(|edge| edge.1).collect();
         let ins: Vec<_> = unmatched(&engine, "in");
         for (name, reason) in &ins {
             prop_assert!(loss > 0 || !caused.contains(name));
@@ -153,16 +153,16 @@ proptest! {
             prop_assert_eq!(row[8].as_deref(), Some("source -> relay -> worker -> done"));
             prop_assert!(long(&row[7]) == 3 && row[9] == row[6] && row[10] == row[6]);
         }
-        let sum: u64 = world.paths.iter().map(|it| it.2).sum();
+        let sum: u64 = world.paths.iter().map(|path| path.2).sum();
         let stages = "SELECT sum(time), sum(share), min(count), max(count), count(*) FROM critical_path('source', 'done')";
         let stages = &rows(&engine, stages)[0];
         prop_assert_eq!(long(&stages[0]) as u64, sum, "stages take as long as their paths, to the ns");
         prop_assert!((stages[1].as_ref().unwrap().parse::<f64>().unwrap() - 1.0).abs() < 1e-9);
         prop_assert_eq!((long(&stages[2]), long(&stages[3]), long(&stages[4])), (truth.len() as i64, truth.len() as i64, 3));
-        // All ways lead from the one source of a message.
+        // All paths lead from the one source of a message.
         let all = number(&engine, "SELECT count(*) FROM paths('source', 'done', 'all')");
         prop_assert_eq!(all as usize, truth.len());
-        // No way leads back.
+        // No path leads back.
         prop_assert_eq!(number(&engine, "SELECT count(*) FROM paths('done', 'source')"), 0);
     }
 }

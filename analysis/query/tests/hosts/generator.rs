@@ -11,21 +11,21 @@ use ppt_capture::{
 use crate::random::Dice;
 
 const SECOND: u64 = 1_000_000_000;
-/// What the clocks of the first host show at the beginning.
+/// The clocks of the first host at the beginning.
 pub const MONO: u64 = 5_000 * SECOND;
 pub const REAL: u64 = 1_700_000_000 * SECOND;
 const STRIDE: usize = 40;
-/// How long it lasts, in seconds.
+/// How long the world lasts, in seconds.
 const LONG: u64 = 12;
 
-/// A host: what its clocks show beside the truth.
+/// A host, and how its clocks differ from true time.
 #[derive(Debug, Clone, Copy)]
 struct GeneratedHost {
-    /// Its counter, Hz as it says.
+    /// The nominal frequency of its counter, Hz.
     hz: u64,
-    /// By so much its counter is faster than that.
+    /// By how much its counter is faster than that.
     ppm: f64,
-    /// What its counter shows at the beginning.
+    /// Its counter at the beginning.
     ticks: u64,
     mono: u64,
     real: u64,
@@ -47,7 +47,7 @@ pub struct HostsWorld {
     pub messages: u64,
 }
 
-/// What frames of a host say: when it really was, kind, identity.
+/// The frames of a host: true time, kind, identity.
 type Event = (u64, u16, u64);
 
 const KINDS: [(&str, &str); 4] = [("sent", "out"), ("got", "in"), ("put", "out"), ("took", "in")];
@@ -100,7 +100,7 @@ pub fn world(dice: &mut Dice, count: usize, messages: u64, delay: u64) -> HostsW
         let id = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         events[from].push((at, 0, id));
         events[to].push((arrives, 1, id));
-        // And within the host.
+        // And messages within the host.
         events[from].push((at + 5, 2, id));
         events[from].push((at + 6 + dice.below(50), 3, id));
     }

@@ -9,7 +9,7 @@ use self::generator::{HostsWorld, messages, world};
 use super::random::Dice;
 use super::support::{Files, batches, number, rows, with_pushdown, without_pushdown};
 
-/// The world in files, with its readings beside it.
+/// The world in files, with its readings.
 fn files(world: &HostsWorld) -> Files {
     let files = Files::new(&world.captures);
     std::fs::write(files.folder().join("a.sync"), &world.readings).unwrap();
@@ -21,7 +21,7 @@ fn engine(files: &Files, reference: Option<&str>, options: &EngineOptions) -> En
     Engine::new(set, options).unwrap()
 }
 
-/// Everything that happened, by when it really was.
+/// All events by their true time.
 const ALL: &str = "(SELECT host, truth, time_lo, ts, time_hi FROM sent UNION ALL \
                    SELECT host, truth, time_lo, ts, time_hi FROM got UNION ALL \
                    SELECT host, truth, time_lo, ts, time_hi FROM put UNION ALL \

@@ -1,4 +1,4 @@
-//! Where the time of intervals went, against the truth.
+//! Checks where the time of intervals went against the truth.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::world::{KernelFrame, KernelWorld, LONG, REAL, capture};
 /// A job: its thread, from, and to.
 type JobTimes = (i64, i64, i64);
 
-/// What the program says of itself: jobs of its threads.
+/// The program's own frames: jobs of its threads.
 fn program(jobs: &[JobTimes]) -> Vec<u8> {
     program_with_steps(jobs, &[])
 }
 
-/// Kinds of frames that say what a job does.
+/// Kinds of frames for the steps of a job.
 const STEPS: [&str; 3] = ["parse", "exec", "sort"];
 
-/// The same, and steps: the number of a kind, and when.
+/// Jobs, and steps: the number of a kind, and when.
 fn program_with_steps(jobs: &[JobTimes], steps: &[(usize, JobTimes)]) -> Vec<u8> {
     let own = "{ int n; interval time handle @at; }";
     let kinds: String =
@@ -72,7 +72,7 @@ fn sums(slow: &Slow) -> StateSums {
         let (state, call) = match &part.part {
             TimeUse::Running => ("running", None),
             TimeUse::Preempted { by, name } => {
-                // Who it was may be lost.
+                // The frame with the waker may be lost.
                 let all = [(Some(77), Some("other")), (None, None)];
                 assert!(all.contains(&(*by, name.as_deref())), "{by:?} {name:?}");
                 ("runnable", None)
@@ -89,7 +89,7 @@ fn sums(slow: &Slow) -> StateSums {
     sums
 }
 
-/// The same, ns by ns.
+/// The same, computed ns by ns.
 fn truly(world: &KernelWorld, (tid, from, to): JobTimes) -> StateSums {
     let mut sums = StateSums::new();
     let truth = world.truth.get(&tid);
@@ -103,13 +103,13 @@ fn truly(world: &KernelWorld, (tid, from, to): JobTimes) -> StateSums {
 
 fn jobs(world: &KernelWorld, dice: &mut Dice) -> Vec<JobTimes> {
     let job = |_| {
-        // One thread has done nothing that anybody knows of.
+        // Nothing is known of one thread.
         let tid = 100 + dice.below(7) as i64;
         let from = 500 + dice.below(world.end as u64) as i64;
         (tid, from, from + dice.below(LONG * 30) as i64)
     };
     let mut jobs: Vec<JobTimes> = (0..30).map(job).collect();
-    // Who wakes others says what it does.
+    // Threads that wake others have slices of their own.
     jobs.push((50, 1, world.end * 2));
     jobs.push((51, 100, 2000));
     jobs.push((51, 900, 1900));
@@ -128,17 +128,17 @@ fn parts_of_intervals_are_what_their_threads_did() {
         let files = Files::new(&captures);
         let found = why(&files, &all).unwrap();
         assert_eq!(found.len(), jobs.len());
-        assert!(found.is_sorted_by_key(|it| -it.dur));
+        assert!(found.is_sorted_by_key(|slow| -slow.dur));
         for slow in &found {
             let job = jobs[slow.ring.unwrap() as usize];
             assert_eq!((slow.ts - REAL as i64, slow.dur), (job.1, job.2 - job.1));
             assert_eq!(sums(slow), truly(&world, job), "seed {seed}: {job:?}");
-            assert_eq!(slow.parts.iter().map(|it| it.spent.ns).sum::<i64>(), slow.dur);
+            assert_eq!(slow.parts.iter().map(|part| part.spent.ns).sum::<i64>(), slow.dur);
             for part in slow.parts.iter().filter(|part| part.part.is_wait()) {
                 let doing = part.doing.as_ref().map(|doing| (doing.name.as_str(), doing.ns));
                 let (from, to) = part.spent.longest;
                 let (from, to) = (from - REAL as i64, to - REAL as i64);
-                // The innermost one around the end, or else the one that shares most.
+                // The innermost slice around the end, or else the one that overlaps longest.
                 let expected = match part.part.woken().unwrap().thread {
                     Some(50) => Some(to - from),
                     Some(51) if (901..=1900).contains(&to) => Some(to - from.max(900)),
@@ -184,8 +184,8 @@ fn parts_add_up_whatever_is_lost() {
         captures.push(program(&jobs));
         for slow in why(&Files::new(&captures), &all).unwrap() {
             let job = jobs[slow.ring.unwrap() as usize];
-            assert_eq!(slow.parts.iter().map(|it| it.spent.ns).sum::<i64>(), slow.dur);
-            // Calls and wakers may be unknown where the state is not.
+            assert_eq!(slow.parts.iter().map(|part| part.spent.ns).sum::<i64>(), slow.dur);
+            // Calls and wakers may be unknown even if the state is known.
             let by_state = |sums: StateSums| {
                 let mut states: BTreeMap<String, i64> = BTreeMap::new();
                 for (key, ns) in sums {
@@ -198,7 +198,7 @@ fn parts_add_up_whatever_is_lost() {
                 let is_over = job.2
                     > world.truth.get(&job.0).map_or(0, |truth| truth.0 + truth.1.len() as i64);
                 let most = truth.get(&state).copied().unwrap_or_default();
-                // Whose end is lost is said to be there.
+                // A thread whose end is lost counts as present.
                 assert!(state.is_empty() || is_over || ns <= most, "seed {seed}: {job:?} {state}");
                 known += if state.is_empty() { 0 } else { ns };
             }
@@ -266,7 +266,7 @@ fn those_who_are_waited_for_are_followed() {
     frames.sort_by_key(|state| state.at);
     let world = KernelWorld { frames, end: 20_000, ..KernelWorld::default() };
     let mut captures = world.captures(&mut Dice::new(1), 1, false, false);
-    // Within the first job, its thread says for what it waits.
+    // Within the first job, a slice of its thread shows what it waits for.
     captures.push(program(&[(1, 100, 9300), (1, 180, 9150), (2, 250, 9050), (3, 350, 8600)]));
     let found =
         why(&Files::new(&captures), &WhyQuestion { slowest: 1, ..WhyQuestion::default() }).unwrap();
@@ -390,7 +390,7 @@ fn running_time_is_in_the_innermost_slices() {
     assert!(told > 100, "{told} shares");
 }
 
-/// The same sums, of the states of each ns.
+/// The same sums, computed from the state at each ns.
 #[test]
 fn all_time_above_the_percentile_is_told() {
     for (seed, count) in [(900, 450), (901, 60)] {
@@ -410,14 +410,14 @@ fn all_time_above_the_percentile_is_told() {
         let mut lengths: Vec<i64> = jobs.iter().map(|job| job.2 - job.1).collect();
         lengths.sort_unstable();
         let rank = (0.99 * count as f64).ceil() as usize;
-        // Of 60, none is above: the seven that are shown stand in.
+        // Of 60 intervals, none is above the percentile: the seven slowest are used instead.
         let p99 = (count >= 100).then(|| lengths[rank - 1]);
         let least = p99.unwrap_or(lengths[count - 8]);
         let own: Vec<&JobTimes> = jobs.iter().filter(|job| job.2 - job.1 > least).collect();
         assert_eq!((tail.all, tail.p99, tail.count), (count as u64, p99, own.len() as u64));
-        assert_eq!(tail.ns, own.iter().map(|it| it.2 - it.1).sum::<i64>());
-        assert_eq!(tail.causes.iter().map(|it| it.ns).sum::<i64>(), tail.ns);
-        assert!(tail.causes.is_sorted_by_key(|it| -it.ns));
+        assert_eq!(tail.ns, own.iter().map(|interval| interval.2 - interval.1).sum::<i64>());
+        assert_eq!(tail.causes.iter().map(|cause| cause.ns).sum::<i64>(), tail.ns);
+        assert!(tail.causes.is_sorted_by_key(|cause| -cause.ns));
         let mut expected: BTreeMap<String, i64> = BTreeMap::new();
         for job in own {
             for (key, ns) in truly(&world, *job) {

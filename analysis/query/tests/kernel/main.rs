@@ -1,5 +1,5 @@
-//! The tables `thread_states`, `syscalls` and `faults`: held against programs of which each ns is known,
-//! whose records are lost in every way, and against DuckDB over the frames themselves.
+//! The tables `thread_states`, `syscalls` and `faults`: compared with programs whose state is known at
+//! each ns, whose records are lost in every way, and against DuckDB over the frames themselves.
 
 #[path = "../../../oracles/ask.rs"]
 mod oracles;

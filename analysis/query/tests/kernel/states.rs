@@ -1,4 +1,4 @@
-//! What threads did, against the truth and against DuckDB.
+//! Checks what threads did against the truth and against DuckDB.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ fn long(cell: &Option<String>) -> i64 {
 const STATES: &str = "SELECT tid, ts, dur, state, blocked_in, waker FROM thread_states \
                       ORDER BY tid, ts";
 
-/// Each ns of what is said is true, or unknown, and no ns is said twice. Returns how many are known.
+/// Checks that each ns of the table is true or unknown, and is there only once. Returns how many are known.
 fn check(world: &KernelWorld, said: &[Row], what: &str) -> usize {
     let mut known = 0;
     let mut until: HashMap<i64, i64> = HashMap::new();
@@ -32,7 +32,7 @@ fn check(world: &KernelWorld, said: &[Row], what: &str) -> usize {
         }
         let (begin, truth) = &world.truth[&tid];
         for ns in ts..ts + dur {
-            // Whose end is lost is said to be there.
+            // A thread whose end is lost counts as present.
             let Some(truth) = truth.get((ns - begin) as usize) else { continue };
             known += 1;
             // A fault may have begun before what it records.
@@ -63,13 +63,13 @@ fn each_ns_of_a_thread_is_what_it_was() {
             let engine = files.engine(&options);
             let said = rows(&engine, STATES);
             assert_eq!(check(&world, &said, &format!("seed {seed}")), total);
-            assert!(said.iter().all(|it| it[3].as_deref() != Some("unknown")));
+            assert!(said.iter().all(|row| row[3].as_deref() != Some("unknown")));
             let lengths = world.truth.iter().map(|(tid, entry)| (*tid, entry.1.len() as i64));
             let sums =
                 rows(&engine, "SELECT tid, sum(dur) FROM thread_states GROUP BY 1 ORDER BY 1");
             let sums = sums.iter().map(|sum| (long(&sum[0]), long(&sum[1])));
             assert!(sums.eq(lengths));
-            // One thread is the same alone.
+            // The result for one thread alone is the same.
             let alone = "SELECT count(*), sum(dur) FROM thread_states WHERE tid = 102 AND pid = 9";
             let of = said.iter().filter(|texts| texts[0].as_deref() == Some("102"));
             let of = (of.clone().count() as i64, of.map(|texts| long(&texts[2])).sum::<i64>());
@@ -160,7 +160,7 @@ fn a_copy_of_a_capture_adds_nothing() {
     assert_eq!(rows(&alone, STATES), rows(&both, STATES));
 }
 
-/// DuckDB, over the frames alone.
+/// Compares with DuckDB's result from the frames alone.
 #[test]
 fn duckdb_finds_the_same_in_the_frames() {
     let mut dice = Dice::new(3);

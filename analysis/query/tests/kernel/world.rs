@@ -1,4 +1,4 @@
-//! Programs of which each ns is known, and captures of what the kernel says of them.
+//! Generates programs whose state is known at each ns, and captures of the kernel's frames about them.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub fn schema() -> Schema {
 pub struct KernelFrame {
     kind: &'static str,
     pub at: i64,
-    /// The CPU whose ring had its record.
+    /// The CPU whose ring held its record.
     ring: i64,
     fields: Vec<(&'static str, i64)>,
 }
@@ -67,7 +67,7 @@ impl KernelFrame {
     }
 }
 
-/// What is true of a ns of a thread: state, call, who ended the wait or the wait before.
+/// The true state of a thread at a ns: state, call, and what ended the wait or the wait before.
 pub type ExpectedState = (&'static str, Option<&'static str>, Option<i64>);
 
 #[derive(Default)]
@@ -153,7 +153,7 @@ impl KernelWorld {
             last(dice, &mut now, ("blocked", blocked_in, Some(waker)));
             let own = [("by", 0), ("waker", waker)];
             let mut wakeup = KernelFrame::new("wakeup", now, tid, dice.below(2) as i64, &own);
-            // The waker may have any CPU.
+            // The waker may be on any CPU.
             wakeup.ring = dice.below(2) as i64;
             told.push(wakeup);
             last(dice, &mut now, ("runnable", None, Some(waker)));
@@ -164,7 +164,7 @@ impl KernelWorld {
         self.truth.insert(tid, (begin, truth));
     }
 
-    /// The kernel loses what a CPU has for it, and says so later.
+    /// The kernel loses records of a CPU, and reports this later.
     pub fn kernel_loses(&mut self, dice: &mut Dice) {
         let (from, until) = self.sometime(dice);
         let cpu = dice.below(2) as i64;
@@ -182,13 +182,13 @@ impl KernelWorld {
         if count == 0 {
             return;
         }
-        // It is stated when the reader is done with what it took.
+        // The loss is reported when the reader has finished what it took.
         let at = until + dice.below(LONG) as i64;
         let place = self.frames.partition_point(|state| state.at <= at);
         let at = self.frames.get(place.wrapping_sub(1)).map_or(at, |state| state.at.max(at));
         let at = self.frames.get(place).map_or(at, |state| state.at.min(at));
         let own = [("since", since), ("count", count)];
-        // No ring has it.
+        // It is in no ring.
         self.frames
             .insert(place, KernelFrame { ring: -1, ..KernelFrame::new("lost", at, 0, cpu, &own) });
     }
@@ -198,7 +198,7 @@ impl KernelWorld {
         (from, from + 1 + dice.below(LONG * 8) as i64)
     }
 
-    /// The frames as captures: `rotated` of them, of which some are `left_out`; `drained` frames in a row
+    /// The frames as captures: `rotated` of them, some of them `left_out`; `drained` frames in a row
     /// are missing now and then.
     pub fn captures(
         &self,
@@ -218,13 +218,13 @@ impl KernelWorld {
             if overruns && skip == 0 && dice.chance(60) {
                 skip = 1 + dice.below(30);
             }
-            // What ends the watch is there: nobody misses what is behind.
+            // The frame that ends the watch is there, so nothing after it counts as missing.
             if skip > 0 && told.kind != "watch_end" {
                 skip -= 1;
                 lost.overrun += 1;
                 seq += 1;
                 if told.kind == "lost" {
-                    // Its numbers, too.
+                    // Its sequence numbers are missing, too.
                     let count = told.fields.iter().find(|field| field.0 == "count").unwrap().1;
                     lost.overrun += count as u64;
                     seq += count as u64;

@@ -9,14 +9,14 @@ use ppt_view::{About, Phase, RowId, WIDE, WindowRow, begins_within};
 
 use crate::support::{Files, rows, with_pushdown};
 
-/// Count, sum and greatest length, by thread (`?`: of nobody) and depth.
+/// Count, sum and greatest length, by thread (`?`: no thread) and depth.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeafSums(BTreeMap<(String, u32), (u64, u64, u64)>);
 
 impl LeafSums {
     fn take(&mut self, key: (String, u32), (count, busy, longest): (u64, u64, u64)) {
         let sum = self.0.entry(key).or_default();
-        // Garbage may be long.
+        // A garbage length may be large.
         *sum = (sum.0 + count, sum.1.saturating_add(busy), sum.2.max(longest));
     }
 
@@ -27,7 +27,7 @@ impl LeafSums {
     }
 }
 
-/// The sums of rows, without what begins before the window.
+/// The sums of rows, without rows that begin before the window.
 pub fn sums(about: &About, rows: &[WindowRow]) -> LeafSums {
     let labels: HashMap<RowId, &str> =
         about.rows.iter().map(|row| (row.id, row.label.as_str())).collect();
@@ -121,7 +121,7 @@ impl Oracle {
         sums
     }
 
-    /// The sums over what begins within a window.
+    /// The sums of slices that begin within a window.
     pub fn window(&self, (from, to): (i64, i64), pixels: u32, phase: Phase) -> LeafSums {
         let width = (i128::from(to) - i128::from(from)) as u64;
         let pixel = width.div_ceil(u64::from(pixels)).max(1);

@@ -41,7 +41,7 @@ impl Dice {
     }
 }
 
-/// Every type, each with its alignment.
+/// All types with their alignments.
 fn types() -> Vec<FieldType> {
     let mut types = vec![
         FieldType::I8,
@@ -128,7 +128,7 @@ fn schema(dice: &mut Dice, buffer: &str, names: &[&str]) -> Schema {
                 fields.push(field);
             }
         }
-        // Of any bytes: threads that do not exist, and numbers that no thread has.
+        // Made of any bytes: threads that do not exist, and numbers that no thread has.
         let can_name_thread = |field: &&mut Field| {
             matches!(field.ty, FieldType::U32 | FieldType::I32)
                 && field.array.is_none()
@@ -226,7 +226,7 @@ fn reading(a: ClockId, a_value: u64, b: ClockId, b_value: u64) -> ClockReading {
     ClockReading { a, a_before: a_value, b, b_value, a_after: a_value, distrusted: false }
 }
 
-/// What is written of a ring.
+/// The frames that are written to a ring.
 #[derive(Clone, Copy)]
 struct Ring {
     source: u16,
@@ -319,7 +319,7 @@ pub fn capture(seed: u64, id: u8, clocks: bool) -> Vec<u8> {
     for step in 0..4 + dice.below(16) {
         let since = step * SECOND / 8;
         let at = dice.below(rings.len() as u64) as usize;
-        // Nothing is written to the last buffer: a table of no rows.
+        // Nothing is written to the last buffer, so its table has no rows.
         let Ring { source, nonce, ring, next, .. } = rings[at];
         let schema = &sources[usize::from(source)];
         if schema.buffer == "none" {
@@ -414,7 +414,7 @@ pub fn capture(seed: u64, id: u8, clocks: bool) -> Vec<u8> {
     bytes
 }
 
-/// What a listener says of the frames in the head; now and then nothing.
+/// What the head says about the frames of a listener; sometimes nothing.
 fn stated(dice: &mut Dice, schema: &Schema, frames: &[Vec<u8>]) -> FramesHead {
     if dice.chance(6) {
         return FramesHead::default();

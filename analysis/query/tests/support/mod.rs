@@ -42,7 +42,7 @@ impl Files {
     }
 }
 
-/// Everything is read, and planned without heads.
+/// An engine that reads everything and plans without heads.
 pub fn without_pushdown() -> EngineOptions {
     EngineOptions { pushdown: false, threads: 2, ..EngineOptions::default() }
 }
@@ -70,7 +70,7 @@ pub fn sorted(engine: &Engine, sql: &str) -> Vec<Row> {
     rows
 }
 
-/// The one number of an answer.
+/// The single number of an answer.
 pub fn number(engine: &Engine, sql: &str) -> i64 {
     let rows = rows(engine, sql);
     let [row] = &rows[..] else { panic!("{sql}: {rows:?}") };

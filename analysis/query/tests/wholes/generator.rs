@@ -83,7 +83,7 @@ pub struct WholesWorld {
     pub boots: BTreeSet<u8>,
 }
 
-/// What is random about a world, beside its dice.
+/// The random choices of a world, except those of its dice.
 #[derive(Debug, Clone, Copy)]
 pub struct WholeSchema {
     /// Frames are lost.

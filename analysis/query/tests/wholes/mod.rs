@@ -1,4 +1,4 @@
-//! Spans and chains of random captures, beside a model that looks at all pairs of frames.
+//! Compares spans and chains of random captures with a model that looks at all pairs of frames.
 
 mod generator;
 mod model;
@@ -37,7 +37,7 @@ fn said(
         let threads = "SELECT count(*) FROM (SELECT DISTINCT host, pid, tid FROM";
         let count = |sql: &str| number(engine, sql) as u64;
         prop_assert_eq!(
-            told.map_or(0, |it| it.count),
+            told.map_or(0, |summary| summary.count),
             count(&format!("SELECT count(*) FROM {table}"))
         );
         let Some(told) = told else { continue };
@@ -52,7 +52,7 @@ fn said(
             prop_assert_eq!(*times, count(&rows));
         }
         // Where an end lies is no number to summarise.
-        prop_assert!(told.fields.iter().all(|it| it.name != "end_seqno"));
+        prop_assert!(told.fields.iter().all(|field| field.name != "end_seqno"));
     }
     Ok(())
 }
@@ -85,7 +85,7 @@ proptest! {
                 );
                 if name == "trip" && world.boots.len() > 1 {
                     let there: BTreeSet<u8> =
-                        world.written.iter().filter(|it| !it.lost).map(|it| it.boot).collect();
+                        world.written.iter().filter(|frame| !frame.lost).map(|frame| frame.boot).collect();
                     if there.len() > 1 {
                         let error = batches(&engine, &sql).unwrap_err();
                         prop_assert_eq!(error.code(), "clocks-not-comparable");
@@ -138,7 +138,7 @@ proptest! {
         let expected = spans(&world, 2, false);
         prop_assert_eq!(told.len(), expected.len());
         for row in &expected {
-            let found = told.iter().find(|it| it[..4] == row[..4]).unwrap();
+            let found = told.iter().find(|row_told| row_told[..4] == row[..4]).unwrap();
             let (found, least) = (found[4].as_deref().unwrap(), row.last().unwrap().as_deref());
             let fits = Some(found) == least || found == "lost" && least != Some("closed");
             prop_assert!(fits, "{} {:?}", found, row);

@@ -32,7 +32,7 @@ fn rows(set: &CaptureSet) -> Result<Vec<Vec<Cell>>, TableError> {
                 vec![
                     Cell::word(&capture.id),
                     Cell::word(catalog.host()),
-                    Cell::int(program.process.0),
+                    Cell::int(program.process.pid),
                     Cell::time(catalog.epoch(mono_ns)),
                     Cell::Text(format!("{:#x}", module.start)),
                     Cell::Text(format!("{:#x}", module.end)),

@@ -279,10 +279,21 @@ impl FrameExport<'_> {
     ) -> Result<(), Failure> {
         let fail = Failure::writing(self.name);
         let mut rows = OrderedRows::collect(self.rows().await?).await?;
-        let columns = partition_columns(&rows.schema, by)?;
-        let others: Vec<usize> =
-            (0..rows.schema.fields().len()).filter(|index| !columns.contains(index)).collect();
-        let project = |batch: &RecordBatch| batch.project(&others).map_err(io::Error::other);
+        let mut of_rows = Vec::new();
+        for column in by.iter().filter(|text| *text != "frame") {
+            match rows.schema.index_of(column) {
+                Ok(index) => of_rows.push(index),
+                Err(_) => {
+                    let available: Vec<String> =
+                        rows.schema.fields().iter().map(|field| field.name().clone()).collect();
+                    let name = column.clone();
+                    return Err(QueryError::NoColumn { name, nearest: None, available }.into());
+                }
+            }
+        }
+        let kept: Vec<usize> =
+            (0..rows.schema.fields().len()).filter(|index| !of_rows.contains(index)).collect();
+        let project = |batch: &RecordBatch| batch.project(&kept).map_err(io::Error::other);
         let mut files: BTreeMap<PathBuf, Encoder<BufWriter<File>>> = BTreeMap::new();
         while let Some(batch) = rows.next().await? {
             for partition in split(&batch, &columns).map_err(&fail)? {

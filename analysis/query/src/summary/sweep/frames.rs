@@ -1,4 +1,4 @@
-//! The frames of the intervals that took longest.
+//! Reads the frames of the longest intervals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,15 +11,15 @@ use crate::error::QueryError;
 use crate::joint_scan::FrameColumns;
 use crate::summary::gathered::arrow;
 
-/// By kind and interval: the frames of the longest.
+/// By kind and interval: the frames of the longest intervals.
 pub(super) async fn rows_of(
     engine: &Engine,
     kinds: &[SweptKind],
     states: &mut [KindState],
 ) -> Result<Vec<Vec<(String, Vec<RecordBatch>)>>, QueryError> {
     let read: Vec<FrameColumns> = kinds.iter().map(SweptKind::whole_frames).collect();
-    let Some(together) = engine.joint_frame_scan(&read)? else { return Ok(Vec::new()) };
-    // Which rows of a kind are wanted of a batch.
+    let Some(scan) = engine.joint_frame_scan(&read)? else { return Ok(Vec::new()) };
+    // By batch: kinds, and their wanted rows.
     let mut wanted: BTreeMap<usize, BTreeSet<(usize, usize)>> = BTreeMap::new();
     for (number, state) in states.iter().enumerate() {
         for candidate in state.longest.iter().flat_map(|longest| &longest.found) {
@@ -28,12 +28,12 @@ pub(super) async fn rows_of(
     }
     let mut frames: BTreeMap<(usize, usize, usize), RecordBatch> = BTreeMap::new();
     for (position, wanted) in wanted {
-        let mut batches = together.read(position..position + 1);
+        let mut batches = scan.read(position..position + 1);
         let Some(read) = batches.next().await else { continue };
         for (number, batch) in read?.batches {
             for &(_, row) in wanted.iter().filter(|(kind, _)| *kind == number) {
-                let row_alone = UInt32Array::from(vec![row as u32]);
-                let frame = take_record_batch(&batch, &row_alone).map_err(arrow)?;
+                let one_row = UInt32Array::from(vec![row as u32]);
+                let frame = take_record_batch(&batch, &one_row).map_err(arrow)?;
                 frames.insert((number, position, row), frame);
             }
         }

@@ -1,4 +1,4 @@
-//! How a kind of frames is swept: which columns are read, and who takes them in.
+//! Summarises a kind of frames: the columns to read, and the summaries that take them.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use datafusion::physical_expr::PhysicalExpr;
 use ppt_stats::Budget;
 use ppt_tables::{Bounded, BoundedNumber};
 
-use super::asked::Sweep;
 use super::longest::{Compared, Longest};
+use super::request::Sweep;
 use crate::engine::{Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
 use crate::joint_scan::FrameColumns;
@@ -22,16 +22,18 @@ use crate::summary::gathered::{arrow, whole};
 use crate::summary::part::{PartialSummary, Slicing};
 use crate::summary::plan::{self, ReadPlan};
 
-/// A kind of frames, and what is asked of it.
+/// A kind of frames, and the summaries that are wanted.
 pub(super) struct SweptKind {
     pub frame: FrameTable,
-    /// Columns of its table that are read.
+    /// Indices of the columns to read.
     columns: Vec<usize>,
-    /// The summary of all rows: the names of its fields, in their order.
+    /// Names of the summarised fields, in order.
     fields: Vec<String>,
-    /// Numbers that are summarised by slices, fields that are not, and intervals by groups.
+    /// Numbers that are summarised by slices.
     sliced: PlanRows,
+    /// Fields that are not summarised by slices.
     plain: Option<PlanRows>,
+    /// Intervals that are summarised by groups.
     grouped: Option<PlanRows>,
     slicing: Option<Slicing>,
     pub intervals: Vec<SweptInterval>,
@@ -42,14 +44,14 @@ pub(super) struct SweptKind {
     budget: Budget,
 }
 
-/// A field that is an interval of time; its columns are those of what is read.
+/// A field that is an interval of time. Its columns are indices of read columns.
 pub(super) struct SweptInterval {
     pub name: String,
     length: usize,
     start: usize,
 }
 
-/// When rows were: columns of what is read.
+/// The read columns with the times of rows.
 #[derive(Clone, Copy)]
 struct RowTime {
     ts: Option<usize>,
@@ -64,8 +66,8 @@ impl RowTime {
             (Some(ts), _) if ts.null_count() == 0 => Ok(ts),
             (Some(ts), Some(drained)) if ts.null_count() == ts.len() => Ok(drained),
             (Some(ts), Some(drained)) => {
-                let is_there = is_not_null(&ts).map_err(arrow)?;
-                zip(&is_there, &ts, &drained).map_err(arrow)
+                let has_ts = is_not_null(&ts).map_err(arrow)?;
+                zip(&has_ts, &ts, &drained).map_err(arrow)
             }
             (Some(one), None) | (None, Some(one)) => Ok(one),
             (None, None) => Ok(Arc::new(Int64Array::new_null(batch.num_rows()))),
@@ -73,21 +75,21 @@ impl RowTime {
     }
 }
 
-/// Rows as a plan wants them.
+/// Turns read batches into the rows that a plan expects.
 struct PlanRows {
     plan: Arc<ReadPlan>,
-    columns: Vec<Fed>,
+    columns: Vec<PlanColumn>,
 }
 
-/// A column of a plan.
-enum Fed {
+/// The source of a plan's column.
+enum PlanColumn {
     Column(usize),
     Time,
     Expr(Arc<dyn PhysicalExpr>),
 }
 
 impl PlanRows {
-    /// Notes in `read` which columns are read of the table.
+    /// Adds the columns that the plan needs to `read`.
     fn new(
         engine: &Engine,
         frame: &FrameTable,
@@ -102,9 +104,9 @@ impl PlanRows {
                 other => other,
             };
             columns.push(match expr {
-                _ if number == plan.time => Fed::Time,
+                _ if number == plan.time => PlanColumn::Time,
                 Expr::Column(column) => {
-                    Fed::Column(place(read, schema.index_of(&column.name).map_err(arrow)?))
+                    PlanColumn::Column(place(read, schema.index_of(&column.name).map_err(arrow)?))
                 }
                 other => {
                     let mut names: Vec<String> =
@@ -114,7 +116,7 @@ impl PlanRows {
                         place(read, schema.index_of(&name).map_err(arrow)?);
                     }
                     let own = DFSchema::try_from(schema.project(read).map_err(arrow)?)?;
-                    Fed::Expr(engine.context().create_physical_expr(other.clone(), &own)?)
+                    PlanColumn::Expr(engine.context().create_physical_expr(other.clone(), &own)?)
                 }
             });
         }
@@ -123,12 +125,12 @@ impl PlanRows {
 
     fn rows(&self, batch: &RecordBatch, time: &ArrayRef) -> Result<RecordBatch, QueryError> {
         let mut columns = Vec::new();
-        for fed in &self.columns {
-            columns.push(match fed {
-                Fed::Column(at) => batch.column(*at).clone(),
-                Fed::Time => time.clone(),
-                // It knows the columns that were read when it was made, which are the first ones.
-                Fed::Expr(expr) => expr.evaluate(batch)?.into_array(batch.num_rows())?,
+        for column in &self.columns {
+            columns.push(match column {
+                PlanColumn::Column(at) => batch.column(*at).clone(),
+                PlanColumn::Time => time.clone(),
+                // The expression refers to columns that were read before it was created, which come first.
+                PlanColumn::Expr(expr) => expr.evaluate(batch)?.into_array(batch.num_rows())?,
             });
         }
         let field = |(at, column): (usize, &ArrayRef)| {
@@ -139,7 +141,7 @@ impl PlanRows {
     }
 }
 
-/// The place of a column in what is read, where it is put if it is not there.
+/// The index of a column among the read ones, to which it is added if it is absent.
 fn place(read: &mut Vec<usize>, column: usize) -> usize {
     read.iter().position(|&known| known == column).unwrap_or_else(|| {
         read.push(column);
@@ -154,8 +156,8 @@ impl SweptKind {
         (frame, by): (&FrameTable, Option<String>),
         budget: &Budget,
     ) -> Result<SweptKind, QueryError> {
-        let of = (frame, RowUnit::Frame);
-        let all = ReadPlan::new(engine, &Ask::default(), of)?;
+        let table = (frame, RowUnit::Frame);
+        let all = ReadPlan::new(engine, &Ask::default(), table)?;
         let name = |role: &plan::Role| role.field.name().clone();
         let is_number = |role: &&plan::Role| {
             !matches!(role.kind, plan::ValueType::Words | plan::ValueType::Keys)
@@ -179,16 +181,16 @@ impl SweptKind {
             let length = place(&mut columns, schema.index_of(&name).map_err(arrow)?);
             intervals.push(SweptInterval { name, length, start: place(&mut columns, start) });
         }
-        let mut feed = |fields: &[String], by: Vec<String>| {
-            let mut plan = ReadPlan::new(engine, &Ask { by, ..Ask::default() }, of)?;
+        let mut plan_rows = |fields: &[String], by: Vec<String>| {
+            let mut plan = ReadPlan::new(engine, &Ask { by, ..Ask::default() }, table)?;
             plan.only(fields);
             PlanRows::new(engine, frame, plan, &mut columns)
         };
         let named: Vec<String> = intervals.iter().map(|interval| interval.name.clone()).collect();
         let by = by.filter(|_| !named.is_empty());
-        let sliced = feed(&sliced, Vec::new())?;
-        let plain = if rest.is_empty() { None } else { Some(feed(&rest, Vec::new())?) };
-        let grouped = by.map(|by| feed(&named, vec![by])).transpose()?;
+        let sliced = plan_rows(&sliced, Vec::new())?;
+        let plain = if rest.is_empty() { None } else { Some(plan_rows(&rest, Vec::new())?) };
+        let grouped = by.map(|by| plan_rows(&named, vec![by])).transpose()?;
         let mut standard = |number| {
             let is_its =
                 |column: &usize| frame.table.bounded(*column) == Some(Bounded::Number(number));
@@ -218,19 +220,20 @@ impl SweptKind {
         })
     }
 
-    /// Columns of its table that are read.
+    /// Indices of the columns to read.
     pub fn columns(&self) -> Vec<usize> {
         self.columns.clone()
     }
 
-    /// All columns, if frames of it are wanted as a whole; the same rows in any case.
+    /// All columns, or none if the kind has no intervals. The batches have the same rows as those of the
+    /// sweep.
     pub fn whole_frames(&self) -> FrameColumns {
         let all = self.frame.table.schema().fields().len();
         let columns = if self.intervals.is_empty() { Vec::new() } else { (0..all).collect() };
         FrameColumns { frame: self.frame.clone(), columns }
     }
 
-    /// When the listener had the first and the last of these rows.
+    /// Times at which the first and the last of these rows were drained, ns since the epoch.
     pub fn drained(&self, batch: &RecordBatch) -> Result<Option<(i64, i64)>, QueryError> {
         let Some(drained) = self.time.drained else { return Ok(None) };
         let drained = whole::<Int64Type>(batch.column(drained))?;
@@ -238,7 +241,7 @@ impl SweptKind {
         Ok(min(drained).zip(max(drained)))
     }
 
-    /// When the first interval of these rows began, from `least` on.
+    /// Begin of the first interval of these rows at or after `least`, ns since the epoch.
     pub fn began(&self, batch: &RecordBatch, least: i64) -> Result<Option<i64>, QueryError> {
         let mut first = None;
         for interval in &self.intervals {
@@ -262,7 +265,7 @@ impl SweptKind {
     }
 }
 
-/// What is known of the frames of a kind.
+/// The partial result for a kind of frames.
 pub(super) struct KindState {
     sliced: PartialSummary,
     plain: Option<PartialSummary>,
@@ -273,13 +276,13 @@ pub(super) struct KindState {
 
 impl KindState {
     pub fn new(kind: &SweptKind) -> KindState {
-        let part = |feed: &PlanRows, slicing| {
-            PartialSummary::new(feed.plan.clone(), slicing, kind.budget.clone())
+        let part = |rows: &PlanRows, slicing| {
+            PartialSummary::new(rows.plan.clone(), slicing, kind.budget.clone())
         };
         KindState {
             sliced: part(&kind.sliced, kind.slicing),
-            plain: kind.plain.as_ref().map(|feed| part(feed, None)),
-            grouped: kind.grouped.as_ref().map(|feed| part(feed, None)),
+            plain: kind.plain.as_ref().map(|rows| part(rows, None)),
+            grouped: kind.grouped.as_ref().map(|rows| part(rows, None)),
             longest: kind.intervals.iter().map(|_| Longest::default()).collect(),
         }
     }
@@ -293,9 +296,9 @@ impl KindState {
         let time = kind.time.times(batch)?;
         self.sliced.batch(&kind.sliced.rows(batch, &time)?)?;
         let others = [(&mut self.plain, &kind.plain), (&mut self.grouped, &kind.grouped)];
-        for (part, feed) in others {
-            if let (Some(part), Some(feed)) = (part, feed) {
-                part.batch(&feed.rows(batch, &time)?)?;
+        for (part, rows) in others {
+            if let (Some(part), Some(rows)) = (part, rows) {
+                part.batch(&rows.rows(batch, &time)?)?;
             }
         }
         if kind.longest == 0 {
@@ -331,7 +334,7 @@ impl KindState {
         }
     }
 
-    /// What is said of all rows, of those of each slice, and of those of each group.
+    /// The summaries of all rows, of each slice, and of each group.
     pub async fn finish(
         self,
         kind: &SweptKind,

@@ -1,25 +1,25 @@
-//! The intervals that took longest.
+//! The longest intervals.
 
 use std::cmp::Reverse;
 
 use datafusion::arrow::array::{Array, Int32Array, Int64Array};
 
-/// A number, or none, which comes last.
+/// Whether the number is absent, and the number: absent ones sort last.
 type SortedNumber = (bool, i64);
 
-/// An interval: the longest first, then by time and by what names its frame.
+/// An interval. Intervals are sorted by length, longest first, then by time, ring and number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Candidate {
     length: Reverse<i64>,
     time: SortedNumber,
     ring: SortedNumber,
     seqno: SortedNumber,
-    /// Where its frame is read.
+    /// Number of the batch that has its frame.
     pub position: usize,
     pub row: usize,
 }
 
-/// What candidates are compared by, of the rows of a batch.
+/// The columns of a batch by which candidates are compared.
 pub(super) struct Compared<'a> {
     pub lengths: &'a Int64Array,
     pub times: &'a Int64Array,
@@ -30,14 +30,14 @@ pub(super) struct Compared<'a> {
 
 impl Compared<'_> {
     fn candidate(&self, row: usize) -> Candidate {
-        let known = |is_there: bool, value: i64| if is_there { (false, value) } else { (true, 0) };
+        let sorted = |is_valid: bool, value: i64| if is_valid { (false, value) } else { (true, 0) };
         let ring = self.ring.filter(|ring| ring.is_valid(row)).map(|ring| ring.value(row).into());
         let seqno = self.seqno.filter(|seqno| seqno.is_valid(row)).map(|seqno| seqno.value(row));
         Candidate {
             length: Reverse(self.lengths.value(row)),
-            time: known(self.times.is_valid(row), self.times.value(row)),
-            ring: known(ring.is_some(), ring.unwrap_or(0)),
-            seqno: known(seqno.is_some(), seqno.unwrap_or(0)),
+            time: sorted(self.times.is_valid(row), self.times.value(row)),
+            ring: sorted(ring.is_some(), ring.unwrap_or(0)),
+            seqno: sorted(seqno.is_some(), seqno.unwrap_or(0)),
             position: self.position,
             row,
         }
@@ -47,39 +47,39 @@ impl Compared<'_> {
 /// The longest intervals of a field so far.
 #[derive(Debug, Default)]
 pub(super) struct Longest {
-    /// In their order.
+    /// Sorted.
     pub found: Vec<Candidate>,
 }
 
 impl Longest {
-    /// Takes in the intervals of a batch; keeps `most`.
-    pub fn batch(&mut self, compared: &Compared<'_>, most: usize) {
+    /// Adds the intervals of a batch, of which at most `limit` are kept.
+    pub fn batch(&mut self, compared: &Compared<'_>, limit: usize) {
         let lengths = compared.lengths;
-        let mut least = self.least(most);
+        let mut least = self.least(limit);
         for (row, &length) in lengths.values().iter().enumerate() {
             if length >= least && lengths.is_valid(row) {
-                self.add(compared.candidate(row), most);
-                least = self.least(most);
+                self.add(compared.candidate(row), limit);
+                least = self.least(limit);
             }
         }
     }
 
-    /// What is shorter is not kept.
-    fn least(&self, most: usize) -> i64 {
-        let last = self.found.last().filter(|_| self.found.len() >= most);
+    /// The smallest length that can still be among the longest.
+    fn least(&self, limit: usize) -> i64 {
+        let last = self.found.last().filter(|_| self.found.len() >= limit);
         last.map_or(i64::MIN, |last| last.length.0)
     }
 
-    fn add(&mut self, candidate: Candidate, most: usize) {
+    fn add(&mut self, candidate: Candidate, limit: usize) {
         let place = self.found.partition_point(|known| *known < candidate);
-        if place < most {
+        if place < limit {
             self.found.insert(place, candidate);
-            self.found.truncate(most);
+            self.found.truncate(limit);
         }
     }
 
-    pub fn join(&mut self, other: Longest, most: usize) {
-        other.found.into_iter().for_each(|candidate| self.add(candidate, most));
+    pub fn join(&mut self, other: Longest, limit: usize) {
+        other.found.into_iter().for_each(|candidate| self.add(candidate, limit));
     }
 }
 

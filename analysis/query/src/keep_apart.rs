@@ -1,14 +1,12 @@
-//! Keeps tests of one value apart that DataFusion takes together to something else.
+//! An analyzer rule that keeps DataFusion from merging tests of one value incorrectly.
 //!
-//! It makes `false` of `a IN (1) AND a IN (2)`, and `true` of `a NOT IN (1) OR a NOT IN (2)`. Both
-//! are NULL if `a` is. A filter that takes rows for which the first is false, or the second true, then
-//! takes rows without a value. It makes `false` of `1 = a AND a = 1`, because the two do not look the
-//! same, and `a >= 1` of `a >= 1 AND 1 < a`.
+//! DataFusion simplifies `a IN (1) AND a IN (2)` to `false`, and `a NOT IN (1) OR a NOT IN (2)` to `true`.
+//! If `a` is NULL, both should be NULL: a filter on the negation of the first, or on the second, would accept
+//! rows without a value. It also simplifies `1 = a AND a = 1` to `false`, because the two tests look
+//! different, and `a >= 1 AND 1 < a` to `a >= 1`. In lists, and only there, it distinguishes 0.0 and -0.0.
 //!
-//! It also distinguishes 0.0 and -0.0 in lists, and nowhere else: a list that has one of them has both.
-//!
-//! So literals stand on the right, and where tests would be taken together, each gets a value of its
-//! own, which is the same. Other expressions stay as they are, and are planned as ever.
+//! The rule moves literals to the right, adds the other zero to lists with a zero, and wraps values whose
+//! tests would be merged into calls with different numbers. Other expressions remain unchanged.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +24,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::utils::NamePreserver;
 
-/// The rule, for every plan.
+/// The rule.
 #[derive(Debug)]
 pub(crate) struct KeepApart {
     as_is: Arc<ScalarUDF>,
@@ -38,29 +36,31 @@ impl KeepApart {
         KeepApart { as_is: Arc::new(ScalarUDF::new_from_impl(AsIs { signature })) }
     }
 
-    fn of_plan(&self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-        // A filter cares for what is true only.
+    /// Rewrites the expressions of a plan node.
+    fn rewrite(&self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        // A filter distinguishes only true from the rest.
         let is_filter = matches!(plan, LogicalPlan::Filter(_));
-        let place = ExpressionContext { wanted: is_filter.then_some(true), is_conjunct: is_filter };
+        let context =
+            ExpressionContext { wanted: is_filter.then_some(true), is_conjunct: is_filter };
         let names = NamePreserver::new(&plan);
         plan.map_expressions(|expr| {
             let name = names.save(&expr);
-            let turned = expr.transform_up(|expr| Ok(turned(expr)))?;
+            let normalized = expr.transform_up(|expr| Ok(normalized(expr)))?;
             let mut tests = HashMap::new();
-            collect(&turned.data, place, &mut tests)?;
+            collect(&normalized.data, context, &mut tests)?;
             tests.retain(|_, test| test.count > 1 && (test.may_be_false || test.equal > 1));
             if tests.is_empty() {
-                return Ok(turned.update_data(|expr| name.restore(expr)));
+                return Ok(normalized.update_data(|expr| name.restore(expr)));
             }
             let mut count = 0u64;
-            let apart = turned.data.transform_up(|expr| {
-                let Some(known) = tested(&expr).filter(|tested| tests.contains_key(*tested)) else {
+            let apart = normalized.data.transform_up(|expr| {
+                let Some(value) = tested(&expr).filter(|tested| tests.contains_key(*tested)) else {
                     return Ok(Transformed::no(expr));
                 };
-                let known = known.clone();
+                let value = value.clone();
                 count += 1;
-                let same = |expr: Expr| {
-                    if *bare(&expr) == known {
+                let wrapped = |expr: Expr| {
+                    if *bare(&expr) == value {
                         self.as_is.call(vec![expr, lit(count)])
                     } else {
                         expr
@@ -68,10 +68,10 @@ impl KeepApart {
                 };
                 Ok(Transformed::yes(match expr {
                     Expr::InList(InList { expr, list, negated }) => {
-                        Expr::InList(InList { expr: Box::new(same(*expr)), list, negated })
+                        Expr::InList(InList { expr: Box::new(wrapped(*expr)), list, negated })
                     }
                     Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-                        let (left, right) = (Box::new(same(*left)), Box::new(same(*right)));
+                        let (left, right) = (Box::new(wrapped(*left)), Box::new(wrapped(*right)));
                         Expr::BinaryExpr(BinaryExpr { left, op, right })
                     }
                     other => other,
@@ -84,7 +84,7 @@ impl KeepApart {
 
 impl AnalyzerRule for KeepApart {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        Ok(plan.transform_up_with_subqueries(|plan| self.of_plan(plan))?.data)
+        Ok(plan.transform_up_with_subqueries(|plan| self.rewrite(plan))?.data)
     }
 
     fn name(&self) -> &str {
@@ -92,48 +92,54 @@ impl AnalyzerRule for KeepApart {
     }
 }
 
-/// The tests of one value against literals.
+/// Tests of one value against literals.
 #[derive(Debug, Default)]
 struct Tests {
     count: usize,
-    /// The whole may be wanted where one of them is false.
+    /// The whole expression may be wanted when one of them is false.
     may_be_false: bool,
-    /// Tests for equality that all have to be true.
+    /// Number of equality tests that all must be true.
     equal: usize,
 }
 
-/// Where an expression stands in its whole.
+/// The context of an expression within the whole expression.
 #[derive(Debug, Clone, Copy)]
 struct ExpressionContext {
-    /// What it has to be for the whole to be wanted; None: either.
+    /// The value that it must have for the whole expression to be wanted; None: either.
     wanted: Option<bool>,
-    /// Only AND joins it with the rest.
+    /// It is joined with the rest by AND only.
     is_conjunct: bool,
 }
 
 /// Finds the tests in `expr`.
-fn collect(expr: &Expr, place: ExpressionContext, tests: &mut HashMap<Expr, Tests>) -> Result<()> {
-    let ExpressionContext { wanted, is_conjunct } = place;
+fn collect(
+    expr: &Expr,
+    context: ExpressionContext,
+    tests: &mut HashMap<Expr, Tests>,
+) -> Result<()> {
+    let ExpressionContext { wanted, is_conjunct } = context;
     if let Some(value) = tested(expr) {
         let is_negated = match expr {
             Expr::InList(list) => list.negated,
             Expr::BinaryExpr(binary_expr) => binary_expr.op == Operator::NotEq,
             _ => false,
         };
-        let known = tests.entry(value.clone()).or_default();
-        known.count += 1;
-        known.may_be_false |= wanted.is_none_or(|flag| flag == is_negated);
-        known.equal += usize::from(is_conjunct && !is_negated);
+        let entry = tests.entry(value.clone()).or_default();
+        entry.count += 1;
+        entry.may_be_false |= wanted.is_none_or(|flag| flag == is_negated);
+        entry.equal += usize::from(is_conjunct && !is_negated);
     }
     let within = ExpressionContext { wanted, is_conjunct: false };
     match expr {
-        Expr::Not(of) => {
-            collect(of, ExpressionContext { wanted: wanted.map(|flag| !flag), ..within }, tests)
-        }
+        Expr::Not(operand) => collect(
+            operand,
+            ExpressionContext { wanted: wanted.map(|flag| !flag), ..within },
+            tests,
+        ),
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
-            let place = if *op == Operator::And { place } else { within };
-            collect(left, place, tests)?;
-            collect(right, place, tests)
+            let context = if *op == Operator::And { context } else { within };
+            collect(left, context, tests)?;
+            collect(right, context, tests)
         }
         other => {
             other.apply_children(|expr| {
@@ -150,8 +156,8 @@ fn is_comparison(op: Operator) -> bool {
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }
 
-/// A comparison with its literal on the right.
-fn turned(expr: Expr) -> Transformed<Expr> {
+/// Moves the literal of a comparison to the right, and adds the other zero to a list with a zero.
+fn normalized(expr: Expr) -> Transformed<Expr> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right })
             if is_comparison(op)
@@ -177,10 +183,10 @@ fn turned(expr: Expr) -> Transformed<Expr> {
     }
 }
 
-/// The zeros of a type with a sign, if this is one of them: to SQL they are equal, but DataFusion finds
-/// values in lists by their bits.
-fn zeros(of: &Expr) -> Option<Vec<Expr>> {
-    let (value, ty) = match of {
+/// Both zeros of a floating-point type, if `expr` is one of them. They are equal in SQL, but DataFusion
+/// compares list values by their bits.
+fn zeros(expr: &Expr) -> Option<Vec<Expr>> {
+    let (value, ty) = match expr {
         Expr::Literal(value, _) => (value.clone(), value.data_type()),
         Expr::Cast(cast) => match &*cast.expr {
             Expr::Literal(value, _) => (value.clone(), cast.field.data_type().clone()),
@@ -212,7 +218,7 @@ fn tested(expr: &Expr) -> Option<&Expr> {
     }
 }
 
-/// The value itself: DataFusion takes casts away.
+/// The value without casts, which DataFusion removes.
 fn bare(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast(cast) => bare(&cast.expr),
@@ -221,7 +227,7 @@ fn bare(expr: &Expr) -> &Expr {
     }
 }
 
-/// A value as it is, called by a number so that no two calls are the same.
+/// The identity function. Its second argument is a number that makes each call different.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct AsIs {
     signature: Signature,
