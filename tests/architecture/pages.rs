@@ -83,7 +83,7 @@ fn the_tables_of_the_architecture_answer_the_first_questions() {
         ("put on one clock", "analysis/tables/src/align.rs"),
         ("`ppt view`", "analysis/view/server/src/window.rs"),
         ("edges come from", "analysis/causality/src/matcher.rs"),
-        ("timed again", "analysis/causality/src/retime/engine.rs"),
+        ("timed again", "analysis/causality/src/retime/replay_engine.rs"),
         ("lab starts a program", "hosts/src/lab/host/programs.rs"),
         ("lab ends everything", "hosts/src/lab/host/tree.rs"),
         ("new export format", "analysis/interchange/src/chrome.rs"),

@@ -1,4 +1,4 @@
-//! What matching and paths cost, in time and memory, by the number of points:
+//! Time and memory of matching and paths, by the number of points:
 //! `cargo bench -p ppt-causality --bench size -- 10000000`.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn memory() -> u64 {
     kib.unwrap_or(0) / 1024
 }
 
-/// How long this thread has run, in ns: others may want the processors, too.
+/// The CPU time of this thread in ns, which other threads do not disturb.
 fn ran() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     stat.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
@@ -28,7 +28,7 @@ fn ran() -> f64 {
 
 const STAGES: u32 = 6;
 
-/// What `points` points make.
+/// A run with this number of points.
 fn made(points: u64, period: Option<u64>) -> Truth {
     let (seed, loss, one_type) = (1, 0, false);
     let requests = points / u64::from(STAGES);

@@ -1,27 +1,27 @@
-//! For each vertex, every beginning.
+//! For each vertex, the set of beginnings that lead to it.
 
 use thiserror::Error;
 
 use crate::graph::{EdgeKind, Graph, PROGRAM};
 
-/// More paths than the limit.
+/// The search found more paths than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("more than {limit} pairs of a beginning and an end, after {vertices} of {of} frames")]
-pub struct TooMany {
-    /// How many may be.
+#[error("more than {limit} pairs of a beginning and an end, after {vertices} of {total} frames")]
+pub struct TooManyPaths {
+    /// The largest number of paths.
     pub limit: usize,
-    /// How many vertices had been looked at.
+    /// The number of vertices that had been visited.
     pub vertices: usize,
-    /// Of how many.
-    pub of: usize,
+    /// The number of all vertices.
+    pub total: usize,
 }
 
-/// For each vertex, everything that it is led from.
+/// For each vertex, the set of beginnings that lead to it.
 #[derive(Debug)]
 pub(crate) struct BeginningSets {
-    /// The number of a set.
+    /// For each vertex, the index of its set.
     set: Vec<u32>,
-    /// Beginnings in their order. The first set is empty.
+    /// Sorted beginnings. The first set is empty.
     sets: Vec<Vec<u32>>,
 }
 
@@ -31,41 +31,45 @@ impl BeginningSets {
         limit: usize,
         from: impl Fn(u32) -> bool,
         mut reached: impl FnMut(u32, &[u32]) -> bool,
-    ) -> Result<BeginningSets, TooMany> {
-        let mut all = BeginningSets { set: vec![0; graph.len()], sets: vec![Vec::new()] };
-        let mut kept = 0;
+    ) -> Result<BeginningSets, TooManyPaths> {
+        let mut beginnings = BeginningSets { set: vec![0; graph.len()], sets: vec![Vec::new()] };
+        let mut stored = 0;
         for vertex in 0..graph.len() as u32 {
-            let sources = all.sources(graph, vertex);
+            let sources = beginnings.sources(graph, vertex);
             let mut sets: Vec<u32> =
-                sources.iter().map(|&source| all.set[source as usize]).collect();
+                sources.iter().map(|&source| beginnings.set[source as usize]).collect();
             sets.sort_unstable();
             sets.dedup();
             let set = match sets[..] {
                 [] => 0,
-                [one] => one,
+                [set] => set,
                 _ => {
-                    let each = |&number: &u32| all.sets[number as usize].iter().copied();
-                    let mut joined: Vec<u32> = sets.iter().flat_map(each).collect();
+                    let members = |&set: &u32| beginnings.sets[set as usize].iter().copied();
+                    let mut joined: Vec<u32> = sets.iter().flat_map(members).collect();
                     joined.sort_unstable();
                     joined.dedup();
-                    all.add(joined, &mut kept)
+                    beginnings.add(joined, &mut stored)
                 }
             };
-            let within = set == 0 || reached(vertex, &all.sets[set as usize]);
-            all.set[vertex as usize] = set;
+            let is_within_limit = set == 0 || reached(vertex, &beginnings.sets[set as usize]);
+            beginnings.set[vertex as usize] = set;
             if from(vertex) {
-                all.set[vertex as usize] = all.add(vec![vertex], &mut kept);
+                beginnings.set[vertex as usize] = beginnings.add(vec![vertex], &mut stored);
             }
-            if !within || kept > limit {
-                return Err(TooMany { limit, vertices: vertex as usize + 1, of: graph.len() });
+            if !is_within_limit || stored > limit {
+                return Err(TooManyPaths {
+                    limit,
+                    vertices: vertex as usize + 1,
+                    total: graph.len(),
+                });
             }
         }
-        Ok(all)
+        Ok(beginnings)
     }
 
-    fn add(&mut self, set: Vec<u32>, kept: &mut usize) -> u32 {
-        // A beginning by itself is no more than the vertex that it is.
-        *kept += if set.len() > 1 { set.len() } else { 0 };
+    fn add(&mut self, set: Vec<u32>, stored: &mut usize) -> u32 {
+        // Sets of one are as many as vertices, whatever the limit.
+        *stored += if set.len() > 1 { set.len() } else { 0 };
         self.sets.push(set);
         (self.sets.len() - 1) as u32
     }
@@ -74,20 +78,20 @@ impl BeginningSets {
         &self.sets[self.set[vertex as usize] as usize]
     }
 
-    /// What leads to a vertex and has a beginning: numbers of edges, or the step of its thread.
+    /// The steps to a vertex that come from a beginning: numbers of edges, or [`PROGRAM`].
     fn steps(&self, graph: &Graph, vertex: u32) -> Vec<u32> {
         let links = graph.links(vertex);
-        let of = |wake: bool| {
-            let all = (graph.first(vertex)..).zip(links);
-            let these = all.filter(move |(_, link)| (link.kind == EdgeKind::Wake) == wake);
-            these
+        let reached_by = |wake: bool| {
+            let numbered = (graph.first(vertex)..).zip(links);
+            numbered
+                .filter(|(_, link)| (link.kind == EdgeKind::Wake) == wake)
                 .filter(|(_, link)| !self.at(link.src).is_empty())
-                .map(|entry| entry.0)
+                .map(|(number, _)| number)
                 .collect::<Vec<_>>()
         };
-        let mut steps = of(false);
-        if steps.is_empty() && !graph.belongs(vertex) {
-            steps = of(true);
+        let mut steps = reached_by(false);
+        if steps.is_empty() && !graph.ignores_thread(vertex) {
+            steps = reached_by(true);
             let before = graph.before(vertex).filter(|&before| !self.at(before).is_empty());
             if steps.is_empty() && before.is_some() {
                 steps.push(PROGRAM);
@@ -97,27 +101,28 @@ impl BeginningSets {
     }
 
     fn sources(&self, graph: &Graph, vertex: u32) -> Vec<u32> {
-        self.steps(graph, vertex).iter().map(|&by| graph.source(vertex, by)).collect()
+        self.steps(graph, vertex).iter().map(|&step| graph.source(vertex, step)).collect()
     }
 
-    /// The beginnings of the ways to a vertex, also where it is one itself.
-    pub fn led(&self, graph: &Graph, vertex: u32) -> Vec<u32> {
+    /// The beginnings of the paths to a vertex. A vertex that is itself a beginning may have some, too.
+    pub fn origins(&self, graph: &Graph, vertex: u32) -> Vec<u32> {
         let sources = self.sources(graph, vertex);
-        let mut all: Vec<u32> =
+        let mut origins: Vec<u32> =
             sources.iter().flat_map(|&source| self.at(source)).copied().collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+        origins.sort_unstable();
+        origins.dedup();
+        origins
     }
 
-    /// The step to a vertex that leads there from a beginning, coming from as late as can be.
+    /// The step to a vertex on a path from `origin`: the one whose source is the latest.
     pub fn step(&self, graph: &Graph, vertex: u32, origin: u32) -> u32 {
         let steps = self.steps(graph, vertex).into_iter();
-        let steps = steps.map(|by| (graph.step(vertex, by), by));
-        let from_it = steps.filter(|(step, _)| self.at(step.src).binary_search(&origin).is_ok());
-        let latest = from_it.max_by_key(|(step, by)| {
-            (step.src, std::cmp::Reverse(step.certainty), std::cmp::Reverse(*by))
+        let steps = steps.map(|number| (graph.step(vertex, number), number));
+        let from_origin =
+            steps.filter(|(step, _)| self.at(step.src).binary_search(&origin).is_ok());
+        let latest = from_origin.max_by_key(|(step, number)| {
+            (step.src, std::cmp::Reverse(step.certainty), std::cmp::Reverse(*number))
         });
-        latest.map_or(PROGRAM, |latest| latest.1)
+        latest.map_or(PROGRAM, |(_, number)| number)
     }
 }

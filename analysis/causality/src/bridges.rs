@@ -1,4 +1,4 @@
-//! Why no way leads from some points to others.
+//! Why no path leads from some points to others.
 
 use std::collections::BTreeMap;
 
@@ -6,92 +6,95 @@ use crate::graph::{EdgeKind, Graph, NONE};
 
 /// The hash types of a point.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Types {
-    /// Of what enters.
+pub struct PointTypes {
+    /// Hash types of values that enter.
     pub ins: Vec<u32>,
-    /// Of what leaves.
+    /// Hash types of values that leave.
     pub outs: Vec<u32>,
 }
 
-/// A point on this side of a gap, or on the other.
+/// A point on either side of a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shore {
+pub struct GapPoint {
     /// The number of the point.
     pub point: u32,
-    /// How many of its vertices are on this side.
+    /// The number of its vertices on that side.
     pub count: u64,
-    /// How many of them are at the water: nothing leads on from them, or to them.
-    pub last: u64,
+    /// The number of those that border on the gap: on the near side nothing leads on from them, on the far
+    /// side nothing leads to them.
+    pub dead_ends: u64,
 }
 
 /// An edge that would close the gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bridge {
-    /// The point on this side.
+    /// The point on the near side.
     pub from: u32,
-    /// The point on the other side.
+    /// The point on the far side.
     pub to: u32,
-    /// What leaves the one and enters the other.
+    /// The hash type of values that leave `from` and enter `to`.
     pub hash_type: u32,
-    /// How many vertices of `to` on the other side have no edge by hash.
+    /// The number of vertices of `to` on the far side that have no hash edge.
     pub open: u64,
 }
 
-/// What lies between some points and others.
+/// The gap between beginnings and ends that no path joins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointGap {
-    /// How many beginnings there are.
+    /// The number of beginnings.
     pub beginnings: u64,
-    /// How many ends no way leads to.
+    /// The number of ends that no path leads to.
     pub ends: u64,
-    /// What the beginnings lead to, they among it; where most ways end first.
-    pub forward: Vec<Shore>,
-    /// What leads to those ends, they among it; where most ways begin first.
-    pub backward: Vec<Shore>,
-    /// Edges that would close the gap, those with the most open ends first. None: the two sides have no
-    /// hash type in common, or every in has a cause that is on neither side.
+    /// The near side: the beginnings and the points that they lead to, the most dead ends first.
+    pub forward: Vec<GapPoint>,
+    /// The far side: those ends and the points that lead to them, the most dead ends first.
+    pub backward: Vec<GapPoint>,
+    /// Edges that would close the gap, those with the most open vertices first. Empty if the two sides have
+    /// no hash type in common, or if every in has a cause that is on neither side.
     pub bridges: Vec<Bridge>,
 }
 
 impl Graph {
-    /// What lies between vertices of the points `from` and those of the points `to` that no
+    /// The gap between vertices of the points `from` and those of the points `to` that no
     /// [path](Graph::paths) leads to. `types` has the hash types of each point.
-    pub fn gap(&self, from: &[u32], to: &[u32], types: &[Types]) -> PointGap {
+    pub fn gap(&self, from: &[u32], to: &[u32], types: &[PointTypes]) -> PointGap {
         let count = self.len();
         let is_from = |vertex: u32| from.contains(&self.point(vertex));
         let mut backward = vec![false; count];
-        let all = 0..count as u32;
-        all.clone().for_each(|number| backward[number as usize] = to.contains(&self.point(number)));
+        let vertices = 0..count as u32;
+        for vertex in vertices.clone() {
+            backward[vertex as usize] = to.contains(&self.point(vertex));
+        }
         let forward = self.nearest(is_from, |vertex, _| backward[vertex as usize] = false);
         let forward: Vec<bool> = forward.origin.iter().map(|&number| number != NONE).collect();
         let ends = backward.iter().filter(|flag| **flag).count() as u64;
         let (mut leads_on, mut led_to) = (vec![false; count], vec![false; count]);
-        for vertex in all.clone().rev() {
+        for vertex in vertices.clone().rev() {
             let mut step = |src: u32| {
                 leads_on[src as usize] = true;
                 led_to[vertex as usize] = true;
                 backward[src as usize] |= backward[vertex as usize];
             };
-            let belongs = self.belongs(vertex);
-            let links =
-                self.links(vertex).iter().filter(|link| !belongs || link.kind != EdgeKind::Wake);
+            let ignores_thread = self.ignores_thread(vertex);
+            let links = self.links(vertex).iter();
+            let links = links.filter(|link| !ignores_thread || link.kind != EdgeKind::Wake);
             links.for_each(|link| step(link.src));
             self.before(vertex).into_iter().for_each(&mut step);
         }
         let by_hash =
             |vertex: u32| self.links(vertex).iter().any(|link| link.kind == EdgeKind::Hash);
         let mut open = BTreeMap::<u32, u64>::new();
-        for vertex in all.filter(|&number| backward[number as usize] && !by_hash(number)) {
+        for vertex in vertices.filter(|&number| backward[number as usize] && !by_hash(number)) {
             *open.entry(self.point(vertex)).or_default() += 1;
         }
-        let forward_shore = self.shore(&forward, &leads_on);
-        let backward_shore = self.shore(&backward, &led_to);
-        let of = |point: u32| types.get(point as usize);
+        let forward = self.gap_points(&forward, &leads_on);
+        let backward = self.gap_points(&backward, &led_to);
+        let types_of = |point: u32| types.get(point as usize);
         let mut bridges = Vec::new();
-        for from in forward_shore.iter().map(|shore| shore.point) {
+        for from in forward.iter().map(|side| side.point) {
             for (&to, &open) in &open {
-                let (Some(outs), Some(ins)) = (of(from), of(to)) else { continue };
-                let common = outs.outs.iter().filter(|out| ins.ins.contains(out));
+                let (Some(near), Some(far)) = (types_of(from), types_of(to)) else { continue };
+                let common = near.outs.iter().filter(|out| far.ins.contains(out));
                 bridges.extend(common.map(|&hash_type| Bridge { from, to, hash_type, open }));
             }
         }
@@ -100,22 +103,23 @@ impl Graph {
         PointGap {
             beginnings: (0..count as u32).filter(|&number| is_from(number)).count() as u64,
             ends,
-            forward: forward_shore,
-            backward: backward_shore,
+            forward,
+            backward,
             bridges,
         }
     }
 
-    fn shore(&self, side: &[bool], joined: &[bool]) -> Vec<Shore> {
-        let mut points = BTreeMap::<u32, Shore>::new();
+    /// The points of the vertices of a side. Those that are not `joined` are dead ends.
+    fn gap_points(&self, side: &[bool], joined: &[bool]) -> Vec<GapPoint> {
+        let mut points = BTreeMap::<u32, GapPoint>::new();
         for vertex in (0..self.len() as u32).filter(|&number| side[number as usize]) {
             let point = self.point(vertex);
-            let shore = points.entry(point).or_insert(Shore { point, count: 0, last: 0 });
-            shore.count += 1;
-            shore.last += u64::from(!joined[vertex as usize]);
+            let entry = points.entry(point).or_insert(GapPoint { point, count: 0, dead_ends: 0 });
+            entry.count += 1;
+            entry.dead_ends += u64::from(!joined[vertex as usize]);
         }
-        let mut shore: Vec<Shore> = points.into_values().collect();
-        shore.sort_by_key(|shore| (std::cmp::Reverse(shore.last), shore.point));
-        shore
+        let mut points: Vec<GapPoint> = points.into_values().collect();
+        points.sort_by_key(|point| (std::cmp::Reverse(point.dead_ends), point.point));
+        points
     }
 }

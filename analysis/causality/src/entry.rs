@@ -1,57 +1,56 @@
-//! Where a value left a frame or entered one, and which of two came first.
+//! Values that left frames or entered them, and their order in time.
 
-/// Whether a value leaves or enters. Outs come first.
+/// The direction of a value. Outs come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// It left: a possible cause.
+    /// The value left: a possible cause.
     Out,
-    /// It entered: a possible effect.
+    /// The value entered: a possible effect.
     In,
 }
 
-/// Whether something is known, or only not ruled out.
+/// Whether a relation is known, or only not ruled out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Certainty {
-    /// It is so.
+    /// Known.
     Certain,
-    /// It may be so.
+    /// Not ruled out.
     Possible,
 }
 
 /// A value that left a frame or entered it. All entries of a key have the same value.
 ///
-/// `lo ≤ ts ≤ hi`. Within a clock `lo` and `hi` never go back as `ts` goes on, and within a thread none of
-/// the three does as `seqno` goes on. Where a clock was set back, causes may be missing, and nothing worse
-/// happens.
+/// `lo ≤ ts ≤ hi`. Within a clock, `lo` and `hi` never decrease as `ts` increases; within a thread, none of
+/// the three decreases as `seqno` increases. If a clock was set back, causes may be missing, but nothing
+/// worse happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<T> {
     /// The number of the point.
     pub point: u32,
     /// Whether the value left or entered.
     pub side: Side,
-    /// Whether the frame file says so: an out that is left away is the in, and implied. An implied out is
-    /// never unmatched. Ins are always stated.
+    /// Whether the frame file states it. Without a stated out, the in is also the out: it is implied, and never
+    /// unmatched. Ins are always stated.
     pub stated: bool,
-    /// The earliest time at which it may have been.
+    /// The earliest possible time.
     pub lo: i64,
     /// The time of the frame.
     pub ts: i64,
-    /// The latest time at which it may have been.
+    /// The latest possible time.
     pub hi: i64,
-    /// Which clock `ts` was read on. Times of one clock are exact beside each other, whatever bounds them on
-    /// others. A thread has one clock.
+    /// The clock of `ts`. Differences of times of one clock are exact. A thread has one clock.
     pub clock: u32,
-    /// Which thread: a ring and its owner.
+    /// The thread: a ring and its owner.
     pub thread: u64,
-    /// The place within the thread.
+    /// The number of the frame within the thread.
     pub seqno: u64,
-    /// What names the frame.
+    /// The caller's name for the frame.
     pub frame: T,
 }
 
 impl<T> Entry<T> {
-    /// The time at which a [`Matcher`](crate::Matcher) must get it: an out when it may have been, an in
-    /// when it must have been. So whatever may have caused an in comes before it.
+    /// The time by which a [`Matcher`](crate::Matcher) must get it: the earliest of an out, the latest of an
+    /// in. So every possible cause of an in comes before it.
     pub fn when(&self) -> i64 {
         match self.side {
             Side::Out => self.lo,
@@ -59,13 +58,13 @@ impl<T> Entry<T> {
         }
     }
 
-    /// What entries of a key are sorted by: when, outs first, time, thread, sequence number. The first three
-    /// are what matching rests on, the others make it the same every time.
+    /// The sort key of the entries of one value: when, outs first, time, thread, sequence number. Matching
+    /// depends on the first three; the others make the order deterministic.
     pub fn order(&self) -> (i64, Side, i64, u64, u64) {
         (self.when(), self.side, self.ts, self.thread, self.seqno)
     }
 
-    /// The least and the most time from this one to another.
+    /// The shortest and the longest possible time from this entry to another.
     pub fn until(&self, other: &Entry<T>) -> (i64, i64) {
         if self.clock == other.clock {
             let time = other.ts.saturating_sub(self.ts);
@@ -74,10 +73,10 @@ impl<T> Entry<T> {
         (other.lo.saturating_sub(self.hi), other.hi.saturating_sub(self.lo))
     }
 
-    /// Whether it happened before another one; None where that is impossible.
+    /// Whether it happened before another entry; None if that is impossible.
     ///
-    /// Within a thread the sequence number decides, and a frame is never before itself. Between threads
-    /// of one clock the time decides, and else the bounds of time do: where they touch, it is possible.
+    /// Within a thread, sequence numbers decide, and a frame is never before itself. Between threads of one
+    /// clock, times decide; otherwise, bounds do: if they touch, it is possible.
     pub fn before(&self, other: &Entry<T>) -> Option<Certainty> {
         let (least, most) = self.until(other);
         if most < 0 {
@@ -91,7 +90,7 @@ impl<T> Entry<T> {
         }
     }
 
-    /// Whether nobody knows which of the two came first.
+    /// Whether the order of the two is unknown.
     pub(crate) fn unordered(&self, other: &Entry<T>) -> bool {
         let (least, most) = self.until(other);
         self.thread != other.thread && least <= 0 && most >= 0

@@ -1,9 +1,9 @@
-//! What an experiment with a running program shows: an interval ran at several speeds, in rounds.
+//! The evaluation of an experiment with a running program: an interval ran at several speeds, in rounds.
 //!
-//! Rounds are random permutations of all speeds and two baselines, at which nothing is slowed down. What an arm
-//! of a permutation shows is held against the baselines of the same permutation, so that slow changes of load
-//! cancel out. The permutations are drawn again for the confidence intervals (bootstrap). If the two baselines
-//! differ, the experiment shows nothing.
+//! Rounds are random permutations of all speeds and two baselines, in which nothing is slowed down. An arm of a
+//! permutation is compared with the baselines of the same permutation, so that slow changes of the load cancel
+//! out. Confidence intervals come from resampling the permutations (bootstrap). If the two baselines differ,
+//! the experiment shows nothing.
 
 use ppt_stats::quantile;
 use rand_chacha::ChaCha8Rng;
@@ -12,48 +12,48 @@ use thiserror::Error;
 
 use crate::retime::{Figures, Metric, Resampling};
 
-/// Fewer permutations show nothing.
-pub const LEAST_PERMUTATIONS: usize = 8;
-/// The least ends of the metric in a round.
-pub const LEAST_ENDS: usize = 30;
-/// What is not measured at the start of a round, in ns.
-const LEAST_DROPPED: i64 = 100_000_000;
-/// The same, in 95th percentiles of the metric.
+/// Fewer whole permutations show nothing.
+pub const MIN_PERMUTATIONS: usize = 8;
+/// The smallest mean number of ends of the metric in a round.
+pub const MIN_ENDS: usize = 30;
+/// The shortest time at the start of a round that is not measured, in ns.
+const MIN_DROPPED: i64 = 100_000_000;
+/// That time in 95th percentiles of the metric, if longer.
 const DROPPED_LENGTHS: f64 = 3.0;
-/// Speeds that differ less are the same.
-const SAME: f64 = 1e-4;
-/// Baselines that differ less do not differ.
-const SAME_MEAN: f64 = 1e-3;
-/// What is extrapolated, and from which speeds beside the baseline.
+/// Speeds that differ by less are the same.
+const SPEED_TOLERANCE: f64 = 1e-4;
+/// Baselines that differ by a smaller share are the same.
+const BASELINE_TOLERANCE: f64 = 1e-3;
+/// The speed that is extrapolated, and the speeds from which, in addition to the baseline.
 const EXTRAPOLATED: f64 = 1.25;
 const EXTRAPOLATED_FROM: [f64; 2] = [1.0 / 1.25, 1.0 / 1.5];
 
-/// For so long, an interval ran at a speed.
+/// A time during which an interval ran at one speed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExperimentRound {
     /// In ns, of the clock of the values.
     pub start: i64,
-    /// The same.
+    /// In ns, of the clock of the values.
     pub end: i64,
-    /// Counted from 1; 0 is the time before the first.
+    /// Counted from 1; 0 is the time before the first permutation.
     pub permutation: i64,
-    /// How many times as fast the interval was.
+    /// The speed of the interval: 0.5 is half as fast.
     pub speed: f64,
-    /// Its name; none where nothing was slowed down.
+    /// The name of the interval; None in a baseline.
     pub slowed: Option<String>,
 }
 
-/// Where an answer comes from.
+/// The source of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExperimentSource {
-    /// The interval really took longer.
+    /// Measured: the interval really took longer.
     Slowed,
     /// A parabola through the baseline, 1.25 and 1.5 times as slow.
     Extrapolated,
 }
 
 impl ExperimentSource {
-    /// In a word.
+    /// The source as one word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Slowed => "slowed",
@@ -62,57 +62,57 @@ impl ExperimentSource {
     }
 }
 
-/// What a speed is worth.
+/// The worth of a speed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExperimentAnswer {
     /// The metric.
     pub metric: Metric,
-    /// The interval.
+    /// The name of the interval.
     pub slowed: String,
-    /// How many times as fast it is.
+    /// The speed of the interval.
     pub speed: f64,
-    /// How that is known.
+    /// Measured or extrapolated.
     pub source: ExperimentSource,
-    /// Of the baselines.
+    /// The metric in the baselines.
     pub base: Figures,
-    /// At this speed; only the mean, if it is extrapolated.
+    /// The metric at this speed; only the mean, if it is extrapolated.
     pub figures: Figures,
-    /// Between what the mean lies.
-    pub mean: (f64, f64),
+    /// The confidence interval of the mean.
+    pub mean_interval: (f64, f64),
     /// The share by which a length is shorter, or a rate higher.
     pub gain: f64,
-    /// Between what it lies.
-    pub gains: (f64, f64),
+    /// The confidence interval of the gain.
+    pub gain_interval: (f64, f64),
     /// The mean before the rounds.
     pub untouched: Option<f64>,
-    /// Rounds at this speed.
+    /// The number of rounds at this speed.
     pub rounds: usize,
-    /// By which share the second baselines differ from the first.
+    /// The share by which the second baselines differ from the first (an A/A comparison).
     pub aa: f64,
 }
 
 /// Why an experiment shows nothing.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ExperimentRefusal {
-    /// It was too short.
+    /// The experiment was too short.
     #[error(
-        "{there} whole permutations are too few, {LEAST_PERMUTATIONS} are needed: take more time (--for), or \
+        "{count} whole permutations are too few, {MIN_PERMUTATIONS} are needed: take more time (--for), or \
          ask about fewer speeds"
     )]
     Permutations {
-        /// So many.
-        there: usize,
+        /// The number of whole permutations.
+        count: usize,
     },
     /// The rounds are too short for the metric.
     #[error(
-        "`{metric}` ends {ends:.1} times in a round, {LEAST_ENDS} are needed: --round {round_ms}ms or more"
+        "`{metric}` ends {ends:.1} times in a round, {MIN_ENDS} are needed: --round {round_ms}ms or more"
     )]
     Ends {
         /// The metric.
         metric: Metric,
-        /// So often.
+        /// The mean number of ends in a round.
         ends: f64,
-        /// What would do.
+        /// The shortest sufficient round.
         round_ms: u64,
     },
     /// Values take as long as rounds.
@@ -120,37 +120,37 @@ pub enum ExperimentRefusal {
     Long {
         /// The metric.
         metric: Metric,
-        /// What would do.
+        /// The shortest sufficient round.
         round_ms: u64,
     },
     /// The program changes by itself.
     #[error(
         "the two baselines of `{metric}` differ by {:.1} % ({:.1} % to {:.1} %): the load changes by itself; take \
          more time (--for), under a load that stays",
-        difference * 100.0, between.0 * 100.0, between.1 * 100.0
+        difference * 100.0, interval.0 * 100.0, interval.1 * 100.0
     )]
     Baselines {
         /// The metric.
         metric: Metric,
-        /// As a share.
+        /// The difference as a share.
         difference: f64,
-        /// The bounds of it.
-        between: (f64, f64),
+        /// Its confidence interval.
+        interval: (f64, f64),
     },
 }
 
-/// What a round shows: quotients, so that rounds sum up.
+/// The metric in a round, as a quotient, so that rounds add up.
 #[derive(Debug, Clone, Default)]
-struct RoundSeries {
-    over: f64,
-    under: f64,
+struct RoundRatio {
+    numerator: f64,
+    denominator: f64,
     values: Vec<f64>,
 }
 
 /// Values of a metric: begin and end, in ns.
 type Values = [(i64, i64)];
 
-/// The answers of an experiment about a metric whose values are given: each slowed interval at each speed.
+/// Returns the worth of each interval and speed for a metric with these values, sorted by their ends.
 ///
 /// # Errors
 /// The experiment shows nothing of this metric.
@@ -161,101 +161,170 @@ pub fn answers(
     resampling: Resampling,
 ) -> Result<Vec<ExperimentAnswer>, ExperimentRefusal> {
     let permutations = whole_permutations(rounds);
-    if permutations.len() < LEAST_PERMUTATIONS {
-        return Err(ExperimentRefusal::Permutations { there: permutations.len() });
+    if permutations.len() < MIN_PERMUTATIONS {
+        return Err(ExperimentRefusal::Permutations { count: permutations.len() });
     }
     let dropped = dropped(metric, &permutations, values)?;
-    let series = |round: &ExperimentRound| measured(metric, round, dropped, values);
-    let bases: Vec<[RoundSeries; 2]> = permutations
-        .iter()
-        .map(|all| {
-            let mut bases = all.iter().filter(|round| round.slowed.is_none());
-            std::array::from_fn(|_| bases.next().map(|round| series(round)).unwrap_or_default())
-        })
-        .collect();
-    let [first, second] =
-        [0, 1].map(|at| bases.iter().map(|pair| pair[at].clone()).collect::<Vec<_>>());
-    let both: Vec<RoundSeries> = bases.iter().map(|[one, two]| joined(&[one, two])).collect();
-    let ratio = |of: &[f64]| of[1] / of[0] - 1.0;
-    let (aa, between) = resampled(&[&first, &second], ratio, resampling);
-    if aa.abs() >= SAME_MEAN && (between.0 > 0.0 || between.1 < 0.0) {
-        let metric = metric.clone();
-        return Err(ExperimentRefusal::Baselines { metric, difference: aa, between });
-    }
     let before = rounds.iter().find(|round| round.permutation == 0);
     let untouched = before.map(|round| mean(&measured(metric, round, dropped, values)));
-    let arms = Arms { permutations: &permutations, series: &series };
-    let answer = |slowed: &str, speed: f64, source: ExperimentSource| {
-        let from: &[f64] = match source {
-            ExperimentSource::Slowed => &[speed],
-            ExperimentSource::Extrapolated => &EXTRAPOLATED_FROM,
-        };
-        let arms: Option<Vec<_>> = from.iter().map(|&speed| arms.of(slowed, speed)).collect();
-        let arms = arms?;
-        let all: Vec<&[RoundSeries]> =
-            [&both[..]].into_iter().chain(arms.iter().map(Vec::as_slice)).collect();
-        let at = |means: &[f64]| match source {
-            ExperimentSource::Slowed => means[1],
-            ExperimentSource::Extrapolated => parabola([means[0], means[1], means[2]], 1.0 / speed),
-        };
-        let (value, mean) = resampled(&all, at, resampling);
-        let (gain, gains) = resampled(&all, |means| gain(metric, at(means) / means[0]), resampling);
-        let figures = match source {
-            ExperimentSource::Slowed => figures(&arms[0]),
-            ExperimentSource::Extrapolated => {
-                let none = f64::NAN;
-                Figures { n: 0, mean: value, p50: none, p95: none, p99: none }
-            }
-        };
-        Some(ExperimentAnswer {
-            metric: metric.clone(),
-            slowed: slowed.to_owned(),
-            speed,
-            source,
-            base: self::figures(&both),
-            figures,
-            mean,
-            gain,
-            gains,
-            untouched: untouched.filter(|mean| mean.is_finite()),
-            rounds: permutations.len(),
-            aa,
-        })
+    let experiment = Experiment {
+        metric,
+        permutations,
+        dropped,
+        values,
+        untouched: untouched.filter(|mean| mean.is_finite()),
+        resampling,
     };
-    let mut asked: Vec<(&str, f64)> = Vec::new();
-    for round in permutations.iter().flatten() {
-        let Some(slowed) = round.slowed.as_deref() else { continue };
-        if !asked.iter().any(|one| one.0 == slowed && (one.1 - round.speed).abs() < SAME) {
-            asked.push((slowed, round.speed));
-        }
-    }
-    asked.sort_by(|one, other| one.0.cmp(other.0).then(other.1.total_cmp(&one.1)));
-    let mut names: Vec<&str> = asked.iter().map(|one| one.0).collect();
+    let baselines = experiment.baselines()?;
+    let arms = experiment.arms();
+    let mut names: Vec<&str> = arms.iter().map(|&(name, _)| name).collect();
     names.dedup();
-    let slowed = asked.iter().map(|&(name, speed)| (name, speed, ExperimentSource::Slowed));
+    let slowed = arms.iter().map(|&(name, speed)| (name, speed, ExperimentSource::Slowed));
     let faster = names.iter().map(|&name| (name, EXTRAPOLATED, ExperimentSource::Extrapolated));
     Ok(slowed
         .chain(faster)
-        .filter_map(|(name, speed, source)| answer(name, speed, source))
+        .filter_map(|(name, speed, source)| experiment.answer(&baselines, name, speed, source))
         .collect())
+}
+
+/// The whole permutations of an experiment, and how they are evaluated.
+struct Experiment<'a> {
+    metric: &'a Metric,
+    permutations: Vec<Vec<&'a ExperimentRound>>,
+    /// The time at the start of each round that is not measured, in ns.
+    dropped: i64,
+    values: &'a Values,
+    /// The mean before the rounds.
+    untouched: Option<f64>,
+    resampling: Resampling,
+}
+
+/// Both baselines of each permutation together.
+struct Baselines {
+    rounds: Vec<RoundRatio>,
+    /// The share by which the second baselines differ from the first.
+    aa: f64,
+}
+
+impl<'a> Experiment<'a> {
+    fn measured(&self, round: &ExperimentRound) -> RoundRatio {
+        measured(self.metric, round, self.dropped, self.values)
+    }
+
+    fn baselines(&self) -> Result<Baselines, ExperimentRefusal> {
+        let pairs: Vec<[RoundRatio; 2]> = self
+            .permutations
+            .iter()
+            .map(|rounds| {
+                let mut bases = rounds.iter().filter(|round| round.slowed.is_none());
+                std::array::from_fn(|_| {
+                    bases.next().map(|round| self.measured(round)).unwrap_or_default()
+                })
+            })
+            .collect();
+        let [first, second] =
+            [0, 1].map(|at| pairs.iter().map(|pair| pair[at].clone()).collect::<Vec<_>>());
+        let ratio = |means: &[f64]| means[1] / means[0] - 1.0;
+        let Estimate { value: aa, interval } =
+            resampled(&[&first, &second], ratio, self.resampling);
+        if aa.abs() >= BASELINE_TOLERANCE && (interval.0 > 0.0 || interval.1 < 0.0) {
+            let metric = self.metric.clone();
+            return Err(ExperimentRefusal::Baselines { metric, difference: aa, interval });
+        }
+        let rounds = pairs.iter().map(|[first, second]| joined(&[first, second])).collect();
+        Ok(Baselines { rounds, aa })
+    }
+
+    /// The distinct pairs of interval and speed, by name, the fastest first.
+    fn arms(&self) -> Vec<(&'a str, f64)> {
+        let mut arms: Vec<(&str, f64)> = Vec::new();
+        for &round in self.permutations.iter().flatten() {
+            let Some(slowed) = round.slowed.as_deref() else { continue };
+            let is_same = |arm: &(&str, f64)| {
+                arm.0 == slowed && (arm.1 - round.speed).abs() < SPEED_TOLERANCE
+            };
+            if !arms.iter().any(is_same) {
+                arms.push((slowed, round.speed));
+            }
+        }
+        arms.sort_by(|one, other| one.0.cmp(other.0).then(other.1.total_cmp(&one.1)));
+        arms
+    }
+
+    /// The round of an interval at a speed in each permutation; None if one lacks it.
+    fn rounds_of(&self, slowed: &str, speed: f64) -> Option<Vec<RoundRatio>> {
+        let is_arm = |round: &&&ExperimentRound| {
+            round.slowed.as_deref() == Some(slowed) && (round.speed - speed).abs() < SPEED_TOLERANCE
+        };
+        self.permutations
+            .iter()
+            .map(|rounds| rounds.iter().find(is_arm).map(|round| self.measured(round)))
+            .collect()
+    }
+
+    fn answer(
+        &self,
+        baselines: &Baselines,
+        slowed: &str,
+        speed: f64,
+        source: ExperimentSource,
+    ) -> Option<ExperimentAnswer> {
+        let speeds = match source {
+            ExperimentSource::Slowed => vec![speed],
+            ExperimentSource::Extrapolated => EXTRAPOLATED_FROM.to_vec(),
+        };
+        let arms: Option<Vec<_>> =
+            speeds.iter().map(|&speed| self.rounds_of(slowed, speed)).collect();
+        let arms = arms?;
+        let compared: Vec<&[RoundRatio]> =
+            [&baselines.rounds[..]].into_iter().chain(arms.iter().map(Vec::as_slice)).collect();
+        let at_speed = |means: &[f64]| match source {
+            ExperimentSource::Slowed => means[1],
+            ExperimentSource::Extrapolated => parabola([means[0], means[1], means[2]], 1.0 / speed),
+        };
+        let mean = resampled(&compared, at_speed, self.resampling);
+        let gain_of = |means: &[f64]| gain(self.metric, at_speed(means) / means[0]);
+        let gain = resampled(&compared, gain_of, self.resampling);
+        let figures_at_speed = match source {
+            ExperimentSource::Slowed => figures(&arms[0]),
+            ExperimentSource::Extrapolated => {
+                let none = f64::NAN;
+                Figures { n: 0, mean: mean.value, p50: none, p95: none, p99: none }
+            }
+        };
+        Some(ExperimentAnswer {
+            metric: self.metric.clone(),
+            slowed: slowed.to_owned(),
+            speed,
+            source,
+            base: figures(&baselines.rounds),
+            figures: figures_at_speed,
+            mean_interval: mean.interval,
+            gain: gain.value,
+            gain_interval: gain.interval,
+            untouched: self.untouched,
+            rounds: self.permutations.len(),
+            aa: baselines.aa,
+        })
+    }
 }
 
 /// The rounds of each permutation that has all of its arms, by time.
 fn whole_permutations(rounds: &[ExperimentRound]) -> Vec<Vec<&ExperimentRound>> {
     let mut sorted: Vec<_> = rounds.iter().filter(|round| round.permutation > 0).collect();
     sorted.sort_by_key(|round| (round.permutation, round.start));
-    let all: Vec<Vec<_>> = sorted
+    let permutations: Vec<Vec<_>> = sorted
         .chunk_by(|one, other| one.permutation == other.permutation)
         .map(<[_]>::to_vec)
         .collect();
-    let most = all.iter().map(Vec::len).max().unwrap_or(0);
+    let most = permutations.iter().map(Vec::len).max().unwrap_or(0);
     let is_whole = |rounds: &Vec<&ExperimentRound>| {
         rounds.len() == most && rounds.iter().filter(|round| round.slowed.is_none()).count() == 2
     };
-    all.into_iter().filter(is_whole).collect()
+    permutations.into_iter().filter(is_whole).collect()
 }
 
-/// How much of each round is not measured.
+/// The time at the start of each round that is not measured, in ns.
 fn dropped(
     metric: &Metric,
     permutations: &[Vec<&ExperimentRound>],
@@ -271,16 +340,16 @@ fn dropped(
     let length = bases.iter().map(|round| round.end - round.start).min().unwrap_or(0);
     let ends = lengths.len() as f64 / bases.len().max(1) as f64;
     let ms = |ns: f64| (ns / 1e6).ceil() as u64;
-    if ends < LEAST_ENDS as f64 {
-        let round_ms = ms(length as f64 * LEAST_ENDS as f64 * 1.2 / ends.max(0.1));
+    if ends < MIN_ENDS as f64 {
+        let round_ms = ms(length as f64 * MIN_ENDS as f64 * 1.2 / ends.max(0.1));
         return Err(ExperimentRefusal::Ends { metric: metric.clone(), ends, round_ms });
     }
     if matches!(metric, Metric::Rate(_)) {
-        return Ok(LEAST_DROPPED);
+        return Ok(MIN_DROPPED);
     }
     lengths.sort_unstable_by(f64::total_cmp);
     let p95 = quantile(&lengths, 0.95).unwrap_or(0.0);
-    let dropped = LEAST_DROPPED.max((DROPPED_LENGTHS * p95) as i64);
+    let dropped = MIN_DROPPED.max((DROPPED_LENGTHS * p95) as i64);
     if dropped > length / 2 {
         let round_ms = ms(2.0 * dropped as f64);
         return Err(ExperimentRefusal::Long { metric: metric.clone(), round_ms });
@@ -288,40 +357,35 @@ fn dropped(
     Ok(dropped)
 }
 
-/// What began and ended in the measured part of a round.
-fn measured(
-    metric: &Metric,
-    round: &ExperimentRound,
-    dropped: i64,
-    values: &Values,
-) -> RoundSeries {
+/// The metric of values that began and ended in the measured part of a round.
+fn measured(metric: &Metric, round: &ExperimentRound, dropped: i64, values: &Values) -> RoundRatio {
     let start = round.start.saturating_add(dropped);
     let first = values.partition_point(|value| value.1 < start);
     let ended = values[first..].iter().take_while(|value| value.1 <= round.end);
     if matches!(metric, Metric::Rate(_)) {
-        let (over, under) = (ended.count() as f64, (round.end - start) as f64 / 1e9);
-        return RoundSeries { over, under, values: vec![over / under] };
+        let (numerator, denominator) = (ended.count() as f64, (round.end - start) as f64 / 1e9);
+        return RoundRatio { numerator, denominator, values: vec![numerator / denominator] };
     }
     let inside = ended.filter(|value| value.0 >= start);
     let values: Vec<f64> = inside.map(|value| (value.1 - value.0) as f64).collect();
-    RoundSeries { over: values.iter().sum(), under: values.len() as f64, values }
+    RoundRatio { numerator: values.iter().sum(), denominator: values.len() as f64, values }
 }
 
-fn joined(all: &[&RoundSeries]) -> RoundSeries {
-    let mut joined = RoundSeries::default();
-    for series in all {
-        joined.over += series.over;
-        joined.under += series.under;
-        joined.values.extend(&series.values);
+fn joined(rounds: &[&RoundRatio]) -> RoundRatio {
+    let mut joined = RoundRatio::default();
+    for round in rounds {
+        joined.numerator += round.numerator;
+        joined.denominator += round.denominator;
+        joined.values.extend(&round.values);
     }
     joined
 }
 
-fn mean(series: &RoundSeries) -> f64 {
-    series.over / series.under
+fn mean(round: &RoundRatio) -> f64 {
+    round.numerator / round.denominator
 }
 
-fn figures(rounds: &[RoundSeries]) -> Figures {
+fn figures(rounds: &[RoundRatio]) -> Figures {
     let mut all = joined(&rounds.iter().collect::<Vec<_>>());
     all.values.sort_unstable_by(f64::total_cmp);
     let at = |share| quantile(&all.values, share).unwrap_or(f64::NAN);
@@ -332,50 +396,37 @@ fn gain(metric: &Metric, quotient: f64) -> f64 {
     if matches!(metric, Metric::Rate(_)) { quotient - 1.0 } else { 1.0 - quotient }
 }
 
-/// The value at a slowness of what it is at 1, 1.25 and 1.5.
+/// The parabola through the values at slowness 1, 1.25 and 1.5.
 fn parabola([one, two, three]: [f64; 3], slowness: f64) -> f64 {
     let x = (slowness - 1.0) / 0.25;
     one * (x - 1.0) * (x - 2.0) / 2.0 - two * x * (x - 2.0) + three * x * (x - 1.0) / 2.0
 }
 
-/// The rounds of each arm.
-struct Arms<'a, F> {
-    permutations: &'a [Vec<&'a ExperimentRound>],
-    series: &'a F,
+/// A value and its confidence interval.
+struct Estimate {
+    value: f64,
+    interval: (f64, f64),
 }
 
-impl<F: Fn(&ExperimentRound) -> RoundSeries> Arms<'_, F> {
-    /// What an interval at a speed shows, by permutation.
-    fn of(&self, slowed: &str, speed: f64) -> Option<Vec<RoundSeries>> {
-        let is_it = |round: &&&ExperimentRound| {
-            round.slowed.as_deref() == Some(slowed) && (round.speed - speed).abs() < SAME
-        };
-        self.permutations
-            .iter()
-            .map(|rounds| rounds.iter().find(is_it).map(|round| (self.series)(round)))
-            .collect()
-    }
-}
-
-/// A value made of the means of some arms, and between what it lies.
+/// Estimates a value that is a function of the means of some arms, by resampling permutations.
 fn resampled(
-    arms: &[&[RoundSeries]],
+    arms: &[&[RoundRatio]],
     value: impl Fn(&[f64]) -> f64,
     resampling: Resampling,
-) -> (f64, (f64, f64)) {
+) -> Estimate {
     let count = arms[0].len();
-    let of = |rounds: &[usize]| {
-        let mean = |arm: &&[RoundSeries]| {
-            let over: f64 = rounds.iter().map(|&round| arm[round].over).sum();
-            over / rounds.iter().map(|&round| arm[round].under).sum::<f64>()
+    let value_of = |rounds: &[usize]| {
+        let mean = |arm: &&[RoundRatio]| {
+            let numerator: f64 = rounds.iter().map(|&round| arm[round].numerator).sum();
+            numerator / rounds.iter().map(|&round| arm[round].denominator).sum::<f64>()
         };
         value(&arms.iter().map(mean).collect::<Vec<_>>())
     };
-    let middle = of(&(0..count).collect::<Vec<_>>());
+    let middle = value_of(&(0..count).collect::<Vec<_>>());
     let mut dice = ChaCha8Rng::seed_from_u64(resampling.seed);
     let mut draw = || ((u128::from(dice.next_u64()) * count as u128) >> 64) as usize;
     let mut drawn: Vec<f64> = (0..resampling.count)
-        .map(|_| of(&(0..count).map(|_| draw()).collect::<Vec<_>>()))
+        .map(|_| value_of(&(0..count).map(|_| draw()).collect::<Vec<_>>()))
         .filter(|value| value.is_finite())
         .collect();
     drawn.sort_unstable_by(f64::total_cmp);
@@ -385,7 +436,7 @@ fn resampled(
         let found = quantile(&drawn, share).unwrap_or(f64::NAN);
         middle + (found - middle) * wider
     };
-    (middle, (bound(tail), bound(1.0 - tail)))
+    Estimate { value: middle, interval: (bound(tail), bound(1.0 - tail)) }
 }
 
 #[cfg(test)]
@@ -394,7 +445,7 @@ mod tests {
 
     const ROUND: i64 = 500_000_000;
 
-    /// Rounds whose values are `length(speed)` long, each begun when the one before it ended.
+    /// Rounds and their values: each value begins when the previous one ends, and is `length(speed)` long.
     fn experiment(
         permutations: i64,
         speeds: &[f64],
@@ -434,7 +485,10 @@ mod tests {
         let [slower, slowest, faster] = &answers[..] else { panic!("{answers:?}") };
         assert_eq!((slower.speed, slower.source), (0.8, ExperimentSource::Slowed));
         assert!((slower.gain + 0.125).abs() < 1e-3, "{slower:?}");
-        assert!(slower.gains.0 <= slower.gain && slower.gain <= slower.gains.1, "{slower:?}");
+        assert!(
+            slower.gain_interval.0 <= slower.gain && slower.gain <= slower.gain_interval.1,
+            "{slower:?}"
+        );
         assert!((slowest.gain + 0.25).abs() < 1e-3, "{slowest:?}");
         // A straight line is a parabola, too.
         assert_eq!(faster.source, ExperimentSource::Extrapolated);
@@ -450,7 +504,7 @@ mod tests {
             answers(&metric(), &rounds, &values, Resampling::default()).unwrap_err()
         };
         let few = ask(7, |_, _, _| 1_000_000);
-        assert_eq!(few, ExperimentRefusal::Permutations { there: 7 });
+        assert_eq!(few, ExperimentRefusal::Permutations { count: 7 });
         let seldom = ask(9, |_, _, _| 40_000_000);
         assert!(matches!(seldom, ExperimentRefusal::Ends { round_ms: 501.., .. }), "{seldom}");
         let drifts = ask(9, |_, permutation, place| {
@@ -465,14 +519,14 @@ mod tests {
         let round =
             ExperimentRound { start: 0, end: ROUND, permutation: 1, speed: 1.0, slowed: None };
         let values = [
-            (0, LEAST_DROPPED + 5),
-            (LEAST_DROPPED, LEAST_DROPPED + 10),
+            (0, MIN_DROPPED + 5),
+            (MIN_DROPPED, MIN_DROPPED + 10),
             (ROUND - 20, ROUND),
             (ROUND - 5, ROUND + 5),
         ];
-        let series = measured(&metric(), &round, LEAST_DROPPED, &values);
-        assert_eq!((series.over, series.under), (30.0, 2.0));
+        let ratio = measured(&metric(), &round, MIN_DROPPED, &values);
+        assert_eq!((ratio.numerator, ratio.denominator), (30.0, 2.0));
         let rate = "rate(request)".parse().unwrap();
-        assert_eq!(measured(&rate, &round, LEAST_DROPPED, &values).over, 3.0);
+        assert_eq!(measured(&rate, &round, MIN_DROPPED, &values).numerator, 3.0);
     }
 }

@@ -1,41 +1,41 @@
-//! Frames, and what leads from one to the next.
+//! Frames, and the edges between them.
 
 use thiserror::Error;
 
 use crate::entry::Certainty;
 
-/// No vertex.
+/// Marks that there is no vertex.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// A frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vertex {
-    /// The number of its point, or of its kind of frame.
+    /// The number of its point, or of its frame's type.
     pub point: u32,
     /// The number of its thread: a ring and its owner.
     pub thread: u32,
-    /// The earliest time at which it may have been.
+    /// The earliest possible time.
     pub lo: i64,
-    /// Its time.
+    /// The time.
     pub ts: i64,
-    /// The latest time at which it may have been.
+    /// The latest possible time.
     pub hi: i64,
-    /// Frames of its thread are missing before it, or one of its ins is unmatched by loss: the frame before
-    /// it in its thread says nothing of it.
+    /// Frames of its thread are missing before it, or one of its ins is unmatched because of a loss: the
+    /// previous frame of its thread does not lead to it.
     pub cut: bool,
 }
 
-/// What says that one frame led to another one of perhaps another thread.
+/// The evidence that one frame led to another, perhaps of another thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum EdgeKind {
-    /// An out of the one equals an in of the other.
+    /// An out of the cause equals an in of the effect.
     Hash,
-    /// They begin and end a span.
+    /// The frames begin and end a span.
     Span,
-    /// They are steps of a chain.
+    /// The frames are steps of a chain.
     Chain,
-    /// The one's thread woke the other's.
+    /// The thread of the cause woke the thread of the effect.
     Wake,
 }
 
@@ -46,88 +46,85 @@ pub struct GraphLink {
     pub dst: u32,
     /// The cause.
     pub src: u32,
-    /// What says so.
+    /// The evidence.
     pub kind: EdgeKind,
     /// Whether it is known.
     pub certainty: Certainty,
-    /// It was found by the policy *fifo*: what waits between the two is in a queue.
+    /// The policy *fifo* found it: between cause and effect, the value waits in a queue.
     pub queue: bool,
 }
 
-/// What is no graph.
+/// Why vertices and edges are not a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Malformed {
-    /// Vertices do not come in the order of time.
+    /// Vertices are not in the order of time.
     #[error("vertex {vertex} is before the one that it follows")]
     Disorder {
-        /// Its number.
+        /// The number of the vertex.
         vertex: usize,
     },
-    /// A vertex has a thread that is not there.
+    /// A vertex has a thread that does not exist.
     #[error("vertex {vertex} has thread {thread}, which does not exist")]
     Thread {
-        /// Its number.
+        /// The number of the vertex.
         vertex: usize,
-        /// The thread that it names.
+        /// The number of the thread.
         thread: u32,
     },
-    /// An edge has an end that is not there.
+    /// An edge has an end that does not exist.
     #[error("an edge leads from vertex {src} to vertex {dst}, and there are {vertices}")]
     Link {
-        /// Where it begins.
+        /// The vertex where it begins.
         src: u32,
-        /// Where it ends.
+        /// The vertex where it ends.
         dst: u32,
-        /// How many vertices there are.
+        /// The number of vertices.
         vertices: usize,
     },
-    /// Vertices or edges have no numbers any more.
+    /// The graph has more vertices or edges than it has numbers.
     #[error("{count} vertices or edges are too many")]
     TooMany {
-        /// How many there are.
+        /// The larger of the two counts.
         count: usize,
     },
 }
 
-/// Vertices in the order of time, the edges between them, and which vertex comes before which in a thread.
+/// Vertices in the order of time, the edges between them, and the order within each thread.
 ///
-/// It takes 32 bytes for a vertex and 12 for an edge, twice that while it is made; a search takes 8 more
-/// for a vertex.
+/// Memory: 32 bytes a vertex and 12 an edge, twice that during construction; a search takes 8 more a vertex.
 #[derive(Debug)]
 pub struct Graph {
     pub(crate) ts: Vec<i64>,
-    /// How far bounds are from `ts`.
+    /// Distances of the bounds from `ts`.
     below: Vec<u32>,
     above: Vec<u32>,
     pub(crate) point: Vec<u32>,
     thread: Vec<u32>,
-    /// The vertex before it in its thread where that leads to it, else `NONE`.
+    /// For each vertex, the previous one of its thread, or `NONE` if that does not lead to it.
     before: Vec<u32>,
-    /// The first edge to each vertex; one more at the end.
+    /// For each vertex, the number of the first edge to it; one more at the end.
     first: Vec<u32>,
-    /// By their ends.
+    /// Sorted by their ends.
     links: Vec<GraphLink>,
-    /// By thread.
+    /// The process of each thread.
     process: Vec<u32>,
-    /// By thread: the clock of its times, if several threads have one.
+    /// The clock of each thread, if threads share clocks.
     clock: Option<Vec<u32>>,
-    /// By point: values say where its vertices come from.
-    led: Vec<bool>,
+    /// For each point, whether one of its vertices has a hash edge.
+    has_hash_edge: Vec<bool>,
     backward: u64,
 }
 
 impl Graph {
-    /// `processes` has the process of each thread. Vertices come in the order of `ts`, those of equal `ts`
-    /// in any order that is the same every time and keeps that of each thread. Bounds are kept up to 4 s
-    /// around `ts`.
+    /// `processes` has the process of each thread. Vertices come in the order of `ts`; the order of equal `ts`
+    /// is deterministic and keeps that of each thread. Bounds are kept up to 4 s around `ts`.
     ///
-    /// An edge whose cause does not come before its effect in that order leads nowhere, and is counted
-    /// as [`backward`](Graph::backward): bounds that overlap allow it, the times speak against it. So
-    /// there are no circles.
+    /// An edge whose cause does not come before its effect in that order is only counted, as
+    /// [`backward`](Graph::backward): overlapping bounds allow it, but the times contradict it. So the graph
+    /// has no cycles.
     ///
-    /// # Errors
-    /// A vertex or a link names a thread or a vertex that is not there, or the order is not that
-    /// of `ts`.
+    /// # Errors A vertex or an edge has a thread or a vertex that does not exist, or the order is not that of
+    /// `ts`.
     pub fn new(
         processes: Vec<u32>,
         vertices: impl IntoIterator<Item = Vertex>,
@@ -144,7 +141,7 @@ impl Graph {
             before: Vec::with_capacity(count),
             first: Vec::new(),
             links: Vec::new(),
-            led: Vec::new(),
+            has_hash_edge: Vec::new(),
             process: processes,
             clock: None,
             backward: 0,
@@ -158,38 +155,38 @@ impl Graph {
         if too_many >= PROGRAM as usize {
             return Err(Malformed::TooMany { count: too_many });
         }
-        let strange =
+        let has_no_end =
             |link: &&GraphLink| link.src as usize >= vertices || link.dst as usize >= vertices;
-        if let Some(&GraphLink { src, dst, .. }) = links.iter().find(strange) {
+        if let Some(&GraphLink { src, dst, .. }) = links.iter().find(has_no_end) {
             return Err(Malformed::Link { src, dst, vertices });
         }
         for link in links.iter().filter(|link| link.kind == EdgeKind::Hash) {
             let point = graph.point[link.dst as usize] as usize;
-            if graph.led.len() <= point {
-                graph.led.resize(point + 1, false);
+            if graph.has_hash_edge.len() <= point {
+                graph.has_hash_edge.resize(point + 1, false);
             }
-            graph.led[point] = true;
+            graph.has_hash_edge[point] = true;
         }
-        let all = links.len();
+        let count = links.len();
         links.retain(|link| link.src < link.dst);
-        graph.backward = (all - links.len()) as u64;
+        graph.backward = (count - links.len()) as u64;
         (graph.first, links) = by_ends(vertices, links);
         graph.links = links;
         for vertex in 0..vertices as u32 {
-            if graph.belongs(vertex) {
+            if graph.ignores_thread(vertex) {
                 graph.before[vertex as usize] = NONE;
             }
         }
         Ok(graph)
     }
 
-    /// Says which clock each thread's times were read on. Times of one clock are exact beside each other.
+    /// Sets the clock of each thread. Differences of times of one clock are exact.
     #[must_use]
     pub fn with_clocks(self, clocks: Vec<u32>) -> Graph {
         Graph { clock: Some(clocks), ..self }
     }
 
-    /// The least and the most time from one vertex to another.
+    /// The shortest and the longest possible time from one vertex to another.
     pub fn until(&self, from: u32, to: u32) -> (i64, i64) {
         let clock = |vertex: u32| self.clock.as_ref()?.get(self.thread(vertex) as usize);
         if from == to || clock(from).is_some_and(|number| clock(to) == Some(number)) {
@@ -199,38 +196,38 @@ impl Graph {
         (self.lo(to).saturating_sub(self.hi(from)), self.hi(to).saturating_sub(self.lo(from)))
     }
 
-    fn add(&mut self, it: Vertex, last: &mut [u32]) -> Result<(), Malformed> {
+    fn add(&mut self, added: Vertex, last: &mut [u32]) -> Result<(), Malformed> {
         let vertex = self.ts.len();
-        if self.ts.last().is_some_and(|&last| last > it.ts) {
+        if self.ts.last().is_some_and(|&last| last > added.ts) {
             return Err(Malformed::Disorder { vertex });
         }
-        let Some(before) = last.get_mut(it.thread as usize) else {
-            return Err(Malformed::Thread { vertex, thread: it.thread });
+        let Some(before) = last.get_mut(added.thread as usize) else {
+            return Err(Malformed::Thread { vertex, thread: added.thread });
         };
-        let off = |early: i64, late: i64| {
+        let distance = |early: i64, late: i64| {
             u32::try_from(late.saturating_sub(early).max(0)).unwrap_or(u32::MAX)
         };
-        self.ts.push(it.ts);
-        self.below.push(off(it.lo, it.ts));
-        self.above.push(off(it.ts, it.hi));
-        self.point.push(it.point);
-        self.thread.push(it.thread);
-        self.before.push(if it.cut { NONE } else { *before });
+        self.ts.push(added.ts);
+        self.below.push(distance(added.lo, added.ts));
+        self.above.push(distance(added.ts, added.hi));
+        self.point.push(added.point);
+        self.thread.push(added.thread);
+        self.before.push(if added.cut { NONE } else { *before });
         *before = u32::try_from(vertex).unwrap_or(NONE);
         Ok(())
     }
 
-    /// How many vertices there are.
+    /// The number of vertices.
     pub fn len(&self) -> usize {
         self.ts.len()
     }
 
-    /// Whether there is nothing.
+    /// Whether it has no vertex.
     pub fn is_empty(&self) -> bool {
         self.ts.is_empty()
     }
 
-    /// How many edges there were that lead back in the order of time.
+    /// The number of dropped edges, which led back in the order of time.
     pub fn backward(&self) -> u64 {
         self.backward
     }
@@ -240,12 +237,12 @@ impl Graph {
         self.ts[vertex as usize]
     }
 
-    /// The earliest time at which a vertex may have been.
+    /// The earliest possible time of a vertex.
     pub fn lo(&self, vertex: u32) -> i64 {
         self.ts(vertex).saturating_sub(self.below[vertex as usize].into())
     }
 
-    /// The latest time at which a vertex may have been.
+    /// The latest possible time of a vertex.
     pub fn hi(&self, vertex: u32) -> i64 {
         self.ts(vertex).saturating_add(self.above[vertex as usize].into())
     }
@@ -265,23 +262,24 @@ impl Graph {
         self.process[self.thread(vertex) as usize]
     }
 
-    /// The edges that lead to a vertex, those from earlier ones first.
+    /// The edges to a vertex, in the order of their sources.
     pub fn links(&self, vertex: u32) -> &[GraphLink] {
         &self.links[self.range(vertex)]
     }
 
-    /// Whether values say where the vertices of a point come from: one of them has an edge by hash.
-    pub fn led(&self, point: u32) -> bool {
-        self.led.get(point as usize).copied().unwrap_or(false)
+    /// Whether a hash edge leads to any vertex of a point.
+    pub fn has_hash_edge(&self, point: u32) -> bool {
+        self.has_hash_edge.get(point as usize).copied().unwrap_or(false)
     }
 
-    /// Whether a vertex belongs to what its edges by *hash* and *chain* say, and to nothing else.
-    pub(crate) fn belongs(&self, vertex: u32) -> bool {
+    /// Whether neither wakes nor the thread's previous vertex lead to a vertex: it has an edge of kind *chain*,
+    /// or its point has a hash edge.
+    pub(crate) fn ignores_thread(&self, vertex: u32) -> bool {
         let chain = || self.links(vertex).iter().any(|link| link.kind == EdgeKind::Chain);
-        self.led(self.point(vertex)) || chain()
+        self.has_hash_edge(self.point(vertex)) || chain()
     }
 
-    /// The vertex before it in its thread, where that says something of it.
+    /// The previous vertex of the thread, if it leads to this one.
     pub(crate) fn before(&self, vertex: u32) -> Option<u32> {
         let before = self.before[vertex as usize];
         (before != NONE).then_some(before)
@@ -302,7 +300,7 @@ impl Graph {
     }
 }
 
-/// Edges in their order, and the number of the first one to each vertex.
+/// Sorts edges by their ends. Returns the number of the first edge to each vertex, and the edges.
 fn by_ends(vertices: usize, links: Vec<GraphLink>) -> (Vec<u32>, Vec<GraphLink>) {
     let mut first = vec![0u32; vertices + 1];
     links.iter().for_each(|link| first[link.dst as usize + 1] += 1);
@@ -310,20 +308,20 @@ fn by_ends(vertices: usize, links: Vec<GraphLink>) -> (Vec<u32>, Vec<GraphLink>)
     if links.is_sorted() {
         return (first, links);
     }
-    // Each goes to its end; only those that meet there are compared.
+    // Each edge is put where those to its vertex go; only these are compared.
     let mut sorted = links.clone();
     for link in links {
         let next = &mut first[link.dst as usize];
         sorted[*next as usize] = link;
         *next += 1;
     }
-    // Each number is now that of the vertex behind it.
+    // Each number is now that of the next vertex.
     first.rotate_right(1);
     first[0] = 0;
     sorted.chunk_by_mut(|a, b| a.dst == b.dst).for_each(<[GraphLink]>::sort_unstable);
     (first, sorted)
 }
 
-/// In place of the number of an edge: the step from the vertex before it in its thread. A bit is left above
-/// it, and with that bit it is not [`NONE`].
+/// Stands for the number of an edge: the step from the previous vertex of the thread. The highest bit is free,
+/// and with it set the value still differs from [`NONE`].
 pub(crate) const PROGRAM: u32 = (u32::MAX >> 1) - 1;

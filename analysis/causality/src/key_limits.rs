@@ -1,15 +1,15 @@
-//! What a key may cost.
+//! Limits of the edges and memory of one key.
 
 use thiserror::Error;
 
-/// What a key may cost.
+/// Limits of the edges and memory of one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyLimits {
-    /// The most edges that [`Policy::All`](crate::Policy::All) may make of one key.
+    /// The largest number of edges that [`Policy::All`](crate::Policy::All) may make of one key.
     pub pairs: u64,
-    /// The most outs of one key that are kept at a time.
+    /// The largest number of outs of one key in memory.
     pub kept: usize,
-    /// How wide the bounds of an entry are at most. Outs are kept so much longer.
+    /// The largest distance of the bounds of an entry. Outs are kept that much longer.
     pub width: i64,
 }
 
@@ -19,17 +19,17 @@ pub enum KeyRefusal {
     /// Too many entries have the same value.
     #[error("{outs} outs and {ins} ins have the same value")]
     Hot {
-        /// Outs so far.
+        /// The number of outs so far.
         outs: u64,
-        /// Ins so far.
+        /// The number of ins so far.
         ins: u64,
     },
     /// The bounds of an entry are wider than the limit.
     #[error("the time of an entry is uncertain by {width}, more than {limit}")]
     Wide {
-        /// How wide they are.
+        /// The distance of the bounds.
         width: i64,
-        /// How wide they may be.
+        /// The largest distance.
         limit: i64,
     },
 }

@@ -1,41 +1,41 @@
-//! Matching within one key. Each call gets the rules, because an `Arc` that is cloned for each entry
-//! would make threads contend for its count.
+//! Matching within one key. Each call gets the rules, because cloning an `Arc` for each entry would make
+//! threads contend for its count.
 
 use crate::entry::{Certainty, Entry, Side};
 use crate::key_limits::{KeyLimits, KeyRefusal};
 use crate::matches::{Edge, MatchCounts, Matches, Unmatched, UnmatchedReason};
-use crate::outs::{KeptOut, Outs};
+use crate::outs::{KeptOut, NearestOut, Outs};
 use crate::queue::{QueueBegins, RuleQueue};
 use crate::rules::{Policy, Rule, Rules};
 
-/// What is known of the key that a [`Matcher`](crate::Matcher) is at.
+/// The state of the key that a [`Matcher`](crate::Matcher) is at.
 #[derive(Debug)]
 pub(crate) struct KeyMatcher<T, M> {
     limits: KeyLimits,
     missing: M,
-    /// By place of the point.
+    /// By index of the point.
     points: Vec<KeyPoint<T>>,
     /// By rule.
     queues: Vec<RuleQueue<T>>,
-    /// Places of points that this key has.
+    /// Indexes of the points that this key has.
     touched: Vec<usize>,
     untimed: Vec<(u32, Side)>,
-    /// Edges of [`Policy::All`].
+    /// The number of edges of [`Policy::All`].
     pairs: u64,
     kept: usize,
     counts: MatchCounts,
 }
 
-/// A point in this key.
+/// The state of a point in this key.
 #[derive(Debug)]
 struct KeyPoint<T> {
     outs: Outs<T>,
     ins: u64,
-    /// Thread and sequence number of the last frame, by side.
+    /// For each side, thread and sequence number of the last frame.
     last: [Option<(u64, u64)>; 2],
     touched: bool,
-    /// When it was last looked which outs can go.
-    swept: i64,
+    /// The time of the last [`sweep`](KeyMatcher::sweep).
+    last_sweep: i64,
 }
 
 impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
@@ -45,7 +45,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
             ins: 0,
             last: [None; 2],
             touched: false,
-            swept: i64::MIN,
+            last_sweep: i64::MIN,
         };
         KeyMatcher {
             limits,
@@ -118,7 +118,8 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
             }
             let point = &mut self.points[place];
             point.outs.clear();
-            (point.ins, point.last, point.touched, point.swept) = (0, [None; 2], false, i64::MIN);
+            (point.ins, point.last, point.touched, point.last_sweep) =
+                (0, [None; 2], false, i64::MIN);
         }
         self.touched = touched;
         self.untimed.clear();
@@ -169,34 +170,34 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
         &mut self,
         rules: &Rules,
         place: usize,
-        by: &Entry<T>,
+        effect: &Entry<T>,
         found: &mut Matches<T>,
     ) -> Result<(), KeyRefusal> {
         self.points[place].ins += 1;
         let mut caused = false;
         for &(rule, from) in &rules.at(place).incoming {
             caused |= match rules.all()[rule].policy {
-                Policy::All => self.all(rules, rule, from, by, found)?,
-                Policy::Nearest => self.nearest(rules, rule, from, by, found),
-                Policy::Fifo => self.first(rules, rule, from, by, found),
+                Policy::All => self.match_all(rules, rule, from, effect, found)?,
+                Policy::Nearest => self.match_nearest(rules, rule, from, effect, found),
+                Policy::Fifo => self.match_fifo(rules, rule, from, effect, found),
             };
         }
         if !caused {
-            self.unmatched(rules, by, found);
+            self.unmatched(rules, effect, found);
         }
         Ok(())
     }
 
-    /// All causes of an in. Returns whether there are any.
-    fn all(
+    /// Finds all causes of an in. Returns whether there are any.
+    fn match_all(
         &mut self,
         rules: &Rules,
         rule: usize,
         from: usize,
-        by: &Entry<T>,
+        effect: &Entry<T>,
         found: &mut Matches<T>,
     ) -> Result<bool, KeyRefusal> {
-        let allowed = Allowed::new(&rules.all()[rule], by);
+        let allowed = Allowed::new(&rules.all()[rule], effect);
         let before = found.edges.len();
         let hot = self.hot();
         for out in self.points[from].outs.reaching_mut(allowed.oldest) {
@@ -206,7 +207,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
             if self.pairs > self.limits.pairs {
                 return Err(hot);
             }
-            found.edges.push(Edge { src: out.entry, dst: *by, certainty, policy: Policy::All });
+            found.edges.push(Edge { src: out.entry, dst: *effect, certainty, policy: Policy::All });
         }
         let new = &mut found.edges[before..];
         new.reverse();
@@ -214,85 +215,85 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
         Ok(!new.is_empty())
     }
 
-    /// The nearest cause of an in. Returns whether there is one.
-    fn nearest(
+    /// Finds the nearest cause of an in. Returns whether there is one.
+    fn match_nearest(
         &mut self,
         rules: &Rules,
         rule: usize,
         from: usize,
-        by: &Entry<T>,
+        effect: &Entry<T>,
         found: &mut Matches<T>,
     ) -> bool {
         let rule = &rules.all()[rule];
-        let allowed = Allowed::new(rule, by);
+        let allowed = Allowed::new(rule, effect);
         let outs = &self.points[from].outs;
         let nearest = outs.nearest(allowed.oldest, |out| allowed.certainty(out).is_some());
-        let Some((number, alone)) = nearest else { return false };
+        let Some(NearestOut { number, is_unrivalled }) = nearest else { return false };
         let Some(src) = outs.get(number).map(|out| out.entry) else { return false };
-        let known = alone
+        let is_certain = is_unrivalled
             && allowed.certainty(&src) == Some(Certainty::Certain)
-            && !self.may_miss(rule.from, Side::Out, src.lo, by.hi);
-        self.points[from].outs.use_up(number);
-        let certainty = if known { Certainty::Certain } else { Certainty::Possible };
-        self.edge(Edge { src, dst: *by, certainty, policy: Policy::Nearest }, found);
+            && !self.may_miss(rule.from, Side::Out, src.lo, effect.hi);
+        self.points[from].outs.mark_used(number);
+        let certainty = if is_certain { Certainty::Certain } else { Certainty::Possible };
+        self.edge(Edge { src, dst: *effect, certainty, policy: Policy::Nearest }, found);
         true
     }
 
-    /// The first in the queue causes an in. Returns whether there is one.
-    fn first(
+    /// Finds the cause of an in: the first out of the queue. Returns whether there is one.
+    fn match_fifo(
         &mut self,
         rules: &Rules,
         rule: usize,
         from: usize,
-        by: &Entry<T>,
+        effect: &Entry<T>,
         found: &mut Matches<T>,
     ) -> bool {
-        let Rule { from: cause, to: effect, .. } = rules.all()[rule];
-        let allowed = Allowed::new(&rules.all()[rule], by);
-        let seen = self.queues[rule].seen;
+        let Rule { from: cause_point, to: effect_point, .. } = rules.all()[rule];
+        let allowed = Allowed::new(&rules.all()[rule], effect);
+        let checked = self.queues[rule].checked_until;
         let begins = self.queues[rule].begins;
         let shifted = self.queues[rule].shifted
-            || begins.lacks_outs(seen)
-            || begins.lacks_ins(seen)
-            || self.may_miss(cause, Side::Out, seen, by.hi)
-            || self.may_miss(effect, Side::In, seen, by.hi);
+            || begins.lacks_outs(checked)
+            || begins.lacks_ins(checked)
+            || self.may_miss(cause_point, Side::Out, checked, effect.hi)
+            || self.may_miss(effect_point, Side::In, checked, effect.hi);
         let outs = &mut self.points[from].outs;
         let queue = &mut self.queues[rule];
-        (queue.shifted, queue.seen) = (shifted, by.hi);
+        (queue.shifted, queue.checked_until) = (shifted, effect.hi);
         queue.head = queue.head.max(outs.first());
         while outs.get(queue.head).is_some_and(|out| allowed.is_late(&out.entry)) {
             queue.head += 1;
         }
         let first = outs.get(queue.head);
         let edge = first.and_then(|out| {
-            let known = allowed.certainty(&out.entry)? == Certainty::Certain;
-            let known = known && !out.unordered && !shifted;
-            let certainty = if known { Certainty::Certain } else { Certainty::Possible };
-            Some(Edge { src: out.entry, dst: *by, certainty, policy: Policy::Fifo })
+            let is_certain = allowed.certainty(&out.entry)? == Certainty::Certain;
+            let is_certain = is_certain && !out.unordered && !shifted;
+            let certainty = if is_certain { Certainty::Certain } else { Certainty::Possible };
+            Some(Edge { src: out.entry, dst: *effect, certainty, policy: Policy::Fifo })
         });
         if edge.is_some() {
-            outs.use_up(queue.head);
+            outs.mark_used(queue.head);
             queue.head += 1;
         }
-        queue.take(*by, edge);
-        self.settle(rule, Some(by.hi.saturating_sub(self.limits.width)), found);
+        queue.take(*effect, edge);
+        self.settle(rule, Some(effect.hi.saturating_sub(self.limits.width)), found);
         edge.is_some()
     }
 
-    /// Hands on the edges of a queue that nothing can change any more from `until` on.
+    /// Outputs the edges of a queue that entries from `until` on can no longer change.
     fn settle(&mut self, rule: usize, until: Option<i64>, found: &mut Matches<T>) {
         while let Some(edge) = self.queues[rule].settle(until) {
             edge.into_iter().for_each(|edge| self.edge(edge, found));
         }
     }
 
-    /// Lets go of the outs that nothing from `now` on can need.
+    /// Drops the outs that no entry from `now` on can need.
     fn sweep(&mut self, rules: &Rules, place: usize, now: i64, found: &mut Matches<T>) {
         let point = &mut self.points[place];
-        if now <= point.swept {
+        if now <= point.last_sweep {
             return;
         }
-        point.swept = now;
+        point.last_sweep = now;
         let mut settled = None;
         while let Some(out) = self.points[place].outs.front() {
             let (hi, outs) = (out.entry.hi, &self.points[place].outs);
@@ -304,9 +305,9 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
                     Policy::All => expired,
                     Policy::Nearest => {
                         let settled = *settled.get_or_insert_with(|| outs.settled(now));
-                        // The nearer one may be too old on its own clock: then so must this one be.
-                        let doubt = rule.within.map_or(0, |_| self.limits.width);
-                        hi < settled.saturating_sub(doubt)
+                        // Even the nearer out may be too old, as clocks differ; this one must be, too.
+                        let margin = rule.within.map_or(0, |_| self.limits.width);
+                        hi < settled.saturating_sub(margin)
                     }
                     Policy::Fifo => hi < now && (expired || outs.first() < self.queues[index].head),
                 }
@@ -379,30 +380,30 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
     }
 }
 
-/// Which outs may have caused an in by a rule.
+/// Decides which outs may have caused an in by a rule.
 struct Allowed<'a, T> {
-    by: &'a Entry<T>,
+    effect: &'a Entry<T>,
     within: Option<i64>,
-    /// An out that ended before is too old.
+    /// An out whose latest time is earlier is too old.
     oldest: i64,
 }
 
 impl<'a, T> Allowed<'a, T> {
-    fn new(rule: &Rule, by: &'a Entry<T>) -> Self {
+    fn new(rule: &Rule, effect: &'a Entry<T>) -> Self {
         let within = rule.within;
-        let oldest = within.map_or(i64::MIN, |within| by.lo.saturating_sub(within));
-        Allowed { by, within, oldest }
+        let oldest = within.map_or(i64::MIN, |within| effect.lo.saturating_sub(within));
+        Allowed { effect, within, oldest }
     }
 
     /// Whether an out is too old.
     fn is_late(&self, out: &Entry<T>) -> bool {
-        self.within.is_some_and(|within| out.until(self.by).0 > within)
+        self.within.is_some_and(|within| out.until(self.effect).0 > within)
     }
 
-    /// Whether an out may have caused the in, and whether time leaves any doubt.
+    /// Whether an out may have caused the in; None if that is impossible.
     fn certainty(&self, out: &Entry<T>) -> Option<Certainty> {
-        let before = out.before(self.by).filter(|_| !self.is_late(out))?;
-        let most = out.until(self.by).1;
+        let before = out.before(self.effect).filter(|_| !self.is_late(out))?;
+        let most = out.until(self.effect).1;
         let late = self.within.is_some_and(|within| most > within);
         Some(if late { Certainty::Possible } else { before })
     }

@@ -1,12 +1,11 @@
-//! What caused what, the ways that led there, and what a faster part would be worth: arithmetic only,
-//! no I/O.
+//! Causes and effects, the paths between them, and the worth of a faster part: arithmetic only, no I/O.
 //!
-//! - [`Matcher`] makes edges: an out of one frame equals an in of another one, which came later. It
-//!   takes the [`Entry`]s of one key after the other, in their [order](Entry::order).
-//! - A [`Graph`] has frames and what leads from one to the next. It finds [`Paths`], where their
-//!   time goes, and what would join where [no way](PointGap) leads.
-//! - [`retime`] times a run again in which some parts are faster; [`experiment`] evaluates a run in
-//!   which some parts really were slower.
+//! - [`Matcher`] makes edges: an out of one frame equals an in of a later one. It takes the [`Entry`]s of
+//!   one key after the other, in their [order](Entry::order).
+//! - A [`Graph`] has frames and edges. It finds [`Paths`], the stages where their time goes, and the edges
+//!   that would close a [gap](PointGap).
+//! - [`retime`] predicts the times of a run with faster parts; [`experiment`] evaluates a run in which parts
+//!   really were slower.
 #![forbid(unsafe_code)]
 
 mod beginnings;
@@ -28,8 +27,8 @@ mod rules;
 mod stages;
 mod steps;
 
-pub use beginnings::TooMany;
-pub use bridges::{Bridge, PointGap, Shore, Types};
+pub use beginnings::TooManyPaths;
+pub use bridges::{Bridge, GapPoint, PointGap, PointTypes};
 pub use entry::{Certainty, Entry, Side};
 pub use graph::{EdgeKind, Graph, GraphLink, Malformed, Vertex};
 pub use key_limits::{KeyLimits, KeyRefusal};
@@ -38,5 +37,5 @@ pub use matches::{Edge, MatchCounts, Matches, Unmatched, UnmatchedReason};
 pub use metrics::{InFlight, Latency, Overhead, in_flight};
 pub use paths::{Mode, Path, Paths};
 pub use rules::{Conflict, Policy, Rule, Rules};
-pub use stages::{Stage, Times};
+pub use stages::{PathTimes, Stage};
 pub use steps::{RouteStep, StepCause, StepPlace};

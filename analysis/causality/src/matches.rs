@@ -1,9 +1,9 @@
-//! What matching finds.
+//! The results of matching.
 
 use crate::entry::{Certainty, Entry, Side};
 use crate::rules::Policy;
 
-/// One frame caused another one.
+/// A cause and its effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge<T> {
     /// The cause.
@@ -12,55 +12,55 @@ pub struct Edge<T> {
     pub dst: Entry<T>,
     /// Whether it is known.
     pub certainty: Certainty,
-    /// By which policy it was found.
+    /// The policy that found it.
     pub policy: Policy,
 }
 
 impl<T> Edge<T> {
-    /// The time from one to the other.
+    /// The time from cause to effect.
     pub fn latency(&self) -> i64 {
         self.dst.ts.saturating_sub(self.src.ts)
     }
 
-    /// The least that the bounds allow.
+    /// The shortest time that the bounds allow.
     pub fn latency_lo(&self) -> i64 {
         self.src.until(&self.dst).0
     }
 
-    /// The most that the bounds allow.
+    /// The longest time that the bounds allow.
     pub fn latency_hi(&self) -> i64 {
         self.src.until(&self.dst).1
     }
 }
 
-/// Why something is unmatched.
+/// Why an entry is unmatched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UnmatchedReason {
-    /// What would match may be missing in the capture.
+    /// A frame that would match may be missing in the capture.
     Loss,
-    /// There is none.
+    /// No frame matches.
     None,
 }
 
 /// An in without a cause, or a stated out without an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unmatched<T> {
-    /// What names the frame.
+    /// The caller's name for the frame.
     pub frame: T,
     /// The number of the point.
     pub point: u32,
-    /// Whether a cause is missing or an effect.
+    /// `In` lacks a cause, `Out` an effect.
     pub side: Side,
-    /// Why.
+    /// The reason.
     pub reason: UnmatchedReason,
 }
 
-/// What a [`Matcher`](crate::Matcher) found; the caller takes it away whenever it likes.
+/// The results of a [`Matcher`](crate::Matcher). The caller may empty it at any time.
 #[derive(Debug)]
 pub struct Matches<T> {
-    /// What caused what.
+    /// Causes and effects.
     pub edges: Vec<Edge<T>>,
-    /// What has no cause, or no effect.
+    /// Entries without a cause or an effect.
     pub unmatched: Vec<Unmatched<T>>,
 }
 
@@ -70,25 +70,25 @@ impl<T> Default for Matches<T> {
     }
 }
 
-/// How often what was the case.
+/// Numbers of entries and edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MatchCounts {
     /// Values that entered.
     pub ins: u64,
-    /// Values that left, implied ones too.
+    /// Values that left, including implied ones.
     pub outs: u64,
-    /// Edges that are known.
+    /// Certain edges.
     pub certain: u64,
-    /// Edges that are not ruled out.
+    /// Possible edges.
     pub possible: u64,
-    /// Pairs that would match, but whose in was before its out. Pairs of an implied out count only where a
-    /// rule names the two points: a value that goes from point to point goes back to none of them.
+    /// Pairs that would match, but whose in was before its out. Pairs with an implied out count only if a rule
+    /// names the two points: a value that passes from point to point returns to none of them.
     pub impossible: u64,
     /// Ins without a cause.
     pub unmatched_ins: u64,
     /// Stated outs without an effect.
     pub unmatched_outs: u64,
-    /// Those of the unmatched whose other half may be missing in the capture.
+    /// Those of the unmatched whose partner may be missing in the capture.
     pub lost: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Metrics of distributed systems, by the numbers that Friston et al. (2018) give them: those that are
-//! more than a count or a percentile of latencies.
+//! Metrics of distributed systems, numbered as in Friston et al. (2018): those that are more than a count or
+//! a percentile of latencies.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,22 @@ use crate::graph::{Graph, NONE};
 use crate::stages::Stage;
 use crate::steps::StepPlace;
 
-/// M3: how many messages are on their way at a time.
+/// M3: the number of messages in flight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InFlight {
     /// The average over time.
     pub mean: f64,
     /// The standard deviation over time.
     pub sd: f64,
-    /// The most at a time.
+    /// The maximum.
     pub most: u64,
-    /// From the first departure to the last arrival.
+    /// The time from the first departure to the last arrival.
     pub time: i64,
 }
 
-/// M3 of messages that leave and arrive at these times, from the first departure to the last arrival; None
-/// where that is no time. A message that arrives at the moment that another one leaves is not
-/// on its way any more; one that arrives before it leaves is none.
+/// M3 of messages with these times of departure and arrival; None if no time passes from the first departure
+/// to the last arrival. A message that arrives at the moment when another departs is no longer in flight; one
+/// that arrives before it departs is ignored.
 pub fn in_flight(messages: impl IntoIterator<Item = (i64, i64)>) -> Option<InFlight> {
     let (mut leave, mut arrive): (Vec<i64>, Vec<i64>) =
         messages.into_iter().filter(|(leave, arrive)| leave <= arrive).unzip();
@@ -30,26 +30,26 @@ pub fn in_flight(messages: impl IntoIterator<Item = (i64, i64)>) -> Option<InFli
     arrive.sort_unstable();
     let (&first, &last) = (leave.first()?, arrive.last()?);
     let time = last.checked_sub(first).filter(|number| *number > 0)?;
-    let (mut now, mut on_their_way, mut most) = (first, 0u64, 0);
+    let (mut now, mut flying, mut most) = (first, 0u64, 0);
     let (mut sum, mut squares) = (0i128, 0i128);
     let mut leave = leave.into_iter().peekable();
     for arrival in arrive {
-        let mut pass = |until: i64, on_their_way: u64| {
-            let area = i128::from(until - now) * i128::from(on_their_way);
+        let mut pass = |until: i64, flying: u64| {
+            let area = i128::from(until - now) * i128::from(flying);
             sum += area;
-            squares += area * i128::from(on_their_way);
+            squares += area * i128::from(flying);
             now = until;
         };
         while let Some(departure) = leave.next_if(|number| *number < arrival) {
-            pass(departure, on_their_way);
-            on_their_way += 1;
-            most = most.max(on_their_way);
+            pass(departure, flying);
+            flying += 1;
+            most = most.max(flying);
         }
-        pass(arrival, on_their_way);
-        // One that takes no time leaves now.
-        match leave.next_if(|number| *number == arrival && on_their_way == 0) {
+        pass(arrival, flying);
+        // A message that takes no time departs now.
+        match leave.next_if(|number| *number == arrival && flying == 0) {
             Some(_) => most = most.max(1),
-            None => on_their_way -= 1,
+            None => flying -= 1,
         }
     }
     let mean = sum as f64 / time as f64;
@@ -57,7 +57,7 @@ pub fn in_flight(messages: impl IntoIterator<Item = (i64, i64)>) -> Option<InFli
     Some(InFlight { mean, sd: variance.max(0.0).sqrt(), most, time })
 }
 
-/// M12: how long paths act on messages, and how long they pass them on.
+/// M12: the time for which paths act on messages, and for which they pass them on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overhead {
     /// Time within threads.
@@ -67,7 +67,7 @@ pub struct Overhead {
 }
 
 impl Overhead {
-    /// Of the stages of paths.
+    /// The sums over the stages of paths.
     pub fn from_stages(stages: &[Stage]) -> Overhead {
         let (acting, passing): (Vec<&Stage>, Vec<_>) =
             stages.iter().partition(|stage| stage.place == StepPlace::Thread);
@@ -75,39 +75,39 @@ impl Overhead {
         Overhead { acting: time(acting), passing: time(passing) }
     }
 
-    /// The one by the other; None where nothing is passed on.
+    /// `acting` by `passing`; None if nothing is passed on.
     pub fn ratio(self) -> Option<f64> {
         (self.passing > 0).then(|| self.acting as f64 / self.passing as f64)
     }
 }
 
-/// How long it takes from one node to another one.
+/// The time from one node to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latency {
-    /// How often something came.
+    /// The number of arrivals.
     pub count: u64,
-    /// How long it took together.
+    /// The sum of their latencies.
     pub sum: i128,
-    /// The least.
+    /// The shortest latency.
     pub min: i64,
-    /// The most.
+    /// The longest latency.
     pub max: i64,
 }
 
 impl Graph {
-    /// The latencies from node to node: from the last time that something was at the one until it
-    /// comes to the other, on whatever way. A pair without an entry has no route. `nodes` has the node of
-    /// each process. From a node to itself it goes through another one.
+    /// The latencies from node to node: from the last vertex on a path at the one to its arrival at the other,
+    /// by any route. A pair without an entry has no route. `nodes` has the node of each process. A path from a
+    /// node to itself leads through another one.
     ///
-    /// It passes over the graph once for each node.
+    /// It passes over the graph once a node.
     pub fn latency_matrix(&self, nodes: &[u32]) -> BTreeMap<(u32, u32), Latency> {
         let node = |vertex: u32| nodes.get(self.process(vertex) as usize).copied().unwrap_or(NONE);
-        let mut all: Vec<u32> = nodes.to_vec();
-        all.sort_unstable();
-        all.dedup();
+        let mut distinct: Vec<u32> = nodes.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
         let mut matrix = BTreeMap::new();
-        for from in all {
-            let mut comes = |vertex: u32, src: u32, origin: u32| {
+        for from in distinct {
+            let mut arrive = |vertex: u32, src: u32, origin: u32| {
                 let to = node(vertex);
                 if to == node(src) {
                     return;
@@ -121,7 +121,7 @@ impl Graph {
             };
             self.nearest(
                 |vertex| node(vertex) == from,
-                |vertex, led| comes(vertex, self.source(vertex, led.by), led.origin),
+                |vertex, last| arrive(vertex, self.source(vertex, last.number), last.origin),
             );
         }
         matrix

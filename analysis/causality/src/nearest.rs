@@ -3,45 +3,47 @@
 use crate::entry::Certainty;
 use crate::graph::{EdgeKind, Graph, NONE, PROGRAM};
 
-/// Where a vertex is led from: by an edge or by its thread, and beginning where.
+/// The last step of the path to a vertex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Led {
+pub(crate) struct LastStep {
+    /// The beginning of the path.
     pub origin: u32,
     /// The number of the edge, or [`PROGRAM`].
-    pub by: u32,
+    pub number: u32,
     pub ambiguous: bool,
 }
 
-/// For each vertex, where it is led from.
+/// For each vertex, the path to it from the nearest beginning.
 #[derive(Debug)]
 pub(crate) struct Nearest {
-    /// The beginning; `NONE` without one.
+    /// The beginning, or `NONE`.
     pub origin: Vec<u32>,
-    /// The step, and in the highest bit whether the way is ambiguous.
-    by: Vec<u32>,
+    /// The number of the last step; the highest bit marks an ambiguous path.
+    step: Vec<u32>,
 }
 
 const AMBIGUOUS: u32 = 1 << 31;
 
 impl Graph {
-    /// The nearest beginning of each vertex. `reached` gets those that have one, and how they are led.
+    /// Finds the nearest beginning of each vertex. `reached` gets each vertex that has one, with the last step
+    /// to it.
     pub(crate) fn nearest(
         &self,
         from: impl Fn(u32) -> bool,
-        mut reached: impl FnMut(u32, Led),
+        mut reached: impl FnMut(u32, LastStep),
     ) -> Nearest {
-        let mut labels = Nearest { origin: vec![NONE; self.len()], by: vec![NONE; self.len()] };
+        let mut labels = Nearest { origin: vec![NONE; self.len()], step: vec![NONE; self.len()] };
         for vertex in 0..self.len() as u32 {
-            let led = labels.led(self, vertex);
-            if let Some(led) = led {
-                reached(vertex, led);
+            let last = labels.last_step(self, vertex);
+            if let Some(last) = last {
+                reached(vertex, last);
             }
             let at = vertex as usize;
             if from(vertex) {
                 labels.origin[at] = vertex;
-            } else if let Some(led) = led {
-                labels.origin[at] = led.origin;
-                labels.by[at] = led.by | if led.ambiguous { AMBIGUOUS } else { 0 };
+            } else if let Some(last) = last {
+                labels.origin[at] = last.origin;
+                labels.step[at] = last.number | if last.ambiguous { AMBIGUOUS } else { 0 };
             }
         }
         labels
@@ -54,52 +56,60 @@ impl Nearest {
         (origin != NONE).then_some(origin)
     }
 
-    /// Whether the way to a vertex is ambiguous; none leads to a beginning.
+    /// Whether the path to a vertex is ambiguous; a beginning has none.
     fn ambiguous(&self, vertex: u32) -> bool {
-        let by = self.by[vertex as usize];
-        by != NONE && by & AMBIGUOUS != 0
+        let step = self.step[vertex as usize];
+        step != NONE && step & AMBIGUOUS != 0
     }
 
-    /// The step to a vertex that has a beginning and is none.
-    pub fn by(&self, vertex: u32) -> u32 {
-        self.by[vertex as usize] & !AMBIGUOUS
+    /// The number of the last step to a vertex that has a beginning and is not one.
+    pub fn step(&self, vertex: u32) -> u32 {
+        self.step[vertex as usize] & !AMBIGUOUS
     }
 
-    fn led(&self, graph: &Graph, vertex: u32) -> Option<Led> {
+    fn last_step(&self, graph: &Graph, vertex: u32) -> Option<LastStep> {
         let before = graph.before(vertex).and_then(|before| Some((self.origin(before)?, before)));
-        if let Some(led) = self.by_links(graph, vertex, |kind| kind != EdgeKind::Wake) {
-            return Some(led);
+        if let Some(last) = self.last_link(graph, vertex, |kind| kind != EdgeKind::Wake) {
+            return Some(last);
         }
-        if graph.belongs(vertex) {
+        if graph.ignores_thread(vertex) {
             return None;
         }
-        if let Some(mut led) = self.by_links(graph, vertex, |kind| kind == EdgeKind::Wake) {
-            led.ambiguous |= before.is_some_and(|(origin, _)| origin != led.origin);
-            return Some(led);
+        if let Some(mut last) = self.last_link(graph, vertex, |kind| kind == EdgeKind::Wake) {
+            last.ambiguous |= before.is_some_and(|(origin, _)| origin != last.origin);
+            return Some(last);
         }
         let (origin, before) = before?;
         let ambiguous = self.ambiguous(before)
             || graph.links(vertex).iter().any(|link| link.kind == EdgeKind::Span);
-        Some(Led { origin, by: PROGRAM, ambiguous })
+        Some(LastStep { origin, number: PROGRAM, ambiguous })
     }
 
-    fn by_links(&self, graph: &Graph, vertex: u32, of: impl Fn(EdgeKind) -> bool) -> Option<Led> {
+    /// The edge to a vertex, among those of some kinds, whose path begins latest.
+    fn last_link(
+        &self,
+        graph: &Graph,
+        vertex: u32,
+        is_wanted: impl Fn(EdgeKind) -> bool,
+    ) -> Option<LastStep> {
         let mut best: Option<(u32, u32, Certainty, u32)> = None;
         let mut rivals = false;
         for (number, link) in (graph.first(vertex)..).zip(graph.links(vertex)) {
-            let Some(origin) = self.origin(link.src).filter(|_| of(link.kind)) else { continue };
+            let Some(origin) = self.origin(link.src).filter(|_| is_wanted(link.kind)) else {
+                continue;
+            };
             rivals |= best.is_some_and(|best| best.0 != origin);
-            // Of edges between the same two, one that is certain.
-            let better = best.is_none_or(|(of, src, certainty, _)| {
-                (origin, link.src) > (of, src)
-                    || (origin, link.src) == (of, src) && link.certainty < certainty
+            // A certain edge wins over a possible one between the same two vertices.
+            let is_better = best.is_none_or(|(best_origin, src, certainty, _)| {
+                (origin, link.src) > (best_origin, src)
+                    || (origin, link.src) == (best_origin, src) && link.certainty < certainty
             });
-            if better {
+            if is_better {
                 best = Some((origin, link.src, link.certainty, number));
             }
         }
-        let (origin, src, certainty, by) = best?;
+        let (origin, src, certainty, number) = best?;
         let ambiguous = rivals || certainty == Certainty::Possible || self.ambiguous(src);
-        Some(Led { origin, by, ambiguous })
+        Some(LastStep { origin, number, ambiguous })
     }
 }

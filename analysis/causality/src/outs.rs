@@ -1,26 +1,35 @@
-//! The outs of a point that may still cause something.
+//! The outs of a point that may still have effects.
 
 use std::collections::VecDeque;
 
 use crate::entry::Entry;
 
-/// An out, and what became of it.
+/// An out that may still have effects.
 #[derive(Debug)]
 pub(crate) struct KeptOut<T> {
     pub entry: Entry<T>,
-    /// It has an effect.
+    /// It already has an effect.
     pub used: bool,
-    /// Nobody knows whether another out came before it.
+    /// Its order relative to another out is unknown.
     pub unordered: bool,
 }
 
-/// The outs of a point in the order in which they came, numbered from the first one of the key.
+/// The nearest cause of an in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NearestOut {
+    /// The number of the out.
+    pub number: usize,
+    /// No other cause could be nearer.
+    pub is_unrivalled: bool,
+}
+
+/// The outs of a point in their order, numbered from the first one of the key.
 #[derive(Debug)]
 pub(crate) struct Outs<T> {
     kept: VecDeque<KeptOut<T>>,
-    /// The number of the first that is kept.
+    /// The number of the first in `kept`.
     first: usize,
-    /// How wide their bounds are at most.
+    /// The largest distance of the bounds of an out.
     widest: i64,
 }
 
@@ -35,12 +44,12 @@ impl<T: Copy> Outs<T> {
         self.widest = 0;
     }
 
-    /// The number of the first that is kept.
+    /// The number of the first out in memory.
     pub fn first(&self) -> usize {
         self.first
     }
 
-    /// The number of the next one.
+    /// The number of the next out to come.
     pub fn end(&self) -> usize {
         self.first + self.kept.len()
     }
@@ -53,7 +62,7 @@ impl<T: Copy> Outs<T> {
         self.kept.get(number.checked_sub(self.first)?)
     }
 
-    pub fn use_up(&mut self, number: usize) {
+    pub fn mark_used(&mut self, number: usize) {
         if let Some(out) = number.checked_sub(self.first).and_then(|index| self.kept.get_mut(index))
         {
             out.used = true;
@@ -66,7 +75,7 @@ impl<T: Copy> Outs<T> {
         Some(out)
     }
 
-    /// Takes one in. `queued`: what is unordered matters.
+    /// Adds an out. If it is `queued`, outs of unknown order are marked.
     pub fn push(&mut self, entry: Entry<T>, queued: bool) {
         self.widest = self.widest.max(entry.hi.saturating_sub(entry.lo));
         let mut unordered = false;
@@ -82,13 +91,13 @@ impl<T: Copy> Outs<T> {
         self.kept.push_back(KeptOut { entry, used: false, unordered });
     }
 
-    /// Outs, the last first, as long as their bounds may reach a time.
+    /// The outs whose bounds may reach a time, the last first.
     pub fn reaching_mut(&mut self, time: i64) -> impl Iterator<Item = &mut KeptOut<T>> {
         let oldest = time.saturating_sub(self.widest);
         self.kept.iter_mut().rev().take_while(move |out| out.entry.lo >= oldest)
     }
 
-    /// Numbers and outs, the last first, as long as their bounds may reach a time.
+    /// The outs whose bounds may reach a time, with their numbers, the last first.
     pub fn reaching(&self, time: i64) -> impl Iterator<Item = (usize, &KeptOut<T>)> {
         let oldest = time.saturating_sub(self.widest);
         let last_first = self.kept.iter().enumerate().rev();
@@ -96,9 +105,8 @@ impl<T: Copy> Outs<T> {
         reaching.map(|(index, out)| (self.first + index, out))
     }
 
-    /// The latest cause of an in: its number, and whether no other one could be nearer. `may` says which
-    /// outs are causes at all, `oldest` from when on.
-    pub fn nearest(&self, oldest: i64, may: impl Fn(&Entry<T>) -> bool) -> Option<(usize, bool)> {
+    /// The latest cause of an in, among the outs from `oldest` on that `is_cause` accepts.
+    pub fn nearest(&self, oldest: i64, is_cause: impl Fn(&Entry<T>) -> bool) -> Option<NearestOut> {
         let rank = |entry: &Entry<T>| (entry.ts, entry.thread, entry.seqno);
         let mut best: Option<(usize, &Entry<T>)> = None;
         for (number, out) in self.reaching(oldest) {
@@ -108,17 +116,18 @@ impl<T: Copy> Outs<T> {
             {
                 break;
             }
-            if may(out) && best.is_none_or(|(_, best)| rank(out) > rank(best)) {
+            if is_cause(out) && best.is_none_or(|(_, best)| rank(out) > rank(best)) {
                 best = Some((number, out));
             }
         }
         let (number, best) = best?;
         let mut others = self.reaching(best.lo);
-        Some((number, !others.any(|(_, out)| out.entry.unordered(best) && may(&out.entry))))
+        let has_rival = others.any(|(_, out)| out.entry.unordered(best) && is_cause(&out.entry));
+        Some(NearestOut { number, is_unrivalled: !has_rival })
     }
 
-    /// Up to when nothing can be the nearest any more: an out that ended before is behind another one, and
-    /// whatever comes from `now` on is after that one.
+    /// The time before which no out can still be the nearest: an out that ended earlier is before another one
+    /// that all entries from `now` on follow.
     pub fn settled(&self, now: i64) -> i64 {
         let settled = self.kept.iter().rev().find(|out| out.entry.hi < now);
         settled.map_or(i64::MIN, |settled| settled.entry.lo)

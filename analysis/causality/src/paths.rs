@@ -1,76 +1,75 @@
-//! The ways that lead from some points to others.
+//! The paths from some points to others.
 
-use crate::beginnings::{BeginningSets, TooMany};
+use crate::beginnings::{BeginningSets, TooManyPaths};
 use crate::entry::Certainty;
 use crate::graph::{Graph, NONE};
-use crate::nearest::{Led, Nearest};
+use crate::nearest::{LastStep, Nearest};
 use crate::steps::RouteStep;
 
-/// Which causes of a vertex count.
+/// The paths to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// The nearest.
+    /// From the nearest beginning.
     Nearest,
-    /// Every one that no other one is on the way from.
+    /// From every beginning, unless the path leads through another one.
     All {
-        /// The most paths, and the most that is kept to find them.
+        /// The largest number of paths, and of beginnings that the search keeps in memory.
         limit: usize,
     },
 }
 
-/// From a vertex to another one.
+/// A path from one vertex to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// Where it begins.
+    /// The vertex where it begins.
     pub src: u32,
-    /// Where it ends.
+    /// The vertex where it ends.
     pub dst: u32,
-    /// A step of it is only possible, or it might begin elsewhere.
+    /// One of its steps is only possible, or it might begin elsewhere.
     pub ambiguous: bool,
-    /// How it gets there: as many steps as it has hops.
+    /// Its steps, one a hop.
     pub route: Vec<RouteStep>,
 }
 
 impl Path {
-    /// From the time of the first to the time of the last: the sum of the steps.
+    /// The time from the first vertex to the last: the sum of the steps.
     pub fn latency(&self, graph: &Graph) -> i64 {
         graph.ts(self.dst).saturating_sub(graph.ts(self.src))
     }
 
-    /// The least that the bounds allow.
+    /// The shortest time that the bounds allow.
     pub fn latency_lo(&self, graph: &Graph) -> i64 {
         graph.until(self.src, self.dst).0
     }
 
-    /// The most that the bounds allow.
+    /// The longest time that the bounds allow.
     pub fn latency_hi(&self, graph: &Graph) -> i64 {
         graph.until(self.src, self.dst).1
     }
 }
 
-/// The ways from one set of points to another.
+/// The paths from one set of points to another.
 ///
-/// A vertex is led to
-/// 1. by its edges of kinds *hash*, *span* and *chain*: they say what it belongs to;
-/// 2. if none of them comes from a beginning, by those of kind *wake*: they say who made it run;
-/// 3. if none of those does either, by the vertex before it in its thread.
+/// The predecessors of a vertex are
+/// 1. the sources of its edges of kinds *hash*, *span* and *chain*: they show which request it belongs to;
+/// 2. if no beginning leads to any of these, the sources of its *wake* edges: they show who made it run;
+/// 3. if none leads to these either, the previous vertex of its thread.
 ///
-/// Of several edges, the one counts whose beginning is the latest, then the one that came from the
-/// latest vertex: the one that it waited for.
+/// Of several edges, the one with the latest beginning counts, then the one with the latest source: the vertex
+/// waited for that.
 ///
-/// Whatever says what it belongs to belongs to nothing else. Where a vertex has an edge of kind *hash*
-/// or *chain*, or another vertex of its point has one by hash, 2 and 3 do not count. So a thread that
-/// handles one request after the other leads none to the next, also where the cause of the next is not in
-/// the capture, or is not what was asked for. Nor does 3 count behind missing frames
-/// ([`cut`](crate::Vertex::cut)). What that leaves out is what happens later in the same thread and shares
-/// no value with the beginning, behind a point that does belong to something else.
+/// If a vertex has an edge of kind *hash* or *chain*, or another vertex of its point has a hash edge, 2 and 3
+/// do not count. So no path leads from one request to the next in a thread that handles them one after the
+/// other, even if the cause of the next is not in the capture, or comes from no beginning. Nor does 3 count
+/// after missing frames ([`cut`](crate::Vertex::cut)). This leaves out later vertices of the thread that share
+/// no value with the beginning, once the thread has reached a point with edges of its own.
 ///
-/// Where it may be wrong, a path is ambiguous: a step is only possible; two causes of a vertex on
-/// it have different beginnings; a wake leads elsewhere than the thread itself; the end of a span that
-/// began before all beginnings is led to by its thread.
+/// A path is ambiguous if it may be wrong: a step is only possible; two causes of one of its vertices have
+/// different beginnings; a wake comes from another beginning than the thread's previous vertex; or only its
+/// thread leads to the end of a span that began before all beginnings.
 ///
-/// No way leads through a beginning: behind it, everything begins there. A vertex that is both end and
-/// beginning ends what led to it.
+/// No path leads through a beginning: all later vertices have paths from there. A vertex that is both end and
+/// beginning ends the paths that lead to it.
 #[derive(Debug)]
 pub struct Paths<'a> {
     graph: &'a Graph,
@@ -81,7 +80,7 @@ pub struct Paths<'a> {
 #[derive(Debug)]
 struct PathEnd {
     vertex: u32,
-    led: Led,
+    last: LastStep,
 }
 
 #[derive(Debug)]
@@ -94,28 +93,29 @@ impl Graph {
     /// All paths from vertices of the points `from` to those of the points `to`.
     ///
     /// # Errors
-    /// More paths than the limit: [`TooMany`] has how far the search came.
-    pub fn paths(&self, from: &[u32], to: &[u32], mode: Mode) -> Result<Paths<'_>, TooMany> {
+    /// There are more paths than the limit: [`TooManyPaths`] shows how far the search came.
+    pub fn paths(&self, from: &[u32], to: &[u32], mode: Mode) -> Result<Paths<'_>, TooManyPaths> {
         let from = |vertex| from.contains(&self.point(vertex));
         let to = |vertex| to.contains(&self.point(vertex));
         let mut ends = Vec::new();
         let labels = match mode {
-            Mode::Nearest => Labels::Nearest(self.nearest(from, |vertex, led| {
+            Mode::Nearest => Labels::Nearest(self.nearest(from, |vertex, last| {
                 if to(vertex) {
-                    ends.push(PathEnd { vertex, led });
+                    ends.push(PathEnd { vertex, last });
                 }
             })),
             Mode::All { limit } => {
                 let mut paths = 0;
-                let all = BeginningSets::new(self, limit, from, |vertex, set| {
+                let beginnings = BeginningSets::new(self, limit, from, |vertex, set| {
                     if to(vertex) {
                         paths += set.len();
-                        let led = Led { origin: NONE, by: NONE, ambiguous: set.len() > 1 };
-                        ends.push(PathEnd { vertex, led });
+                        let ambiguous = set.len() > 1;
+                        let last = LastStep { origin: NONE, number: NONE, ambiguous };
+                        ends.push(PathEnd { vertex, last });
                     }
                     paths <= limit
                 });
-                Labels::All(all?)
+                Labels::All(beginnings?)
             }
         };
         Ok(Paths { graph: self, labels, ends })
@@ -123,50 +123,50 @@ impl Graph {
 }
 
 impl Paths<'_> {
-    /// Where they are.
+    /// The graph of the paths.
     pub fn graph(&self) -> &Graph {
         self.graph
     }
 
-    /// How many vertices of `to` have a path.
+    /// The number of vertices of `to` that have a path.
     pub fn ends(&self) -> usize {
         self.ends.len()
     }
 
-    /// Every path in the order of the ends, then of the beginnings. The route is there until `take` returns.
+    /// Calls `take` with every path, in the order of the ends, then of the beginnings.
     pub fn each(&self, mut take: impl FnMut(&Path)) {
         let mut path = Path { src: 0, dst: 0, ambiguous: false, route: Vec::new() };
         for end in &self.ends {
             path.dst = end.vertex;
             match &self.labels {
                 Labels::Nearest(labels) => {
-                    path.src = end.led.origin;
-                    path.ambiguous = end.led.ambiguous;
+                    path.src = end.last.origin;
+                    path.ambiguous = end.last.ambiguous;
                     path.route.clear();
-                    let (mut vertex, mut by) = (end.vertex, end.led.by);
+                    let (mut vertex, mut number) = (end.vertex, end.last.number);
                     while vertex != path.src || path.route.is_empty() {
-                        let step = self.graph.step(vertex, by);
+                        let step = self.graph.step(vertex, number);
                         path.route.push(step);
                         vertex = step.src;
-                        by = labels.by(vertex);
+                        number = labels.step(vertex);
                     }
                     path.route.reverse();
                     take(&path);
                 }
-                Labels::All(all) => {
-                    for &origin in &all.led(self.graph, end.vertex) {
+                Labels::All(beginnings) => {
+                    for &origin in &beginnings.origins(self.graph, end.vertex) {
                         path.src = origin;
                         path.route.clear();
                         let mut vertex = end.vertex;
                         while vertex != origin || path.route.is_empty() {
-                            let step =
-                                self.graph.step(vertex, all.step(self.graph, vertex, origin));
+                            let number = beginnings.step(self.graph, vertex, origin);
+                            let step = self.graph.step(vertex, number);
                             path.route.push(step);
                             vertex = step.src;
                         }
                         path.route.reverse();
-                        let doubt = |step: &RouteStep| step.certainty == Certainty::Possible;
-                        path.ambiguous = end.led.ambiguous || path.route.iter().any(doubt);
+                        let is_possible = |step: &RouteStep| step.certainty == Certainty::Possible;
+                        path.ambiguous = end.last.ambiguous || path.route.iter().any(is_possible);
                         take(&path);
                     }
                 }
@@ -174,7 +174,7 @@ impl Paths<'_> {
         }
     }
 
-    /// All of them, where they are few.
+    /// All paths, in the order of [`each`](Self::each).
     pub fn collect(&self) -> Vec<Path> {
         let mut paths = Vec::new();
         self.each(|path| paths.push(path.clone()));

@@ -1,11 +1,11 @@
-//! A queue of equal things: the n-th out has the n-th in.
+//! A queue of equal things: the n-th out causes the n-th in.
 
 use std::collections::VecDeque;
 
 use crate::entry::{Certainty, Entry};
 use crate::matches::Edge;
 
-/// By when the points of a queue were seen; None: from the start of their programs.
+/// The times from which the points of a queue were recorded; None: from the start of their programs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct QueueBegins {
     pub outs: Option<i64>,
@@ -13,74 +13,79 @@ pub(crate) struct QueueBegins {
 }
 
 impl QueueBegins {
-    /// Whether outs from `time` on may have been written before anybody saw them.
+    /// Whether outs from `time` on may have been written before recording began.
     pub fn lacks_outs(self, time: i64) -> bool {
         self.outs.is_some_and(|begin| time <= begin)
     }
 
-    /// The same of ins.
+    /// Whether ins from `time` on may have been written before recording began.
     pub fn lacks_ins(self, time: i64) -> bool {
         self.ins.is_some_and(|begin| time <= begin)
     }
 }
 
-/// What is known of the queue of one rule.
+/// The state of the queue of one rule.
 #[derive(Debug)]
 pub(crate) struct RuleQueue<T> {
-    /// The number of the out that is next.
+    /// The number of the next out.
     pub head: usize,
-    /// Up to when it is known whether frames may be missing.
-    pub seen: i64,
+    /// The time up to which `shifted` holds.
+    pub checked_until: i64,
     /// Frames may be missing since the queue was known to be empty.
     pub shifted: bool,
-    /// By when its points were seen.
+    /// The times from which its points were recorded.
     pub begins: QueueBegins,
-    /// When the last out ended.
+    /// The latest time of any out.
     last: i64,
-    /// Ins whose order may yet turn out to be unknown, and their edges.
+    /// Ins whose order may still turn out to be unknown, and their edges.
     pending: VecDeque<Taken<T>>,
 }
 
 #[derive(Debug)]
 struct Taken<T> {
-    by: Entry<T>,
+    effect: Entry<T>,
     edge: Option<Edge<T>>,
 }
 
 impl<T: Copy> RuleQueue<T> {
     pub fn new() -> RuleQueue<T> {
-        let (seen, last) = (i64::MIN, i64::MIN);
-        let begins = QueueBegins::default();
-        RuleQueue { head: 0, seen, shifted: false, begins, last, pending: VecDeque::new() }
+        RuleQueue {
+            head: 0,
+            checked_until: i64::MIN,
+            shifted: false,
+            begins: QueueBegins::default(),
+            last: i64::MIN,
+            pending: VecDeque::new(),
+        }
     }
 
     pub fn clear(&mut self) {
         self.pending.clear();
         self.head = 0;
-        self.seen = i64::MIN;
+        self.checked_until = i64::MIN;
         self.shifted = false;
         self.last = i64::MIN;
     }
 
-    /// Takes note of an out. Returns whether the queue was empty before it: all earlier outs are older
-    /// than `within`.
+    /// Notes an out. Returns whether the queue was empty before it: all earlier outs are older than `within`.
     pub fn note_out(&mut self, out: &Entry<T>, within: Option<i64>) -> bool {
         let last = self.last;
         self.last = last.max(out.hi);
         within.is_some_and(|within| last < out.lo.saturating_sub(within))
     }
 
-    /// The queue was empty before this out, whatever came before.
+    /// Starts an empty queue at the out with this number and time.
     pub fn start(&mut self, number: usize, time: i64) {
         self.head = number;
-        self.seen = time;
+        self.checked_until = time;
         self.shifted = false;
     }
 
-    /// An in took what it took.
-    pub fn take(&mut self, by: Entry<T>, mut edge: Option<Edge<T>>) {
-        for other in self.pending.iter_mut().rev().take_while(|taken| taken.by.hi >= by.lo) {
-            if other.by.unordered(&by) {
+    /// Adds an in and its edge. If its order relative to another in is unknown, both edges are possible only.
+    pub fn take(&mut self, effect: Entry<T>, mut edge: Option<Edge<T>>) {
+        for other in self.pending.iter_mut().rev().take_while(|taken| taken.effect.hi >= effect.lo)
+        {
+            if other.effect.unordered(&effect) {
                 other
                     .edge
                     .iter_mut()
@@ -88,13 +93,13 @@ impl<T: Copy> RuleQueue<T> {
                     .for_each(|edge| edge.certainty = Certainty::Possible);
             }
         }
-        self.pending.push_back(Taken { by, edge });
+        self.pending.push_back(Taken { effect, edge });
     }
 
-    /// The next in that no other one can change any more that begins at `until` or later, and its edge.
+    /// Removes the first in whose edge no in from `until` on can change, and returns that edge.
     pub fn settle(&mut self, until: Option<i64>) -> Option<Option<Edge<T>>> {
         let settled = until
-            .is_none_or(|until| self.pending.front().is_some_and(|pending| pending.by.hi < until));
+            .is_none_or(|until| self.pending.front().is_some_and(|first| first.effect.hi < until));
         if settled { self.pending.pop_front().map(|pending| pending.edge) } else { None }
     }
 }

@@ -1,47 +1,46 @@
-//! What a faster part would be worth: a recorded run, timed again.
+//! The worth of a faster part: the times of a recorded run, recomputed with other speeds.
 //!
-//! A [`Recording`] has vertices, which are the begins and ends of intervals, spans and points, and what held
-//! between them: program order, causes, queues. [`RetimeModel::new`] learns from it what each way costs without
-//! waiting, and what else each vertex took. [`RetimeModel::replay`] then computes the new times:
+//! A [`Recording`] has vertices, which are points and the begins and ends of intervals and spans, and the
+//! relations between them: program order, causes, queues. [`RetimeModel::new`] learns from it the cost of each
+//! edge without waiting, and the residual time of each vertex. [`RetimeModel::replay`] then computes the new
+//! times:
 //!
 //! `t(v) = max over its edges of (t(source) + base(edge)) + r(v)`
 //!
-//! The base of an edge is the smallest value that any edge between the same two names showed. That of
-//! program order is its length; into a vertex that waited, it is what the kernel saw running, or else
-//! the smallest value that was shown where all was there when it began. `r(v) ≥ 0` makes the run as
-//! it was come out exactly. What a named activity ran itself is divided by its speed. So edges have
-//! slack, and a faster part can be worth nothing.
+//! The base of an edge is the smallest time of any edge between the same two names. The base of program order
+//! is its length; into a vertex that waited, it is the time for which the kernel saw the thread running, or
+//! else the smallest time of such a step among those that began after all causes had arrived. The residual
+//! `r(v) ≥ 0` reproduces the recorded run exactly. The CPU time of a named activity is divided by its speed. So
+//! edges have slack, and a faster part can be worth nothing.
 //!
-//! **Queues** are simulated again, because another thread may come first: the n-th job that is put meets the
-//! n-th time that a worker asks, and begins at the later of the two (Lindley; for several workers Kiefer and
-//! Wolfowitz). What a worker does from one take to the next belongs to the job and moves with it. So a replay
-//! is a simulation of events in the order of their new times; all that lies between puts and takes is timed as
-//! soon as what it follows is timed.
+//! **Queues** are simulated, because another thread may come first: the n-th put job meets the n-th request of
+//! a worker, and begins at the later of the two (Lindley; for several workers Kiefer and Wolfowitz). The work
+//! of a worker from one take to the next belongs to the job and moves with it. So a replay is a simulation of
+//! events in the order of their new times; a vertex between puts and takes gets its time as soon as its
+//! predecessors have theirs.
 //!
-//! **Two regimes**: to be woken costs more than to find work waiting. Where a vertex waits now and did
-//! not, or the other way round, it takes `r` from a vertex near it, of its name, that was in that regime.
+//! **Two regimes**: being woken costs more than finding work waiting. A vertex that waits in the replay but not
+//! in the recording, or the other way round, takes `r` from a nearby vertex of its name in that regime.
 //!
-//! **Doubt**: where frames are missing, the run is taken apart (`apart.rs`). What lies before, between and
-//! behind are runs of their own, and no metric counts what the loss touches (`doubted.rs`).
+//! **Doubt**: missing frames divide the run (`apart.rs`). The parts before, between and after are runs of their
+//! own, and no metric counts times that the loss affects (`doubtful_times.rs`).
 //!
-//! What it cannot see:
-//! - Processors that become free, where nobody says what threads did ([`Recording::state`]): who was ready
-//!   to run and had none keeps that time.
-//! - Changed batching: who takes two messages at once now still takes two.
-//! - Timeouts and retries, which a faster part would spare, and deadlines: who sleeps until an instant
-//!   sleeps as long as it did.
-//! - The order in which a lock is taken: it stays as it was.
-//! - Bounded queues, but where the run met their bound.
-//! - Caches, clocks and compilers, for which half the work is rarely half the time.
+//! Not modelled:
+//! - CPUs that become free, unless the states of threads are known ([`Recording::state`]): a thread that waited
+//!   for a CPU waits as long again.
+//! - Changed batching: a thread that takes two messages at once still takes two.
+//! - Timeouts and retries, which a faster part would avoid, and deadlines: a thread that sleeps until an
+//!   instant sleeps as long as before.
+//! - The order in which a lock is taken: it stays the same.
+//! - Bounded queues, except where the run met their bound.
+//! - Caches, clock frequencies and compilers, for which half the work is rarely half the time.
 
 mod apart;
 mod cause_edges;
 mod contention;
 mod contexts;
 mod critical;
-mod doubt;
-mod doubted;
-mod engine;
+mod doubtful_times;
 mod figures;
 mod groups;
 mod known;
@@ -51,15 +50,17 @@ mod moments;
 mod order;
 mod queues;
 mod recording;
+mod refusal;
 mod replay;
+mod replay_engine;
 mod speed;
 mod worth;
 
-pub use doubt::{Evidence, PointSeen, RetimeRefusal};
 pub use figures::{Figures, Resampling};
-pub use metric::{Metric, MetricError, MetricMistake, NoMetric, Series};
-pub use model::{Notes, RetimeModel};
+pub use metric::{Metric, MetricError, MetricMistake, MetricUnavailable, Ratios};
+pub use model::{ModelNotes, RetimeModel};
 pub use recording::{NameId, Recording, ThreadId, ThreadState, Vertex};
+pub use refusal::{Evidence, PointCount, RetimeRefusal};
 pub use replay::Replay;
-pub use speed::{NoActivity, Speed, SpeedError, Speeds};
+pub use speed::{ActivityError, Speed, SpeedError, Speeds};
 pub use worth::{MetricQuestion, Ranked, SpeedVerdict, SpeedWorth};

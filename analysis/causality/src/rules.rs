@@ -1,65 +1,64 @@
-//! Which point may follow which.
+//! Rules: which points may follow which.
 
 use thiserror::Error;
 
-/// Which of several possible causes count.
+/// The choice among several possible causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Policy {
-    /// Every one: for values that do not repeat.
+    /// Every cause: for values that do not repeat.
     All,
     /// The latest before the effect: for values that wrap or repeat.
     Nearest,
-    /// The n-th cause has the n-th effect: for queues of equal things.
+    /// The n-th cause of the n-th effect: for queues of equal things.
     Fifo,
 }
 
-/// One point may follow another.
+/// A pair of points, of which one may follow the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// The point whose outs are causes.
     pub from: u32,
     /// The point whose ins are effects.
     pub to: u32,
-    /// The longest time from the one to the other.
+    /// The longest time from cause to effect.
     pub within: Option<i64>,
-    /// Which of several causes count.
+    /// The choice among several causes.
     pub policy: Policy,
 }
 
-/// Two rules say different things of the same two points.
+/// Two different rules for the same two points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("two rules say different things of the points {} and {}", .0.from, .0.to)]
+#[error("two different rules for points {} and {}", .0.from, .0.to)]
 pub struct Conflict(pub Rule, pub Rule);
 
-/// Which points of a hash type may follow which.
+/// The rules of a hash type.
 ///
-/// Without rules any two points match freely: every earlier out is a cause of an in ([`Policy::All`]).
-/// With rules, only what they name.
+/// Without rules, any two points match freely: every earlier out is a cause of an in ([`Policy::All`]). With
+/// rules, only the pairs that they name match.
 #[derive(Debug, Clone)]
 pub struct Rules {
     free: bool,
-    /// In their order.
+    /// Sorted.
     points: Vec<u32>,
     rules: Vec<Rule>,
-    /// By the place of the point in `points`; a single one where matching is free.
+    /// By index of the point in `points`; a single entry if matching is free.
     at: Vec<PointRules>,
 }
 
-/// The rules of a point, by their place.
+/// The rules of a point, as pairs of the indexes of a rule and of its other point.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PointRules {
-    /// Those whose cause it is, and the place of the effect.
+    /// The rules in which it is the cause, with their effects.
     pub outgoing: Vec<(usize, usize)>,
-    /// Those whose effect it is, and the place of the cause.
+    /// The rules in which it is the effect, with their causes.
     pub incoming: Vec<(usize, usize)>,
 }
 
 impl Rules {
-    /// `points` are all points that have the hash type, `rules` those that touch it. A rule that is there
-    /// twice counts once.
+    /// `points` are all points that have the hash type, `rules` those about it. A repeated rule counts once.
     ///
     /// # Errors
-    /// Two rules of the same points contradict each other.
+    /// Two rules for the same points differ.
     pub fn new(points: &[u32], rules: &[Rule]) -> Result<Rules, Conflict> {
         let named = rules.iter().flat_map(|rule| [rule.from, rule.to]);
         let mut points: Vec<u32> = points.iter().copied().chain(named).collect();
@@ -74,11 +73,11 @@ impl Rules {
         let mut rules = rules.to_vec();
         rules.sort_by_key(|rule| (rule.from, rule.to));
         rules.dedup();
-        if let Some(two) = rules
+        if let Some(pair) = rules
             .windows(2)
             .find(|window| (window[0].from, window[0].to) == (window[1].from, window[1].to))
         {
-            return Err(Conflict(two[0], two[1]));
+            return Err(Conflict(pair[0], pair[1]));
         }
         let mut at = vec![PointRules::default(); points.len()];
         for (index, rule) in rules.iter().enumerate() {
@@ -94,7 +93,7 @@ impl Rules {
         self.free
     }
 
-    /// The rules, each once; one that names no points where matching is free.
+    /// The distinct rules; a single one without points if matching is free.
     pub(crate) fn all(&self) -> &[Rule] {
         &self.rules
     }
@@ -103,7 +102,7 @@ impl Rules {
         &self.points
     }
 
-    /// Where a point is.
+    /// The index of a point.
     pub(crate) fn place(&self, point: u32) -> Option<usize> {
         if self.free { Some(0) } else { self.points.binary_search(&point).ok() }
     }
@@ -116,13 +115,13 @@ impl Rules {
         self.at.len()
     }
 
-    /// The rules whose cause a point is.
+    /// The rules in which a point is the cause.
     pub(crate) fn outgoing(&self, point: u32) -> impl Iterator<Item = &Rule> {
         let at = self.place(point).map(|place| &self.at[place]);
         at.into_iter().flat_map(|at| &at.outgoing).map(|&(rule, _)| &self.rules[rule])
     }
 
-    /// The rules whose effect a point is.
+    /// The rules in which a point is the effect.
     pub(crate) fn incoming(&self, point: u32) -> impl Iterator<Item = &Rule> {
         let at = self.place(point).map(|place| &self.at[place]);
         at.into_iter().flat_map(|at| &at.incoming).map(|&(rule, _)| &self.rules[rule])

@@ -1,4 +1,4 @@
-//! Where the time of paths goes.
+//! Stages: where the time of paths goes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -9,26 +9,26 @@ use crate::graph::Graph;
 use crate::paths::{Path, Paths};
 use crate::steps::{StepCause, StepPlace};
 
-/// All steps from one point to another one that are alike.
+/// All steps of the same cause and place between two points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stage {
-    /// The point where they begin.
+    /// The point where the steps begin.
     pub from: u32,
-    /// The point where they end.
+    /// The point where the steps end.
     pub to: u32,
-    /// What says that they lead there.
+    /// Their cause.
     pub by: StepCause,
-    /// Where they lead through.
+    /// Their place.
     pub place: StepPlace,
-    /// How many there are: a step that is part of several paths counts for each.
+    /// The number of steps. A step of several paths counts for each of them.
     pub count: u64,
-    /// How long they take together. The stages together take as long as the paths together.
+    /// The sum of their times. All stages together take as long as all paths together.
     pub time: i128,
-    /// The share of that; 0 where the paths take no time.
+    /// Their share of the time of all paths; 0 if the paths take no time.
     pub share: f64,
-    /// Half of them take at most so long.
+    /// The median time.
     pub p50: f64,
-    /// 99 % of them take at most so long.
+    /// The 99th percentile of the times.
     pub p99: f64,
 }
 
@@ -46,34 +46,33 @@ impl Paths<'_> {
             }
         });
         let stage = |(((from, to), by, place), times): (_, Samples<i64>)| {
-            let told = times.finish();
-            let time = match told.sum {
+            let summary = times.finish();
+            let time = match summary.sum {
                 SummaryNumber::Whole(sum) => sum,
                 SummaryNumber::Real(sum) => sum as i128,
             };
-            let [p50, _, p99, _] = told
-                .percentiles_as_floats()
-                .map(|percentiles_as_float| percentiles_as_float.unwrap_or(0.0));
-            Stage { from, to, by, place, count: told.count, time, share: 0.0, p50, p99 }
+            let [p50, _, p99, _] =
+                summary.percentiles_as_floats().map(|percentile| percentile.unwrap_or(0.0));
+            Stage { from, to, by, place, count: summary.count, time, share: 0.0, p50, p99 }
         };
         let mut stages: Vec<Stage> = stages.into_iter().map(stage).collect();
         stages.sort_by_key(|stage| {
             (Reverse(stage.time), stage.from, stage.to, stage.by, stage.place)
         });
-        let all: i128 = stages.iter().map(|stage| stage.time).sum();
-        if all > 0 {
-            stages.iter_mut().for_each(|stage| stage.share = stage.time as f64 / all as f64);
+        let total: i128 = stages.iter().map(|stage| stage.time).sum();
+        if total > 0 {
+            stages.iter_mut().for_each(|stage| stage.share = stage.time as f64 / total as f64);
         }
         stages
     }
 
-    /// The paths that take longest, the longest first.
+    /// The paths of the longest latencies, the longest first.
     pub fn slowest(&self, count: usize) -> Vec<Path> {
         let mut slowest = BinaryHeap::new();
         let mut paths = HashMap::new();
         let mut number = 0u64;
         self.each(|path| {
-            // Of equals, the first ones.
+            // Of equal latencies, the first ones are kept.
             slowest.push(Reverse((path.latency(self.graph()), Reverse(number))));
             let dropped = if slowest.len() > count { slowest.pop() } else { None };
             let dropped = dropped.map(|Reverse((_, Reverse(number)))| number);
@@ -88,31 +87,31 @@ impl Paths<'_> {
     }
 }
 
-/// Where a path spends its time: the sum of all is its latency.
+/// The parts of a path's latency, in ns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Times {
-    /// Within each process.
+pub struct PathTimes {
+    /// The time within each process.
     pub within: BTreeMap<u32, i128>,
-    /// From one process to another one.
+    /// The time between processes.
     pub between: i128,
-    /// In queues.
+    /// The time in queues.
     pub queues: i128,
 }
 
 impl Path {
-    /// Where it spends its time.
-    pub fn times(&self, graph: &Graph) -> Times {
-        let mut times = Times::default();
+    /// The parts of its latency.
+    pub fn times(&self, graph: &Graph) -> PathTimes {
+        let mut times = PathTimes::default();
         for step in &self.route {
             let time = i128::from(graph.ts(step.dst)) - i128::from(graph.ts(step.src));
-            let at = match step.place {
+            let part = match step.place {
                 StepPlace::Thread | StepPlace::Process => {
                     times.within.entry(graph.process(step.src)).or_default()
                 }
                 StepPlace::Between => &mut times.between,
                 StepPlace::Queue => &mut times.queues,
             };
-            *at += time;
+            *part += time;
         }
         times
     }

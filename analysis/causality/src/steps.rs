@@ -1,55 +1,55 @@
-//! From a vertex to the next one.
+//! The steps of paths.
 
 use crate::entry::Certainty;
 use crate::graph::{EdgeKind, Graph, GraphLink, PROGRAM};
 
-/// What leads from a vertex to the next one.
+/// The reason why a step leads from one vertex to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StepCause {
-    /// They follow each other in a thread.
+    /// The vertices follow each other in a thread.
     Program,
-    /// An edge.
+    /// An edge joins them.
     Edge(EdgeKind),
 }
 
-/// Where a step leads through.
+/// Where a step spends its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StepPlace {
-    /// It stays in a thread.
+    /// Within a thread.
     Thread,
-    /// From one thread to another one of the process.
+    /// Between two threads of a process.
     Process,
-    /// From one process to another one.
+    /// Between two processes.
     Between,
-    /// Through a queue, whichever threads are at its ends.
+    /// In a queue, between any threads.
     Queue,
 }
 
 /// A step of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteStep {
-    /// Where it begins.
+    /// The vertex where it begins.
     pub src: u32,
-    /// Where it ends.
+    /// The vertex where it ends.
     pub dst: u32,
-    /// What says that it leads there.
+    /// The reason.
     pub by: StepCause,
-    /// Whether that is known.
+    /// Whether the reason is known.
     pub certainty: Certainty,
-    /// Where it leads through.
+    /// Where it spends its time.
     pub place: StepPlace,
 }
 
 impl Graph {
-    /// The step to a vertex, by an edge or from the one before it in its thread.
-    pub(crate) fn step(&self, dst: u32, by: u32) -> RouteStep {
-        if by == PROGRAM {
+    /// The step to a vertex by an edge, or, for [`PROGRAM`], from the previous vertex of its thread.
+    pub(crate) fn step(&self, dst: u32, number: u32) -> RouteStep {
+        if number == PROGRAM {
             let src = self.before(dst).expect("a vertex that is led by its thread");
             let (by, certainty, place) =
                 (StepCause::Program, Certainty::Certain, StepPlace::Thread);
             return RouteStep { src, dst, by, certainty, place };
         }
-        let &GraphLink { src, kind, certainty, queue, .. } = self.link(by);
+        let &GraphLink { src, kind, certainty, queue, .. } = self.link(number);
         let place = match () {
             () if queue => StepPlace::Queue,
             () if self.thread(src) == self.thread(dst) => StepPlace::Thread,
@@ -59,8 +59,8 @@ impl Graph {
         RouteStep { src, dst, by: StepCause::Edge(kind), certainty, place }
     }
 
-    /// Where the step to a vertex comes from.
-    pub(crate) fn source(&self, vertex: u32, by: u32) -> u32 {
-        self.step(vertex, by).src
+    /// The source of the step to a vertex.
+    pub(crate) fn source(&self, vertex: u32, number: u32) -> u32 {
+        self.step(vertex, number).src
     }
 }

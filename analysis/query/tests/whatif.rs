@@ -14,7 +14,7 @@ use ppt_capture::{
 };
 use ppt_query::Engine;
 use ppt_query::whatif::retime::{
-    Metric, NoMetric, Resampling, RetimeModel, RetimeRefusal, SpeedWorth, Speeds,
+    Metric, MetricUnavailable, Resampling, RetimeModel, RetimeRefusal, SpeedWorth, Speeds,
 };
 use random::Dice;
 use support::{Files, number, runtime, with_pushdown};
@@ -192,7 +192,7 @@ fn ask(engine: &Engine, metric: &str, speed: &str) -> Result<SpeedWorth, RetimeR
     let speeds = Speeds::new(vec![speed.parse().unwrap()]).unwrap();
     let speeds = model.speeds(&speeds).unwrap();
     let asked = model.ask(&metric).map_err(|error| match error {
-        NoMetric::Refused(refusal) => refusal,
+        MetricUnavailable::Refused(refusal) => refusal,
         other => panic!("{other}"),
     })?;
     model.answer(&asked, &speeds, Resampling::default())
@@ -246,7 +246,7 @@ fn jobs_with_names_are_known_behind_what_is_lost() {
         for metric in ["path(sent, taken)", "job.handle", "rate(job.handle)"] {
             let shop = Shop { lost: lost.clone(), ..FROM_START };
             let (lossy, whole) = beside(&jobs, shop, metric);
-            let (low, high) = lossy.mean.unwrap();
+            let (low, high) = lossy.mean_interval.unwrap();
             assert!(low <= whole.predicted.mean && whole.predicted.mean <= high, "{lossy:?}");
         }
     }
@@ -259,12 +259,12 @@ fn equal_jobs_are_known_until_some_are_lost() {
     // Two frames of the server belong to each job: the first 80 % are known.
     let (lossy, whole) = beside(&jobs, equal(1600..1620), "path(sent, taken)");
     assert!((0.15..0.25).contains(&lossy.missing_share), "{lossy:?}");
-    let (low, high) = lossy.mean.unwrap();
+    let (low, high) = lossy.mean_interval.unwrap();
     assert!(low <= whole.predicted.mean && whole.predicted.mean <= high, "{lossy:?}");
     let files = Files::new(&[capture(&jobs, equal(600..620))]);
     let refused = ask(&files.engine(&with_pushdown()), "path(sent, taken)", "handle=2x");
     let share = match refused {
-        Err(RetimeRefusal::LeftOut { share, .. }) => share,
+        Err(RetimeRefusal::TooMuchMissing { share, .. }) => share,
         other => panic!("{other:?}"),
     };
     assert!((0.6..0.8).contains(&share), "{share}");
@@ -284,7 +284,7 @@ fn a_pause_brings_equal_jobs_back_into_step() {
     let shop = Shop { lost, named: false, edge, ..FROM_START };
     let (lossy, whole) = beside(&jobs, shop, "path(sent, taken)");
     assert!(lossy.missing_share < 0.15, "{lossy:?}");
-    let (low, high) = lossy.mean.unwrap();
+    let (low, high) = lossy.mean_interval.unwrap();
     assert!(low <= whole.predicted.mean && whole.predicted.mean <= high, "{lossy:?}");
 }
 

@@ -1,57 +1,58 @@
-//! A recording of which frames are missing, in parts.
+//! Division of a recording at missing frames.
 //!
-//! Where frames are missing, the run is not timed again: what is there comes when it came. Between two such
-//! times lies a run of its own: threads begin when they did, with queues and CPUs of their own. So what a
-//! faster part gains in one of them moves nothing in the next one, where one thread would be ahead by
-//! what it gained and another would not.
+//! While frames are missing, the run is not replayed: vertices keep their recorded times. Between two such
+//! times lies a run of its own: threads begin at their recorded times, with queues and CPUs of their own. So a
+//! gain in one part does not move the next, in which otherwise one thread would be ahead by its gain and
+//! another would not.
 
 use std::collections::HashMap;
 
-use super::doubted::Doubted;
+use super::doubtful_times::DoubtfulTimes;
 use super::recording::{MeasuredLength, Recording, ThreadId, Vertex};
 
 impl Recording {
-    /// Takes it apart at all that is doubted.
-    pub(super) fn apart(&mut self, doubted: &mut Doubted) {
+    /// Divides the recording at all doubtful times.
+    pub(super) fn apart(&mut self, doubtful: &mut DoubtfulTimes) {
         if self.doubts.is_empty() {
             return;
         }
         let mut parts = Parts::new(self);
         let threads: Vec<ThreadId> = self.vertices.iter().map(|vertex| vertex.thread).collect();
-        let number = |doubted: &Doubted, thread: ThreadId, time: i64| {
-            let unknown = doubted.unknown(thread);
+        let part_number = |doubtful: &DoubtfulTimes, thread: ThreadId, time: i64| {
+            let unknown = doubtful.unknown(thread);
             let before = unknown.partition_point(|stretch| stretch.1 < time);
             let is_within = unknown.get(before).is_some_and(|stretch| stretch.0 <= time);
             2 * before as u32 + u32::from(is_within)
         };
         let part_of: Vec<(u32, Option<usize>)> = (self.vertices.iter())
             .map(|vertex| {
-                (number(doubted, vertex.thread, vertex.time), doubted.group(vertex.thread.0))
+                let part = part_number(doubtful, vertex.thread, vertex.time);
+                (part, doubtful.group(vertex.thread.0))
             })
             .collect();
         for (index, &(part, _)) in part_of.iter().enumerate() {
-            let thread = parts.thread(self, doubted, threads[index], part);
+            let thread = parts.thread(self, doubtful, threads[index], part);
             self.vertices[index].thread = thread;
             if part % 2 == 1 {
                 self.outside.push(Vertex(index as u32));
             }
         }
         let outside = &mut self.outside;
-        let mut is_known = |from: Vertex, to: Vertex| {
-            let known = part_of[from.0 as usize] == part_of[to.0 as usize]
+        let mut is_within_part = |from: Vertex, to: Vertex| {
+            let is_within = part_of[from.0 as usize] == part_of[to.0 as usize]
                 && part_of[to.0 as usize].0.is_multiple_of(2);
-            if !known {
+            if !is_within {
                 outside.push(to);
             }
-            known
+            is_within
         };
-        let number: Vec<u32> = part_of.iter().map(|of| of.0).collect();
-        self.edges.retain(|&(from, to)| is_known(from, to));
-        self.jobs.retain(|job| is_known(job.put, job.take));
-        self.cut_intervals(&threads, &number);
+        self.edges.retain(|&(from, to)| is_within_part(from, to));
+        self.jobs.retain(|job| is_within_part(job.put, job.take));
+        let part: Vec<u32> = part_of.iter().map(|&(part, _)| part).collect();
+        self.cut_intervals(&threads, &part);
         for mut interval in std::mem::take(&mut self.ran) {
             for (thread, begin, end) in
-                parts.pieces(self, doubted, interval.thread, (interval.begin, interval.end))
+                parts.pieces(self, doubtful, interval.thread, (interval.begin, interval.end))
             {
                 (interval.thread, interval.begin, interval.end) = (thread, begin, end);
                 self.ran.push(interval);
@@ -59,7 +60,7 @@ impl Recording {
         }
         for mut state in std::mem::take(&mut self.states) {
             for (thread, begin, end) in
-                parts.pieces(self, doubted, state.thread, (state.begin, state.end))
+                parts.pieces(self, doubtful, state.thread, (state.begin, state.end))
             {
                 (state.thread, state.begin, state.end) = (thread, begin, end);
                 self.states.push(state);
@@ -67,7 +68,7 @@ impl Recording {
         }
     }
 
-    /// An activity goes on in each part in which its interval is. `threads` and `part` of each vertex.
+    /// Divides intervals among parts. `threads` and `part` are those of each vertex before the division.
     fn cut_intervals(&mut self, threads: &[ThreadId], part: &[u32]) {
         let mut ends: HashMap<(ThreadId, u32), (Vertex, Vertex)> = HashMap::new();
         for (index, vertex) in self.vertices.iter().enumerate() {
@@ -97,9 +98,10 @@ impl Recording {
     }
 }
 
-/// Threads, processes and machines that are parts of others, by what they are part of and which part.
+/// The threads, processes and machines of parts, by their original and the number of the part. Odd parts are
+/// the doubtful times.
 struct Parts {
-    /// Numbers that no other process and no other machine has, from here on.
+    /// Processes and machines of parts are numbered from here.
     first_process: u32,
     first_machine: u32,
     threads: HashMap<(ThreadId, u32), ThreadId>,
@@ -118,43 +120,43 @@ impl Parts {
         }
     }
 
-    /// The first part of a thread is the thread itself.
+    /// The thread of a part. The first part of a thread is the thread itself.
     fn thread(
         &mut self,
         recording: &mut Recording,
-        doubted: &mut Doubted,
-        of: ThreadId,
+        doubtful: &mut DoubtfulTimes,
+        original: ThreadId,
         part: u32,
     ) -> ThreadId {
         if part == 0 {
-            return of;
+            return original;
         }
-        if let Some(&known) = self.threads.get(&(of, part)) {
-            return known;
+        if let Some(&thread) = self.threads.get(&(original, part)) {
+            return thread;
         }
-        let group = doubted.group(of.0);
-        let process = recording.threads[of.0 as usize];
+        let group = doubtful.group(original.0);
+        let process = recording.threads[original.0 as usize];
         let another = self.first_process + self.processes.len() as u32;
         let process = *self.processes.entry((process, group, part)).or_insert(another);
         let thread = recording.thread(process);
-        let machine = recording.machine_of(of);
+        let machine = recording.machine_of(original);
         let another = self.first_machine + self.machines.len() as u32;
         let machine = *self.machines.entry((machine, group, part)).or_insert(another);
         recording.machine(thread, machine);
-        doubted.add_part(of);
-        self.threads.insert((of, part), thread);
+        doubtful.add_part(original);
+        self.threads.insert((original, part), thread);
         thread
     }
 
-    /// What was from one time to another, by the parts in which it was.
+    /// Divides a time of a thread among its parts. Returns (thread, begin, end).
     fn pieces(
         &mut self,
         recording: &mut Recording,
-        doubted: &mut Doubted,
-        of: ThreadId,
+        doubtful: &mut DoubtfulTimes,
+        original: ThreadId,
         (begin, end): (i64, i64),
     ) -> Vec<(ThreadId, i64, i64)> {
-        let unknown = doubted.unknown(of);
+        let unknown = doubtful.unknown(original);
         let first = unknown.partition_point(|stretch| stretch.1 < begin);
         let mut bounds = vec![begin];
         let mut part = 2 * first as u32;
@@ -170,7 +172,8 @@ impl Parts {
         bounds.push(end);
         let pieces = bounds.windows(2).zip(numbers).filter(|(piece, _)| piece[0] < piece[1]);
         let pieces: Vec<_> = pieces.map(|(piece, part)| (part, piece[0], piece[1])).collect();
-        let of_part = |(part, begin, end)| (self.thread(recording, doubted, of, part), begin, end);
-        pieces.into_iter().map(of_part).collect()
+        let on_thread =
+            |(part, begin, end)| (self.thread(recording, doubtful, original, part), begin, end);
+        pieces.into_iter().map(on_thread).collect()
     }
 }

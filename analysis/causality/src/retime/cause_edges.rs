@@ -1,68 +1,68 @@
-//! Where causes lead, and what ways cost without waiting.
+//! Edges from causes to effects, and their costs without waiting.
 
 use super::moments::Moments;
 use super::queues::QueuedJob;
 
-/// The way of a job through its queue, in place of a kind of edge.
+/// Stands for the kind of an edge: a job passes through its queue.
 pub(super) const QUEUED: u32 = u32::MAX;
-/// Where causes lead.
+/// The edges from causes to effects, by cause.
 #[derive(Debug, Default)]
 pub(super) struct CauseEdges {
     starts: Vec<u32>,
-    /// (to, kind), where a kind may be [`QUEUED`].
+    /// Pairs of effect and kind, which may be [`QUEUED`].
     to: Vec<(u32, u32)>,
-    /// What each kind costs at least.
+    /// The smallest cost of each kind.
     pub base: Vec<i64>,
-    /// How many lead to each vertex.
+    /// The number of edges to each vertex.
     pub into: Vec<u32>,
 }
 
 impl CauseEdges {
-    /// That begin at a vertex.
+    /// The edges that begin at a vertex.
     pub fn from(&self, at: u32) -> &[(u32, u32)] {
         &self.to[self.starts[at as usize] as usize..self.starts[at as usize + 1] as usize]
     }
 
     pub fn new(moments: &Moments, edges: &[(u32, u32)], jobs: &[QueuedJob]) -> CauseEdges {
-        let mut ways = CauseEdges {
+        let mut cause_edges = CauseEdges {
             starts: vec![0; moments.len() + 1],
             into: vec![0; moments.len()],
             to: vec![(0, 0); edges.len() + jobs.len()],
             base: Vec::new(),
         };
         let mut least = MinimumCosts::default();
-        let known = edges.iter().map(|&edge| (edge, least.take_in(moments, edge)));
+        let plain = edges.iter().map(|&edge| (edge, least.take_in(moments, edge)));
         let queued = jobs.iter().map(|job| ((job.put, job.take), QUEUED));
-        let all: Vec<_> = known.chain(queued).collect();
-        ways.base = least.values;
+        let all: Vec<_> = plain.chain(queued).collect();
+        cause_edges.base = least.values;
         for &((from, to), _) in &all {
-            ways.starts[from as usize + 1] += 1;
-            ways.into[to as usize] += 1;
+            cause_edges.starts[from as usize + 1] += 1;
+            cause_edges.into[to as usize] += 1;
         }
         for at in 0..moments.len() {
-            ways.starts[at + 1] += ways.starts[at];
+            cause_edges.starts[at + 1] += cause_edges.starts[at];
         }
-        let mut next = ways.starts.clone();
+        let mut next = cause_edges.starts.clone();
         for ((from, to), kind) in all {
             let at = &mut next[from as usize];
-            ways.to[*at as usize] = (to, kind);
+            cause_edges.to[*at as usize] = (to, kind);
             *at += 1;
         }
-        ways
+        cause_edges
     }
 }
 
-/// The program edge that ends at a vertex.
+/// The cost of the program edge that ends at a vertex.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Work {
     /// Its length without waiting for edges.
     pub full: i64,
-    /// Of that, what a faster activity would do faster.
+    /// The part of it that a faster activity makes shorter.
     pub ran: i64,
 }
 
 impl Work {
-    /// With `speed` times the speed.
+    /// The length at a speed: 2 is twice as fast.
     pub fn at(self, speed: f64) -> i64 {
         if speed == 1.0 {
             return self.full;
@@ -71,10 +71,10 @@ impl Work {
     }
 }
 
-/// The smallest step from a name to a name.
+/// The smallest cost of a step between each two names.
 #[derive(Debug, Default)]
 struct MinimumCosts {
-    /// For each first name the second ones, and which value is theirs.
+    /// For each first name, pairs of the second name and the index of their value.
     kinds: Vec<Vec<(u32, u32)>>,
     values: Vec<i64>,
 }
@@ -85,7 +85,7 @@ impl MinimumCosts {
         self.kinds.get(from as usize)?.iter().find(|kind| kind.0 == to).map(|kind| kind.1)
     }
 
-    /// Says which value is that of the step.
+    /// Notes the cost of a step. Returns the index of its value.
     fn take_in(&mut self, moments: &Moments, step: (u32, u32)) -> u32 {
         let took = moments.time[step.1 as usize] - moments.time[step.0 as usize];
         if let Some(kind) = self.find(moments, step) {
@@ -107,37 +107,38 @@ impl MinimumCosts {
     }
 }
 
-/// For each vertex, when the last of what it needs was there; `i64::MIN` where it needs nothing.
-pub(super) fn came(
+/// For each vertex, the time at which the last of its causes arrived; `i64::MIN` without causes.
+pub(super) fn arrivals(
     moments: &Moments,
     edges: &[(u32, u32)],
     jobs: &[(u32, u32, u64)],
     outside: &[bool],
 ) -> Vec<i64> {
-    let mut each: Vec<_> = (0..moments.len())
+    let mut arrivals: Vec<_> = (0..moments.len())
         .map(|index| if outside[index] { moments.time[index] } else { i64::MIN })
         .collect();
     let mut least = MinimumCosts::default();
     let kinds: Vec<_> = edges.iter().map(|&edge| least.take_in(moments, edge)).collect();
     for (&(from, to), &kind) in edges.iter().zip(&kinds) {
         let time = moments.time[from as usize] + least.values[kind as usize];
-        each[to as usize] = each[to as usize].max(time);
+        arrivals[to as usize] = arrivals[to as usize].max(time);
     }
     for &(put, take, _) in jobs {
-        each[take as usize] = each[take as usize].max(moments.time[put as usize]);
+        arrivals[take as usize] = arrivals[take as usize].max(moments.time[put as usize]);
     }
-    each
+    arrivals
 }
 
-/// What lies between vertices of a thread: all of it, but before those that may wait only what the
-/// kernel saw running, or what such a step took at least where all was there when it began.
-pub(super) fn works(moments: &Moments, came: &[i64], ran: &[i64]) -> Vec<Work> {
-    let all = 0..moments.len() as u32;
+/// The work between vertices of a thread: the whole time. Before a vertex that may wait, it is the time for
+/// which the kernel saw the thread running, or else the smallest time of such a step among those that began
+/// after all causes had arrived.
+pub(super) fn works(moments: &Moments, arrivals: &[i64], ran: &[i64]) -> Vec<Work> {
+    let vertices = 0..moments.len() as u32;
     let step = |at: u32| moments.before(at).map(|before| (before, at));
-    let joins = |at: u32| step(at).filter(|_| came[at as usize] != i64::MIN);
+    let joins = |at: u32| step(at).filter(|_| arrivals[at as usize] != i64::MIN);
     let mut least = MinimumCosts::default();
-    for step in all.clone().filter_map(joins) {
-        if came[step.1 as usize] <= moments.time[step.0 as usize] {
+    for step in vertices.clone().filter_map(joins) {
+        if arrivals[step.1 as usize] <= moments.time[step.0 as usize] {
             least.take_in(moments, step);
         }
     }
@@ -152,14 +153,18 @@ pub(super) fn works(moments: &Moments, came: &[i64], ran: &[i64]) -> Vec<Work> {
             None => Work { full: took, ran: if ran >= 0 { ran } else { took } },
         }
     };
-    all.map(work).collect()
+    vertices.map(work).collect()
 }
 
-/// For each vertex, when the last of what it needs was sent; `i64::MIN` where it needs nothing.
-pub(super) fn sent(moments: &Moments, edges: &[(u32, u32)], jobs: &[(u32, u32, u64)]) -> Vec<i64> {
-    let mut each = vec![i64::MIN; moments.len()];
+/// For each vertex, the time of the last of its causes; `i64::MIN` without causes.
+pub(super) fn cause_times(
+    moments: &Moments,
+    edges: &[(u32, u32)],
+    jobs: &[(u32, u32, u64)],
+) -> Vec<i64> {
+    let mut times = vec![i64::MIN; moments.len()];
     for (from, to) in edges.iter().copied().chain(jobs.iter().map(|job| (job.0, job.1))) {
-        each[to as usize] = each[to as usize].max(moments.time[from as usize]);
+        times[to as usize] = times[to as usize].max(moments.time[from as usize]);
     }
-    each
+    times
 }

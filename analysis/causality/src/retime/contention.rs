@@ -1,19 +1,19 @@
-//! Contention for CPUs: where the kernel recorded what each thread did, the CPUs of a machine are a station
-//! with as many servers, and threads that are ready wait in its queue.
+//! Contention for CPUs: if the kernel recorded the states of threads, the CPUs of a machine are a station with
+//! as many servers, and ready threads wait in its queue.
 //!
-//! The run shows four things of each [`CpuSlice`](slices::CpuSlice), which is a time during which a thread had a
-//! CPU: how long the thread was kept from the queue though a CPU was idle; which of the waiting threads it
-//! came before; what the switch took; and whether it had to give the CPU back. With these, the run as it was
-//! comes out exactly. Where speeds make a thread wait that did not, or the other way round, it takes them
-//! from a slice that was in that situation.
+//! The run shows four properties of each [`CpuSlice`](slices::CpuSlice), which is a time during which a thread
+//! had a CPU: the delay before it entered the queue while a CPU was idle; its position in the queue; the time
+//! of the switch; and whether it was preempted. With these, the recorded run is reproduced exactly. If a thread
+//! waits at other speeds but did not in the recording, or the other way round, it takes them from a slice in
+//! that situation.
 
-mod engine;
-mod processors;
+mod contended_engine;
+mod cpu_scheduling;
 mod programs;
 mod queue;
 mod slices;
 
-pub(super) use engine::ContendedEngine;
+pub(super) use contended_engine::ContendedEngine;
 pub(super) use programs::{Program, Programs};
 pub(super) use slices::Slices;
 
@@ -22,88 +22,120 @@ use super::moments::{Moments, NONE};
 use super::queues::{JobQueue, QueuedJob};
 use super::recording::{RecordedState, Recording, ThreadState};
 
-/// What the model knows of threads, causes and queues.
+/// The parts of the model about threads, causes and queues.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Causes<'a> {
+pub(super) struct ModelParts<'a> {
     pub moments: &'a Moments,
-    pub ways: &'a CauseEdges,
+    pub cause_edges: &'a CauseEdges,
     pub outside: &'a [bool],
-    /// For each vertex the job that it takes.
-    pub job: &'a [u32],
+    /// For each vertex, the job that it takes, or [`NONE`].
+    pub job_of_vertex: &'a [u32],
     pub jobs: &'a [QueuedJob],
     pub queues: &'a [JobQueue],
 }
 
-/// What the model knows of CPUs.
+/// The part of the model about CPUs.
 #[derive(Debug)]
 pub(super) struct Contention {
     pub programs: Programs,
     pub slices: Slices,
-    /// For each kind of way, the least time until what it brings is there.
-    pub base: Vec<i64>,
-    /// The same for each queue.
-    pub queued: Vec<i64>,
-    /// For each vertex: after what it waited for is there, until its thread is ready to run again.
-    pub delay: Vec<i64>,
+    /// For each kind of edge, the smallest time from the cause until the waiting thread is ready.
+    pub min_edge_latency: Vec<i64>,
+    /// For each queue, the smallest time from the arrival of a job until the waiting thread is ready.
+    pub min_queue_latency: Vec<i64>,
+    /// For each vertex, the time from the arrival of its last cause until its thread is ready.
+    pub wake_delay: Vec<i64>,
+}
+
+/// The contention of a run, and for each vertex whether it waited.
+pub(super) struct LearnedContention {
+    pub contention: Contention,
+    pub waited: Vec<bool>,
 }
 
 impl Contention {
-    /// And for each vertex whether it waited. `asked` has for each job when the worker was free that it met.
+    /// `asked` has for each job the time at which the worker that took it was free.
     pub fn new(
-        model: Causes<'_>,
+        model: ModelParts<'_>,
         programs: Programs,
         slices: Slices,
         asked: &[i64],
-    ) -> (Contention, Vec<bool>) {
-        let time = &model.moments.time;
-        let here = |job: usize| time[model.jobs[job].put as usize] + model.jobs[job].late;
-        let there = |at: usize| programs.of(at as u32).there;
-        let mut base = vec![i64::MAX; model.ways.base.len()];
-        let mut queued = vec![i64::MAX; model.queues.len()];
-        let each = |take: &mut dyn FnMut(usize, usize, u32)| {
-            for from in 0..model.moments.len() {
-                for &(to, kind) in model.ways.from(from as u32) {
-                    take(from, to as usize, kind);
-                }
-            }
-        };
-        each(&mut |from, to, kind| {
-            let (least, took) = if kind == QUEUED {
-                let job = model.job[to] as usize;
-                (&mut queued[model.jobs[job].queue as usize], there(to) - here(job))
-            } else {
-                (&mut base[kind as usize], there(to) - time[from])
-            };
-            *least = (*least).min(took.max(0));
-        });
-        let mut reached: Vec<i64> = (0..model.moments.len())
-            .map(|at| if model.outside[at] { there(at) } else { i64::MIN })
-            .collect();
-        each(&mut |from, to, kind| {
-            let came = if kind == QUEUED {
-                let job = model.job[to] as usize;
-                here(job) + queued[model.jobs[job].queue as usize]
-            } else {
-                time[from] + base[kind as usize]
-            };
-            reached[to] = reached[to].max(came);
-        });
-        let mut delay = vec![0; model.moments.len()];
+    ) -> LearnedContention {
+        let (min_edge_latency, min_queue_latency) = min_latencies(&model, &programs);
+        let arrived = arrival_times(&model, &programs, &min_edge_latency, &min_queue_latency);
+        let mut wake_delay = vec![0; model.moments.len()];
         let mut waited = vec![false; model.moments.len()];
         for at in 0..model.moments.len() {
-            let (job, program) = (model.job[at], programs.of(at as u32));
-            let ready = if job == NONE { program.asked } else { asked[job as usize] };
-            waited[at] = reached[at] > ready || (job == NONE && program.blocked);
+            let (job, program) = (model.job_of_vertex[at], programs.of(at as u32));
+            let free = if job == NONE { program.asked } else { asked[job as usize] };
+            waited[at] = arrived[at] > free || (job == NONE && program.blocked);
             if waited[at] || job != NONE {
-                delay[at] = (program.there - reached[at].max(ready)).max(0);
+                wake_delay[at] = (program.ready - arrived[at].max(free)).max(0);
             }
         }
-        (Contention { programs, slices, base, queued, delay }, waited)
+        let contention =
+            Contention { programs, slices, min_edge_latency, min_queue_latency, wake_delay };
+        LearnedContention { contention, waited }
     }
 }
 
+impl ModelParts<'_> {
+    /// The time at which a job is in its queue.
+    fn queued_at(&self, job: usize) -> i64 {
+        self.moments.time[self.jobs[job].put as usize] + self.jobs[job].late
+    }
+
+    /// Calls `take` with the cause, the effect and the kind of each edge.
+    fn for_each_edge(&self, mut take: impl FnMut(usize, usize, u32)) {
+        for from in 0..self.moments.len() {
+            for &(to, kind) in self.cause_edges.from(from as u32) {
+                take(from, to as usize, kind);
+            }
+        }
+    }
+}
+
+/// The smallest latency of each kind of edge, and of each queue.
+fn min_latencies(model: &ModelParts<'_>, programs: &Programs) -> (Vec<i64>, Vec<i64>) {
+    let mut edges = vec![i64::MAX; model.cause_edges.base.len()];
+    let mut queues = vec![i64::MAX; model.queues.len()];
+    model.for_each_edge(|from, to, kind| {
+        let ready = programs.of(to as u32).ready;
+        let (least, latency) = if kind == QUEUED {
+            let job = model.job_of_vertex[to] as usize;
+            (&mut queues[model.jobs[job].queue as usize], ready - model.queued_at(job))
+        } else {
+            (&mut edges[kind as usize], ready - model.moments.time[from])
+        };
+        *least = (*least).min(latency.max(0));
+    });
+    (edges, queues)
+}
+
+/// For each vertex, the time at which its last cause arrives; `i64::MIN` without causes.
+fn arrival_times(
+    model: &ModelParts<'_>,
+    programs: &Programs,
+    edge_latency: &[i64],
+    queue_latency: &[i64],
+) -> Vec<i64> {
+    let mut arrived: Vec<i64> = (0..model.moments.len())
+        .map(|at| if model.outside[at] { programs.of(at as u32).ready } else { i64::MIN })
+        .collect();
+    model.for_each_edge(|from, to, kind| {
+        let arrival = if kind == QUEUED {
+            let job = model.job_of_vertex[to] as usize;
+            model.queued_at(job) + queue_latency[model.jobs[job].queue as usize]
+        } else {
+            model.moments.time[from] + edge_latency[kind as usize]
+        };
+        arrived[to] = arrived[to].max(arrival);
+    });
+    arrived
+}
+
 /// The share of the time with more threads ready to run than CPUs, on the machine where it is largest.
-pub(super) fn crowded(recording: &Recording) -> f64 {
+pub(super) fn crowded_share(recording: &Recording) -> f64 {
     let mut states = recording.states.clone();
     let machine =
         |state: &RecordedState| recording.machines.get(&state.thread).copied().unwrap_or_default();
@@ -122,12 +154,12 @@ pub(super) fn crowded(recording: &Recording) -> f64 {
         cpus.sort_unstable();
         cpus.dedup();
         changes.sort_unstable();
-        let (mut there, mut since, mut crowded) = (0, 0, 0);
+        let (mut runnable, mut since, mut crowded) = (0, 0, 0);
         for &(time, change) in &changes {
-            if there > cpus.len() as i64 {
+            if runnable > cpus.len() as i64 {
                 crowded += time - since;
             }
-            (there, since) = (there + change, time);
+            (runnable, since) = (runnable + change, time);
         }
         let begin = states.iter().map(|state| state.begin).min().unwrap_or(0);
         let end = states.iter().map(|state| state.end).max().unwrap_or(0);

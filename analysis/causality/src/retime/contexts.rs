@@ -1,15 +1,15 @@
-//! Activities, and what lies in them.
+//! Nested activities, and the steps within them.
 
 use std::collections::HashMap;
 
 use super::moments::Moments;
 use super::recording::{Recording, Vertex};
 
-/// Activities within activities: each context has a name, and is within another.
+/// Nested activities: each context has a name, and is within another.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     by: HashMap<(u32, u32), u32>,
-    /// (within, name); context 0 is none.
+    /// Pairs of the outer context and the name. Context 0 is outside of all activities.
     all: Vec<(u32, u32)>,
 }
 
@@ -21,17 +21,17 @@ impl Contexts {
         })
     }
 
-    /// What `of` a name says for each context: that of the innermost name for which it says anything.
-    pub fn each<T: Copy>(&self, none: T, of: impl Fn(u32) -> Option<T>) -> Vec<T> {
-        let mut each = vec![none; self.all.len() + 1];
+    /// For each context, `value` of the innermost name that has one, or else `default`.
+    pub fn each<T: Copy>(&self, default: T, value: impl Fn(u32) -> Option<T>) -> Vec<T> {
+        let mut each = vec![default; self.all.len() + 1];
         for (at, &(within, name)) in self.all.iter().enumerate() {
-            each[at + 1] = of(name).unwrap_or(each[within as usize]);
+            each[at + 1] = value(name).unwrap_or(each[within as usize]);
         }
         each
     }
 }
 
-/// For each vertex, in which activities the way to it from the one before is.
+/// For each vertex, the context of the step to it from the previous one of its thread.
 pub(super) fn contexts_of(
     recording: &Recording,
     moments: &Moments,
@@ -51,7 +51,7 @@ pub(super) fn contexts_of(
         .collect();
     opens.sort_unstable_by_key(|entry| (entry.0, std::cmp::Reverse(entry.1)));
     let mut opens = opens.into_iter().peekable();
-    // (its end, its name, its context)
+    // End, name and context of each open activity.
     let mut open: Vec<(u32, u32, u32)> = Vec::new();
     let mut each = vec![0; moments.len()];
     for here in 0..moments.len() as u32 {

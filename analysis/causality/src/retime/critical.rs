@@ -1,20 +1,20 @@
-//! What each vertex waited for last, and how much of the way there an activity took.
+//! Critical paths: what each vertex waited for last, and the share of an activity in the path to it.
 
 use super::model::RetimeModel;
 use super::moments::NONE;
 
-/// For each vertex the one that decided its time. They are a forest; a second pointer of each, after
-/// Myers (1983), finds in logarithmic time where the way to a vertex was at an earlier time.
+/// For each vertex, the one that decided its time. They form a forest. A second pointer for each vertex finds
+/// in logarithmic time where the path to it was at an earlier time (Myers 1983).
 #[derive(Debug)]
 pub(super) struct Trace {
-    /// Contexts of the activity.
+    /// For each context, whether it is of the activity.
     marked: Vec<bool>,
-    /// For each job, the last vertex of its worker before.
+    /// For each job, the last vertex of its worker before it.
     worker: Vec<u32>,
     by: Vec<u32>,
     jump: Vec<u32>,
     depth: Vec<u32>,
-    /// What the activity took of the way to each vertex.
+    /// For each vertex, the time of the activity on the path to it.
     taken: Vec<i64>,
 }
 
@@ -43,7 +43,7 @@ impl Trace {
         let slot = at as usize;
         let mut took = 0;
         if !waits {
-            let job = model.job[slot];
+            let job = model.job_of_vertex[slot];
             let before = || model.moments.before(at).unwrap_or(NONE);
             self.by[slot] = if job == NONE { before() } else { self.worker[job as usize] };
             if self.marked[model.context[slot] as usize] {
@@ -64,10 +64,10 @@ impl Trace {
         self.jump[slot] = if even { far } else { by as u32 };
     }
 
-    /// What the activity took of the way to `end`, from `begin` on.
+    /// The time of the activity on the path to `end`, from the time `begin` on.
     pub fn taken(&self, end: u32, begin: i64, time: &[i64]) -> i64 {
         let mut at = end as usize;
-        // As far up as times are later than `begin`: then the next one up is not.
+        // Go up as far as times are later than `begin`.
         loop {
             let later = |number: u32| number != NONE && time[number as usize] > begin;
             if later(self.jump[at]) {
@@ -83,7 +83,7 @@ impl Trace {
         if by == NONE || time[at] <= begin {
             return since;
         }
-        // What is done last of an edge is done before what follows it.
+        // The activity is assumed at the end of the edge.
         since + (self.taken[at] - self.taken[by as usize]).min(time[at] - begin)
     }
 }

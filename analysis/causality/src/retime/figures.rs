@@ -1,49 +1,46 @@
-//! What a metric is, and how certain its mean is.
+//! The distribution of a metric, and the confidence interval of its mean.
 
 use ppt_stats::quantile;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
-use super::metric::Series;
+use super::metric::Ratios;
 
-/// The distribution of a metric: nanoseconds, or numbers a second.
+/// The distribution of a metric: lengths in ns, or rates in 1/s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figures {
-    /// How many there were.
+    /// The number of lengths or ends.
     pub n: usize,
-    /// Of a rate: all of them by the whole time.
+    /// The mean; of a rate, all ends by the whole time.
     pub mean: f64,
-    /// Half are below. Of a rate: of √n parts with as many each.
+    /// The median; of a rate, over about √n stretches with √n ends each.
     pub p50: f64,
-    /// 95 % are below.
+    /// The 95th percentile.
     pub p95: f64,
-    /// 99 % are below.
+    /// The 99th percentile.
     pub p99: f64,
 }
 
 impl Figures {
-    pub(super) fn new(series: &Series) -> Figures {
+    pub(super) fn new(ratios: &Ratios) -> Figures {
+        let pairs = ratios.numerators.iter().zip(&ratios.denominators);
         let mut values: Vec<f64> =
-            series.over.iter().zip(&series.under).map(|(over, under)| over / under).collect();
+            pairs.map(|(numerator, denominator)| numerator / denominator).collect();
         values.sort_unstable_by(f64::total_cmp);
         let at = |share| quantile(&values, share).unwrap_or(f64::NAN);
         let (p50, p95, p99) = (at(0.5), at(0.95), at(0.99));
-        Figures { n: series.n, mean: mean(&series.over, &series.under), p50, p95, p99 }
+        Figures { n: ratios.count, mean: ratios.mean(), p50, p95, p99 }
     }
 }
 
-fn mean(over: &[f64], under: &[f64]) -> f64 {
-    over.iter().sum::<f64>() / under.iter().sum::<f64>()
-}
-
-/// How often, from which seed, and how certain. The same seed gives the same numbers everywhere.
+/// The parameters of confidence intervals. The same seed gives the same numbers on every machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Resampling {
-    /// So many resamples.
+    /// The number of resamples.
     pub count: usize,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// The share of cases in which the interval holds the truth.
+    /// The confidence level, below 1.
     pub level: f64,
 }
 
@@ -53,41 +50,45 @@ impl Default for Resampling {
     }
 }
 
-/// Successive values are correlated; this many blocks of them are nearly independent.
+/// The number of blocks of successive values: values are correlated, but so few blocks are nearly independent.
 const BLOCKS: usize = 48;
 
 impl Resampling {
-    /// Between what the mean of the second lies, and between what the quotient of the second's mean by
-    /// the first's: blocks of both are drawn together. None where there are too few values.
-    pub(super) fn intervals(&self, was: &Series, now: &Series) -> Option<[(f64, f64); 2]> {
-        let values = was.over.len().min(now.over.len());
+    /// Confidence intervals by resampling the blocks of both series together (block bootstrap). None if there
+    /// are too few values.
+    pub(super) fn intervals(&self, was: &Ratios, now: &Ratios) -> Option<MeanIntervals> {
+        let values = was.numerators.len().min(now.numerators.len());
         if values < 3 {
             return None;
         }
         let blocks = values.min(BLOCKS);
-        let sums = |of: &[f64]| -> Vec<f64> {
-            let bound = |index: usize| index * of.len() / blocks;
-            (0..blocks).map(|index| of[bound(index)..bound(index + 1)].iter().sum()).collect()
+        let sums = |values: &[f64]| -> Vec<f64> {
+            let bound = |index: usize| index * values.len() / blocks;
+            (0..blocks).map(|index| values[bound(index)..bound(index + 1)].iter().sum()).collect()
         };
-        let parts = [&was.over, &was.under, &now.over, &now.under].map(|values| sums(values));
+        let parts = [&was.numerators, &was.denominators, &now.numerators, &now.denominators]
+            .map(|values| sums(values));
         let mut dice = ChaCha8Rng::seed_from_u64(self.seed);
         let (mut means, mut quotients) = (Vec::new(), Vec::new());
         for _ in 0..self.count.max(1) {
             let mut drawn = [0.0; 4];
             for _ in 0..blocks {
                 let block = below(&mut dice, blocks);
-                drawn.iter_mut().zip(&parts).for_each(|(sum, of)| *sum += of[block]);
+                drawn.iter_mut().zip(&parts).for_each(|(sum, part)| *sum += part[block]);
             }
             let mean = drawn[2] / drawn[3];
             means.push(mean);
             quotients.push(mean / (drawn[0] / drawn[1]));
         }
-        let (was, now) = (mean(&was.over, &was.under), mean(&now.over, &now.under));
-        Some([self.between(means, now, blocks), self.between(quotients, now / was, blocks)])
+        let (was, now) = (was.mean(), now.mean());
+        Some(MeanIntervals {
+            mean: self.interval(means, now, blocks),
+            quotient: self.interval(quotients, now / was, blocks),
+        })
     }
 
-    /// What the resamples of a value say: they vary by (n − 1) parts in n of what they should.
-    fn between(&self, mut values: Vec<f64>, middle: f64, blocks: usize) -> (f64, f64) {
+    /// The confidence interval by the resamples of a value, whose variance is (n − 1)/n of what it should be.
+    fn interval(&self, mut values: Vec<f64>, middle: f64, blocks: usize) -> (f64, f64) {
         values.sort_unstable_by(f64::total_cmp);
         let wider = (blocks as f64 / (blocks - 1) as f64).sqrt();
         let tail = (1.0 - self.level) / 2.0;
@@ -99,7 +100,14 @@ impl Resampling {
     }
 }
 
-/// A number below `count`, each as probable as any other to 1 in 2^32.
+/// Confidence intervals of a mean, and of its quotient by another mean.
+#[derive(Debug, PartialEq)]
+pub(super) struct MeanIntervals {
+    pub mean: (f64, f64),
+    pub quotient: (f64, f64),
+}
+
+/// A random number below `count`, uniform to 1 in 2^32.
 fn below(dice: &mut ChaCha8Rng, count: usize) -> usize {
     ((u128::from(dice.next_u64()) * count as u128) >> 64) as usize
 }
@@ -108,8 +116,8 @@ fn below(dice: &mut ChaCha8Rng, count: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn lengths(over: Vec<f64>) -> Series {
-        Series { under: vec![1.0; over.len()], n: over.len(), over }
+    fn lengths(values: Vec<f64>) -> Ratios {
+        Ratios::lengths(values)
     }
 
     #[test]
@@ -120,15 +128,16 @@ mod tests {
         let (mut held, runs) = (0, 200);
         for seed in 0..runs {
             let mut at = 0.0;
-            let over: Vec<_> = (0..4800)
+            let values: Vec<_> = (0..4800)
                 .map(|_| {
                     at = 0.8 * at + uniform();
                     10.0 + at
                 })
                 .collect();
             let resampling = Resampling { seed, count: 400, level: 0.9 };
-            let now = lengths(over);
-            let [(low, high), quotient] = resampling.intervals(&now, &now).unwrap();
+            let now = lengths(values);
+            let MeanIntervals { mean: (low, high), quotient } =
+                resampling.intervals(&now, &now).unwrap();
             assert_eq!(quotient, (1.0, 1.0));
             held += u32::from(low <= 10.0 && 10.0 <= high);
         }

@@ -1,16 +1,16 @@
-//! Disjoint sets.
+//! Disjoint sets (union-find).
 
-/// Sets of what has numbers, each with one of them as its root.
+/// Disjoint sets of numbers, each with one of its numbers as its root.
 #[derive(Debug, Default)]
 pub(super) struct Groups(Vec<usize>);
 
 impl Groups {
-    /// `count` sets of one.
+    /// `count` sets of one number.
     pub fn apart(count: usize) -> Groups {
         Groups((0..count).collect())
     }
 
-    /// One more, alone.
+    /// Adds a set of one number.
     pub fn another(&mut self) -> usize {
         self.0.push(self.0.len());
         self.0.len() - 1

@@ -1,78 +1,81 @@
-//! What of a metric is known, where frames are missing.
+//! The part of a metric that missing frames leave known.
 
 use std::collections::HashMap;
 
-use super::doubted::{TimeRange, within};
+use super::doubtful_times::{TimeRange, overlaps};
 use super::model::RetimeModel;
+use super::moments::VertexPair;
 
-/// The values that missing frames do not touch, and the share of the run's time that they do not cover.
+/// The known values of a metric, and the share of the run's time that they do not cover.
 pub(super) struct KnownPart<T> {
     pub values: T,
     pub missing_share: f64,
 }
 
-/// Vertices that follow each other in time.
+/// Successive vertices in time.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct VertexRun {
     vertices: Vec<u32>,
-    /// Nothing is missing.
+    /// No frame is missing in their time.
     is_known: bool,
 }
 
 impl VertexRun {
-    /// Its vertices, if nothing is missing.
+    /// Its vertices if no frame is missing, otherwise none.
     pub fn known(&self) -> impl Iterator<Item = u32> {
         self.vertices.iter().copied().filter(|_| self.is_known)
     }
 }
 
-/// Those of `pairs` that nothing touches. A thread that lost much of its time counts as often as it has values.
+/// The pairs that no loss affects. In the share, each thread counts as often as it has values.
 pub(super) fn known_lengths(
-    mut pairs: Vec<(u32, u32)>,
+    mut pairs: Vec<VertexPair>,
     model: &RetimeModel,
-) -> KnownPart<Vec<(u32, u32)>> {
-    let (doubted, moments) = (&model.doubted, &model.moments);
+) -> KnownPart<Vec<VertexPair>> {
+    let (doubtful, moments) = (&model.doubtful, &model.moments);
     let mut threads: HashMap<[Option<usize>; 2], ([u32; 2], usize)> = HashMap::new();
-    let all = pairs.len();
-    pairs.retain(|&(begin, end)| {
+    let count = pairs.len();
+    pairs.retain(|&VertexPair { begin, end }| {
         let both = [begin, end].map(|at| moments.thread[at as usize]);
-        threads.entry(both.map(|thread| doubted.group(thread))).or_insert((both, 0)).1 += 1;
+        threads.entry(both.map(|thread| doubtful.group(thread))).or_insert((both, 0)).1 += 1;
         let during = (moments.time[begin as usize], moments.time[end as usize]);
-        both.iter().all(|&thread| !doubted.touches(thread, during))
+        both.iter().all(|&thread| !doubtful.touches(thread, during))
     });
-    let lost = |(of, values): &([u32; 2], usize)| {
-        share(&doubted.times(of.iter().copied()), model) * *values as f64
+    let lost = |(threads, values): &([u32; 2], usize)| {
+        share(&doubtful.times(threads.iter().copied()), model) * *values as f64
     };
     let missing_share =
-        if all == 0 { 0.0 } else { threads.values().map(lost).sum::<f64>() / all as f64 };
+        if count == 0 { 0.0 } else { threads.values().map(lost).sum::<f64>() / count as f64 };
     KnownPart { values: pairs, missing_share }
 }
 
-/// Ends, apart wherever something is missing between them.
+/// The ends of lengths, divided at times in which frames are missing.
 pub(super) fn known_ends(
-    lengths: Vec<(u32, u32)>,
+    lengths: Vec<VertexPair>,
     model: &RetimeModel,
 ) -> KnownPart<Vec<Vec<u32>>> {
     let (thread, time) = (&model.moments.thread, &model.moments.time);
-    let missing = model.doubted.times(lengths.iter().map(|length| thread[length.1 as usize]));
-    let mut ends: Vec<u32> = lengths.into_iter().map(|length| length.1).collect();
+    let missing = model.doubtful.times(lengths.iter().map(|length| thread[length.end as usize]));
+    let mut ends: Vec<u32> = lengths.into_iter().map(|length| length.end).collect();
     ends.sort_unstable_by_key(|&end| (time[end as usize], end));
-    let is_known = |from: u32, to: u32| !within(&missing, (time[from as usize], time[to as usize]));
+    let is_known =
+        |from: u32, to: u32| !overlaps(&missing, (time[from as usize], time[to as usize]));
     ends.retain(|&end| is_known(end, end));
     let stretches = ends.chunk_by(|&one, &next| is_known(one, next)).map(<[u32]>::to_vec);
     KnownPart { values: stretches.collect(), missing_share: share(&missing, model) }
 }
 
-/// All vertices, apart wherever something is missing; nothing, if nothing is.
+/// All vertices, divided at times in which frames are missing; empty if none are missing.
 pub(super) fn known_stretches(model: &RetimeModel) -> KnownPart<Vec<VertexRun>> {
     let (thread, time) = (&model.moments.thread, &model.moments.time);
-    let missing = model.doubted.times(thread.iter().copied());
+    let missing = model.doubtful.times(thread.iter().copied());
     if missing.is_empty() {
         return KnownPart { values: Vec::new(), missing_share: 0.0 };
     }
     let mut order: Vec<u32> = (0..time.len() as u32).collect();
     order.sort_by_key(|&at| time[at as usize]);
-    let is_known = |from: u32, to: u32| !within(&missing, (time[from as usize], time[to as usize]));
+    let is_known =
+        |from: u32, to: u32| !overlaps(&missing, (time[from as usize], time[to as usize]));
     let in_doubt = |at: u32| !is_known(at, at);
     let apart =
         order.chunk_by(|&one, &next| is_known(one, next) || in_doubt(one) && in_doubt(next)).map(
@@ -81,17 +84,17 @@ pub(super) fn known_stretches(model: &RetimeModel) -> KnownPart<Vec<VertexRun>> 
     KnownPart { values: apart.collect(), missing_share: share(&missing, model) }
 }
 
-/// Which share of the run's time these are.
+/// The share of these times in the run.
 fn share(missing: &[TimeRange], model: &RetimeModel) -> f64 {
     let time = &model.moments.time;
     let (Some(&first), Some(&last)) = (time.iter().min(), time.iter().max()) else { return 0.0 };
-    // A capture may state any times: in i64, their differences may not fit.
+    // A capture may have any times, whose differences may not fit into i64.
     let length = |from: i64, to: i64| (i128::from(to) - i128::from(from)).max(0) as f64;
     let lost: f64 = missing.iter().map(|&(from, to)| length(from.max(first), to.min(last))).sum();
     if lost == 0.0 { 0.0 } else { lost / length(first, last) }
 }
 
-/// How long it takes through all stretches that nothing is missing of: each is a run of its own.
+/// The sum of the lengths of all known stretches: each is a run of its own.
 pub(super) fn progress(stretches: &[VertexRun], time: &[i64]) -> i64 {
     let length = |stretch: &VertexRun| {
         let times = || stretch.known().map(|at| time[at as usize]);

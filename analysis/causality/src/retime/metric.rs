@@ -1,4 +1,4 @@
-//! What is measured: `job.handle`, `request`, `path(a, b)`, `rate(job)`, `end`.
+//! Metrics: `job.handle`, `request`, `path(a, b)`, `rate(job)`, `end`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,60 +6,60 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::critical::Trace;
-use super::doubt::RetimeRefusal;
 use super::known::{KnownPart, VertexRun, known_ends, known_lengths, known_stretches, progress};
 use super::model::RetimeModel;
-use super::moments::NONE;
+use super::moments::{NONE, VertexPair};
 use super::recording::NameId;
+use super::refusal::RetimeRefusal;
 use super::replay::Replay;
-use super::speed::{NoActivity, named};
+use super::speed::{ActivityError, resolve_name};
 
 /// A metric, as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Metric {
-    /// The lengths of an interval or a span.
+    /// The length of an interval or a span.
     Length(String),
-    /// From a point to another that it leads to.
+    /// The time from a point to another that it leads to.
     Path(String, String),
-    /// How many of an interval or a span end in a second.
+    /// The number of ends of an interval or a span in a second.
     Rate(String),
-    /// The time until all is done.
+    /// The time from the first vertex to the last.
     End,
 }
 
-/// A metric that cannot be read.
+/// A text that is not a metric.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{text}` is no metric: {mistake}")]
+#[error("`{text}` is not a metric: {mistake}")]
 pub struct MetricError {
-    /// What was written.
+    /// The text.
     pub text: String,
-    /// What is wrong.
+    /// The mistake in it.
     pub mistake: MetricMistake,
 }
 
-/// What is wrong with a metric.
+/// A mistake in a metric.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MetricMistake {
-    /// There is nothing.
+    /// The text is empty.
     #[error("write `job.handle`, `path(a, b)`, `rate(job)` or `end`")]
     Empty,
-    /// A bracket without the other, or something after it.
-    #[error("a bracket is open, or something follows it")]
+    /// A bracket has no partner, or text follows it.
+    #[error("a bracket has no partner, or text follows it")]
     Brackets,
-    /// A word before the bracket that nobody knows.
-    #[error("before brackets stands `path` or `rate`, not `{function}`")]
+    /// The word before the bracket is not a function.
+    #[error("unknown function `{function}`: use `path(a, b)` or `rate(name)`")]
     Function {
-        /// The word.
+        /// The unknown word.
         function: String,
     },
-    /// Another number of names is within.
-    #[error("`{function}` takes {takes}: {names} stand there")]
+    /// The function takes another number of names.
+    #[error("`{function}` takes {takes}, not {names}")]
     Names {
         /// `path` or `rate`.
         function: &'static str,
-        /// In words.
+        /// The correct number, in words.
         takes: &'static str,
-        /// So many.
+        /// The number in the text.
         names: usize,
     },
 }
@@ -108,62 +108,73 @@ impl fmt::Display for Metric {
     }
 }
 
-/// A metric that the run has not.
+/// Why a run does not have a metric.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum NoMetric {
+pub enum MetricUnavailable {
     /// No interval or span has this name.
     #[error(transparent)]
-    Name(#[from] NoActivity),
-    /// Nothing leads from one to the other.
+    Name(#[from] ActivityError),
+    /// No path leads from one point to the other.
     #[error("nothing leads from `{from}` to `{to}`")]
     NoWay {
-        /// Where it would begin.
+        /// The point where the path would begin.
         from: String,
-        /// Where it would end.
+        /// The point where the path would end.
         to: String,
     },
-    /// The run is empty, or cannot be timed.
+    /// The run is empty, or cannot be replayed.
     #[error(transparent)]
     Refused(#[from] RetimeRefusal),
 }
 
-/// What of a run is measured.
+/// The vertices of a run that a metric is computed from.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum MetricPlaces {
-    /// From vertex to vertex, by beginning.
-    Lengths(Vec<(u32, u32)>),
-    /// How often these come, in each stretch that nothing is missing of.
+    /// The lengths between these pairs, by begin.
+    Lengths(Vec<VertexPair>),
+    /// The rates of these vertices, in each stretch without missing frames.
     Ends(Vec<Vec<u32>>),
-    /// From the first vertex to the last, …
+    /// The time from the first vertex to the last.
     Whole,
-    /// … or over stretches of vertices, in the order of time, of those of which nothing is missing.
+    /// The sum of the lengths of the known stretches, in the order of time.
     Stretches(Vec<VertexRun>),
 }
 
-/// The values of a metric: each is a quotient, so that rates of parts sum up to that of the whole.
+/// The values of a metric, as quotients: a length by 1, or a number of ends by a time in seconds. So the rates
+/// of parts add up to that of the whole.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Series {
-    pub(super) over: Vec<f64>,
-    pub(super) under: Vec<f64>,
+pub struct Ratios {
+    pub(super) numerators: Vec<f64>,
+    pub(super) denominators: Vec<f64>,
     /// The number of lengths or ends.
-    pub(super) n: usize,
+    pub(super) count: usize,
 }
 
-/// What is measured, and which share of the run's time counts for nothing, as frames are missing there.
+impl Ratios {
+    pub(super) fn lengths(values: Vec<f64>) -> Ratios {
+        Ratios { denominators: vec![1.0; values.len()], count: values.len(), numerators: values }
+    }
+
+    pub(super) fn mean(&self) -> f64 {
+        self.numerators.iter().sum::<f64>() / self.denominators.iter().sum::<f64>()
+    }
+}
+
+/// The vertices of a metric, and the share of the run's time that it leaves out because frames are missing.
 pub(super) struct FoundMetric {
     pub places: MetricPlaces,
     pub missing_share: f64,
 }
 
 impl FoundMetric {
-    fn lengths(pairs: Vec<(u32, u32)>, model: &RetimeModel) -> FoundMetric {
+    fn lengths(pairs: Vec<VertexPair>, model: &RetimeModel) -> FoundMetric {
         let KnownPart { values, missing_share } = known_lengths(pairs, model);
         FoundMetric { places: MetricPlaces::Lengths(values), missing_share }
     }
 }
 
 impl MetricPlaces {
-    pub fn find(metric: &Metric, model: &RetimeModel) -> Result<FoundMetric, NoMetric> {
+    pub fn find(metric: &Metric, model: &RetimeModel) -> Result<FoundMetric, MetricUnavailable> {
         match metric {
             Metric::Length(of) => Ok(FoundMetric::lengths(lengths(of, model)?, model)),
             Metric::Rate(of) => {
@@ -172,11 +183,11 @@ impl MetricPlaces {
             }
             Metric::Path(from, to) => {
                 let (begin, end) = (point(from, model)?, point(to, model)?);
-                let ways = ways(begin, end, model)?;
-                if ways.is_empty() {
-                    return Err(NoMetric::NoWay { from: from.clone(), to: to.clone() });
+                let pairs = path_ends(begin, end, model)?;
+                if pairs.is_empty() {
+                    return Err(MetricUnavailable::NoWay { from: from.clone(), to: to.clone() });
                 }
-                Ok(FoundMetric::lengths(ways, model))
+                Ok(FoundMetric::lengths(pairs, model))
             }
             Metric::End if model.moments.len() == 0 => {
                 Err(RetimeRefusal::Missing { point: "end".to_owned() }.into())
@@ -193,36 +204,35 @@ impl MetricPlaces {
         }
     }
 
-    /// With these times.
-    pub fn measure(&self, time: &[i64]) -> Series {
+    /// Computes the metric with these times of vertices.
+    pub fn measure(&self, time: &[i64]) -> Ratios {
         match self {
             MetricPlaces::Lengths(pairs) => {
-                let length =
-                    |entry: &(u32, u32)| (time[entry.1 as usize] - time[entry.0 as usize]) as f64;
-                let over: Vec<_> = pairs.iter().map(length).collect();
-                Series { under: vec![1.0; over.len()], n: over.len(), over }
+                let length = |pair: &VertexPair| {
+                    (time[pair.end as usize] - time[pair.begin as usize]) as f64
+                };
+                Ratios::lengths(pairs.iter().map(length).collect())
             }
             MetricPlaces::Ends(stretches) => {
-                let mut series = Series::default();
+                let mut ratios = Ratios::default();
                 for ends in stretches {
-                    series += rates(ends.iter().map(|&end| time[end as usize]).collect());
+                    ratios += rates(ends.iter().map(|&end| time[end as usize]).collect());
                 }
-                series
+                ratios
             }
             MetricPlaces::Whole => {
                 let (first, last) = (time.iter().min(), time.iter().max());
                 let whole = first.zip(last).map_or(0, |(first, last)| last - first);
-                Series { over: vec![whole as f64], under: vec![1.0], n: 1 }
+                Ratios::lengths(vec![whole as f64])
             }
             MetricPlaces::Stretches(stretches) => {
-                let whole = progress(stretches, time);
-                Series { over: vec![whole as f64], under: vec![1.0], n: 1 }
+                Ratios::lengths(vec![progress(stretches, time) as f64])
             }
         }
     }
 
-    /// The share of it that lies on ways that an activity decides.
-    pub fn critical(&self, trace: &Trace, time: &[i64]) -> f64 {
+    /// The share of an activity in the critical paths of the metric.
+    pub fn critical_share(&self, trace: &Trace, time: &[i64]) -> f64 {
         let share = |pairs: &mut dyn Iterator<Item = (u32, i64)>| {
             let (mut taken, mut length) = (0i128, 0i128);
             for (end, begin) in pairs {
@@ -231,11 +241,11 @@ impl MetricPlaces {
             }
             if length > 0 { taken as f64 / length as f64 } else { 0.0 }
         };
-        // Of what happens one after the other: the last of it, and when the first was.
-        fn whole(mut all: impl Iterator<Item = u32>, time: &[i64]) -> Option<(u32, i64)> {
-            let first = all.next()?;
+        // The last of some vertices, and the time of the first.
+        fn whole(mut vertices: impl Iterator<Item = u32>, time: &[i64]) -> Option<(u32, i64)> {
+            let first = vertices.next()?;
             let (mut last, mut begin) = (first, time[first as usize]);
-            for at in all {
+            for at in vertices {
                 last = std::cmp::max_by_key(last, at, |&end| (time[end as usize], end));
                 begin = begin.min(time[at as usize]);
             }
@@ -243,7 +253,7 @@ impl MetricPlaces {
         }
         match self {
             MetricPlaces::Lengths(pairs) => {
-                share(&mut pairs.iter().map(|pair| (pair.1, time[pair.0 as usize])))
+                share(&mut pairs.iter().map(|pair| (pair.end, time[pair.begin as usize])))
             }
             MetricPlaces::Ends(ends) => {
                 share(&mut ends.iter().filter_map(|ends| whole(ends.iter().copied(), time)))
@@ -256,66 +266,72 @@ impl MetricPlaces {
     }
 }
 
-impl std::ops::AddAssign for Series {
-    fn add_assign(&mut self, mut other: Series) {
-        self.over.append(&mut other.over);
-        self.under.append(&mut other.under);
-        self.n += other.n;
+impl std::ops::AddAssign for Ratios {
+    fn add_assign(&mut self, mut other: Ratios) {
+        self.numerators.append(&mut other.numerators);
+        self.denominators.append(&mut other.denominators);
+        self.count += other.count;
     }
 }
 
-/// How many come in a second, in as many parts as each has ends.
-fn rates(mut ends: Vec<i64>) -> Series {
+/// The rates of ends in about √n stretches with √n ends each.
+fn rates(mut ends: Vec<i64>) -> Ratios {
     ends.sort_unstable();
-    let n = ends.len();
-    let each = n.isqrt().max(1);
-    let bounds: Vec<_> = (0..n).step_by(each).chain(n.checked_sub(1)).collect();
-    let parts = bounds.windows(2).filter(|window| window[0] < window[1]);
-    let (over, under) = parts
-        .map(|part| ((part[1] - part[0]) as f64, (ends[part[1]] - ends[part[0]]) as f64 / 1e9))
+    let count = ends.len();
+    let step = count.isqrt().max(1);
+    let bounds: Vec<_> = (0..count).step_by(step).chain(count.checked_sub(1)).collect();
+    let stretches = bounds.windows(2).filter(|window| window[0] < window[1]);
+    let (numerators, denominators) = stretches
+        .map(|bound| ((bound[1] - bound[0]) as f64, (ends[bound[1]] - ends[bound[0]]) as f64 / 1e9))
         .unzip();
-    Series { over, under, n }
+    Ratios { numerators, denominators, count }
 }
 
-fn lengths(of: &str, model: &RetimeModel) -> Result<Vec<(u32, u32)>, NoMetric> {
-    let mut there: Vec<_> = model.measured.iter().map(|length| length.name).collect();
-    there.dedup();
-    let mut there: Vec<_> = there.into_iter().map(|id| model.names.written(id)).collect();
-    there.sort_unstable();
-    let name = model.names.find(named(of, &there)?);
-    let those = model.measured.iter().filter(|length| Some(length.name) == name);
-    Ok(those.map(|length| (length.begin.0, length.end.0)).collect())
+fn lengths(name: &str, model: &RetimeModel) -> Result<Vec<VertexPair>, MetricUnavailable> {
+    let mut ids: Vec<_> = model.measured.iter().map(|length| length.name).collect();
+    ids.dedup();
+    let mut names: Vec<_> = ids.into_iter().map(|id| model.names.written(id)).collect();
+    names.sort_unstable();
+    let id = model.names.find(resolve_name(name, &names)?);
+    let lengths = model.measured.iter().filter(|length| Some(length.name) == id);
+    Ok(lengths.map(|length| VertexPair { begin: length.begin.0, end: length.end.0 }).collect())
 }
 
-/// The name of vertices that is `text`, or ends so after a dot.
-fn point(text: &str, model: &RetimeModel) -> Result<NameId, NoMetric> {
-    let mut there = model.moments.name.clone();
-    there.sort_unstable();
-    there.dedup();
-    let there: Vec<_> =
-        there.into_iter().map(|number| model.names.written(NameId(number))).collect();
-    match named(text, &there) {
-        Ok(name) => Ok(model.names.find(name).expect("a name that is written")),
-        Err(NoActivity::Unknown { name, .. }) => Err(RetimeRefusal::Missing { point: name }.into()),
+/// The name of vertices that is `text`, or ends with `.text`.
+fn point(text: &str, model: &RetimeModel) -> Result<NameId, MetricUnavailable> {
+    let mut ids = model.moments.name.clone();
+    ids.sort_unstable();
+    ids.dedup();
+    let names: Vec<_> = ids.into_iter().map(|id| model.names.written(NameId(id))).collect();
+    match resolve_name(text, &names) {
+        Ok(name) => Ok(model.names.find(name).expect("one of the names")),
+        Err(ActivityError::Unknown { name, .. }) => {
+            Err(RetimeRefusal::Missing { point: name }.into())
+        }
         Err(error) => Err(error.into()),
     }
 }
 
-/// For each `to` the `from` that it comes from: along causes where there are any, else along its thread.
-fn ways(from: NameId, to: NameId, model: &RetimeModel) -> Result<Vec<(u32, u32)>, NoMetric> {
+/// Pairs each vertex named `to` with the latest `from` that led to it: through its causes if it has any,
+/// otherwise through its thread.
+fn path_ends(
+    from: NameId,
+    to: NameId,
+    model: &RetimeModel,
+) -> Result<Vec<VertexPair>, MetricUnavailable> {
     let Replay { time, order } = model.as_it_was()?;
     let vertices = time.len();
     let (mut origin, mut caused) = (vec![NONE; vertices], vec![NONE; vertices]);
-    let mut ways = Vec::new();
+    let mut pairs = Vec::new();
     for at in order {
         let slot = at as usize;
         let before = || model.moments.before(at).map_or(NONE, |before| origin[before as usize]);
-        let mut found = match (caused[slot], model.job[slot]) {
+        let mut found = match (caused[slot], model.job_of_vertex[slot]) {
             (NONE, NONE) => before(),
             (caused, _) => caused,
         };
         if model.moments.name[slot] == to.0 && found != NONE {
-            ways.push((found, at));
+            pairs.push(VertexPair { begin: found, end: at });
         }
         if model.moments.name[slot] == from.0 {
             found = at;
@@ -324,15 +340,15 @@ fn ways(from: NameId, to: NameId, model: &RetimeModel) -> Result<Vec<(u32, u32)>
         if found == NONE {
             continue;
         }
-        for &(next, _) in model.ways.from(at) {
+        for &(next, _) in model.cause_edges.from(at) {
             let known = &mut caused[next as usize];
             if *known == NONE || time[*known as usize] < time[found as usize] {
                 *known = found;
             }
         }
     }
-    ways.sort_unstable_by_key(|way| (time[way.0 as usize], *way));
-    Ok(ways)
+    pairs.sort_unstable_by_key(|pair| (time[pair.begin as usize], *pair));
+    Ok(pairs)
 }
 
 #[cfg(test)]
@@ -363,12 +379,11 @@ mod tests {
 
     #[test]
     fn a_rate_is_counted_between_its_ends() {
-        // Ten a second, nine of them after the first.
-        let series = rates((0..10).rev().map(|number| number * 100_000_000).collect());
-        let sum = |of: &[f64]| of.iter().sum::<f64>();
-        assert_eq!((sum(&series.over), series.n), (9.0, 10));
-        assert!((sum(&series.over) / sum(&series.under) - 10.0).abs() < 1e-9);
-        assert_eq!(rates(Vec::new()), Series::default());
-        assert_eq!(rates(vec![7]).over, []);
+        // Ten ends a second, of which nine come after the first.
+        let ratios = rates((0..10).rev().map(|number| number * 100_000_000).collect());
+        assert_eq!((ratios.numerators.iter().sum::<f64>(), ratios.count), (9.0, 10));
+        assert!((ratios.mean() - 10.0).abs() < 1e-9);
+        assert_eq!(rates(Vec::new()), Ratios::default());
+        assert_eq!(rates(vec![7]).numerators, []);
     }
 }

@@ -1,88 +1,93 @@
-//! What a run says about its parts: the costs of ways, the rests, the order of program and causes.
+//! The model of a run: the costs of edges, the residuals, the queues and CPUs.
 
-use super::cause_edges::{CauseEdges, QUEUED, Work, came, sent, works};
-use super::contention::{Causes, Contention, Programs, Slices, crowded};
+use super::cause_edges::{CauseEdges, QUEUED, Work, arrivals, cause_times, works};
+use super::contention::{
+    Contention, LearnedContention, ModelParts, Programs, Slices, crowded_share,
+};
 use super::contexts::{Contexts, contexts_of};
-use super::doubt::{CROWDED, RetimeRefusal};
-use super::doubted::Doubted;
+use super::doubtful_times::DoubtfulTimes;
 use super::moments::{Moments, NONE, ran};
 use super::queues::{JobQueue, QueuedJob, queues};
 use super::recording::{MeasuredLength, NameId, NameTable, Recording, Vertex};
+use super::refusal::{MAX_CROWDED_SHARE, RetimeRefusal};
 
-/// Above this share, backward edges cannot be the noise of clocks.
-const BACKWARD: f64 = 0.01;
+/// The largest share of backward edges that may be noise of clocks.
+const MAX_BACKWARD_SHARE: f64 = 0.01;
 
-/// Clocks of CPUs differ by less, in ns.
+/// The largest deviation of a reproduced run, in ns: more than the difference of the clocks of CPUs.
 const ROUNDING: u64 = 1_000;
 
 /// The twin of a vertex in the other regime is drawn from this many earlier vertices, so that one vertex does
 /// not serve as the twin of all that follow it.
 const NEAR: usize = 64;
 
-/// A recorded run that can be timed again.
+/// A recorded run that can be replayed.
 #[derive(Debug)]
 pub struct RetimeModel {
     pub(super) names: NameTable,
     pub(super) moments: Moments,
-    /// For each vertex, what lies between it and the one before in its thread.
+    /// For each vertex, the work since the previous vertex of its thread.
     pub(super) work: Vec<Work>,
-    /// For each vertex, r.
-    pub(super) rest: Vec<i64>,
+    /// For each vertex, the residual time r.
+    pub(super) residual: Vec<i64>,
+    /// For each vertex, whether it waited.
     pub(super) waited: Vec<bool>,
-    /// One of the same name shortly before it (else after it) that was in the other regime, or [`NONE`].
+    /// For each vertex, another of its name in the other regime, shortly before it or else after it, or
+    /// [`NONE`].
     pub(super) twin: Vec<u32>,
-    /// For each vertex, in which activities its program edge is.
+    /// For each vertex, the context of its program edge.
     pub(super) context: Vec<u32>,
     pub(super) contexts: Contexts,
-    pub(super) ways: CauseEdges,
+    pub(super) cause_edges: CauseEdges,
+    /// For each vertex, whether it has a cause outside of the recording.
     pub(super) outside: Vec<bool>,
-    /// For each vertex the job that it takes, or [`NONE`].
-    pub(super) job: Vec<u32>,
+    /// For each vertex, the job that it takes, or [`NONE`].
+    pub(super) job_of_vertex: Vec<u32>,
     pub(super) jobs: Vec<QueuedJob>,
     pub(super) queues: Vec<JobQueue>,
-    /// For each thread the queue that it serves, or [`NONE`].
-    pub(super) pool: Vec<u32>,
-    /// Intervals and spans, by name and time.
+    /// For each thread, the queue that it serves, or [`NONE`].
+    pub(super) queue_of_thread: Vec<u32>,
+    /// Intervals and spans, sorted by name and time.
     pub(super) measured: Vec<MeasuredLength>,
-    /// What the kernel recorded of CPUs.
+    /// The contention for CPUs, if the kernel recorded it.
     pub(super) contention: Option<Contention>,
-    /// What frames that are missing touch.
-    pub(super) doubted: Doubted,
+    /// The times that missing frames affect.
+    pub(super) doubtful: DoubtfulTimes,
     /// Names of intervals.
     pub(super) activities: Vec<NameId>,
-    /// Where each vertex of the recording is.
+    /// For each vertex of the recording, its index in `moments`.
     pub(super) place: Vec<u32>,
-    notes: Notes,
+    notes: ModelNotes,
 }
 
-/// What the model did with a run that a reader should know.
+/// Properties of a model that a reader of predictions should know.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Notes {
-    /// So many vertices.
+pub struct ModelNotes {
+    /// The number of vertices.
     pub vertices: usize,
-    /// So many causes that are not program order.
+    /// The number of causes other than program order.
     pub edges: usize,
-    /// Of them, these end before they begin, by their stamps: they are ignored.
+    /// The number of those whose effect is stamped before the cause: they are ignored.
     pub backward: usize,
-    /// Jobs whose service is simulated.
+    /// The number of jobs whose service is simulated.
     pub jobs: usize,
-    /// Jobs that stay with the thread that took them, as it does not take from one queue alone, or
-    /// takes several at once.
+    /// The number of jobs that stay with the thread that took them, because it takes from several queues, or
+    /// several jobs at once.
     pub bound: usize,
-    /// Queues that are simulated.
+    /// The number of simulated queues.
     pub queues: usize,
 }
 
 impl RetimeModel {
-    /// What `recording` says.
+    /// Learns a model from a recording.
     ///
     /// # Errors
-    /// Effects are stamped before their causes, or threads waited for CPUs in an order that nobody can tell.
+    /// Effects are stamped before their causes, or threads waited for CPUs in an unknown order.
     pub fn new(mut recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
-        let mut doubted = Doubted::new(&recording);
-        recording.apart(&mut doubted);
+        let mut doubtful = DoubtfulTimes::new(&recording);
+        recording.apart(&mut doubtful);
         let mut model = RetimeModel::of_parts(recording)?;
-        model.doubted = doubted;
+        model.doubtful = doubtful;
         Ok(model)
     }
 
@@ -91,20 +96,20 @@ impl RetimeModel {
             return RetimeModel::learn(recording);
         }
         let model = RetimeModel::learn(recording.clone())?;
-        if model.comes_out() {
+        if model.reproduces_run() {
             return Ok(model);
         }
-        // Without contention it comes out, which says nothing if there was much of it.
-        let share = crowded(&recording);
-        if share > CROWDED {
+        // A model without contention reproduces any run, which proves nothing if contention was frequent.
+        let share = crowded_share(&recording);
+        if share > MAX_CROWDED_SHARE {
             return Err(RetimeRefusal::Crowded { share });
         }
         recording.states.clear();
         RetimeModel::learn(recording)
     }
 
-    /// Whether the run as it was comes out, to a microsecond.
-    fn comes_out(&self) -> bool {
+    /// Whether a replay with the recorded speeds has the recorded times, to [`ROUNDING`].
+    fn reproduces_run(&self) -> bool {
         let off = |(now, was): (&i64, &i64)| now.abs_diff(*was) > ROUNDING;
         let replay = self.as_it_was();
         replay.is_ok_and(|replay| !replay.time.iter().zip(&self.moments.time).any(off))
@@ -113,39 +118,20 @@ impl RetimeModel {
     fn learn(recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
         let (moments, place) = Moments::new(&recording);
         let at = |vertex: Vertex| place[vertex.0 as usize];
-        let pair = |from: Vertex, to: Vertex| (at(from), at(to));
-        let mut notes = Notes {
-            vertices: moments.len(),
-            edges: recording.edges.len() + recording.jobs.len(),
-            ..Notes::default()
-        };
-        let forward =
-            |(from, to): (u32, u32)| moments.time[from as usize] <= moments.time[to as usize];
-        let mut edges: Vec<_> = recording.edges.iter().map(|edge| pair(edge.0, edge.1)).collect();
-        let mut jobs: Vec<_> =
-            recording.jobs.iter().map(|job| (at(job.put), at(job.take), job.key)).collect();
-        edges.retain(|&edge| forward(edge));
-        jobs.retain(|job| forward((job.0, job.1)));
-        notes.backward = notes.edges - edges.len() - jobs.len();
-        if notes.backward as f64 > BACKWARD * notes.edges as f64 {
-            return Err(RetimeRefusal::Backward { backward: notes.backward, of: notes.edges });
-        }
-        // Program order says so already.
-        edges.retain(|edge| moments.thread[edge.0 as usize] != moments.thread[edge.1 as usize]);
-
+        let ForwardCauses { mut edges, jobs, mut notes } =
+            ForwardCauses::new(&recording, &moments, &place)?;
         let mut outside = vec![false; moments.len()];
         recording.outside.iter().for_each(|&vertex| outside[at(vertex) as usize] = true);
-        let came = came(&moments, &edges, &jobs, &outside);
-
+        let arrivals = arrivals(&moments, &edges, &jobs, &outside);
         let mut contexts = Contexts::default();
         let context = contexts_of(&recording, &moments, &place, &mut contexts);
         let ran = ran(&recording, &moments);
-        let mut work = works(&moments, &came, &ran);
-        let told = (!recording.states.is_empty()).then(|| {
-            let sent = sent(&moments, &edges, &jobs);
-            Programs::new(&recording, &moments, &sent, &outside, &work)
+        let mut work = works(&moments, &arrivals, &ran);
+        let scheduled = (!recording.states.is_empty()).then(|| {
+            let caused = cause_times(&moments, &edges, &jobs);
+            Programs::new(&recording, &moments, &caused, &outside, &work)
         });
-        if let Some((programs, _)) = &told {
+        if let Some((programs, _)) = &scheduled {
             for at in 0..moments.len() as u32 {
                 let program = programs.of(at);
                 if let Some(before) = moments.before(at) {
@@ -164,79 +150,64 @@ impl RetimeModel {
                 moments.thread[from as usize] != moments.thread[to as usize]
             }),
         );
-        let ways = CauseEdges::new(&moments, &edges, &found.jobs);
-        let mut job = vec![NONE; moments.len()];
-        for (index, known) in found.jobs.iter().enumerate() {
-            job[known.take as usize] = index as u32;
+        let cause_edges = CauseEdges::new(&moments, &edges, &found.jobs);
+        let mut job_of_vertex = vec![NONE; moments.len()];
+        for (index, queued) in found.jobs.iter().enumerate() {
+            job_of_vertex[queued.take as usize] = index as u32;
         }
-
-        let mut measured: Vec<_> = recording
-            .intervals
-            .iter()
-            .chain(&recording.spans)
-            .map(|interval| MeasuredLength {
-                begin: Vertex(at(interval.begin)),
-                end: Vertex(at(interval.end)),
-                ..*interval
-            })
-            .collect();
-        measured.sort_by_key(|length| (length.name, moments.time[length.begin.0 as usize]));
-        let mut activities: Vec<_> =
-            recording.intervals.iter().map(|interval| interval.name).collect();
-        activities.sort_unstable();
-        activities.dedup();
-
+        let measured = measured_lengths(&recording, &moments, &place);
+        let activities = activity_names(&recording);
         let vertices = moments.len();
         let mut model = RetimeModel {
             names: recording.names,
             moments,
             work,
-            rest: vec![0; vertices],
+            residual: vec![0; vertices],
             waited: vec![false; vertices],
             twin: vec![NONE; vertices],
             context,
             contexts,
-            ways,
+            cause_edges,
             outside,
-            job,
+            job_of_vertex,
             jobs: found.jobs,
             queues: found.queues,
-            pool: found.pool,
+            queue_of_thread: found.queue_of_thread,
             measured,
             contention: None,
-            doubted: Doubted::default(),
+            doubtful: DoubtfulTimes::default(),
             activities,
             place,
             notes,
         };
-        model.settle(&ran);
-        if let Some((programs, slices)) = told {
+        model.learn_residuals(&ran);
+        if let Some((programs, slices)) = scheduled {
             let slices = Slices::new(slices, programs.machines());
-            let (contention, waited) =
-                Contention::new(model.causes(), programs, slices, &model.asks());
+            let LearnedContention { contention, waited } =
+                Contention::new(model.parts(), programs, slices, &model.asks());
             (model.contention, model.waited) = (Some(contention), waited);
         }
-        model.pair_regimes(&came);
+        model.pair_regimes(&arrivals);
         Ok(model)
     }
 
-    fn causes(&self) -> Causes<'_> {
-        Causes {
+    fn parts(&self) -> ModelParts<'_> {
+        ModelParts {
             moments: &self.moments,
-            ways: &self.ways,
+            cause_edges: &self.cause_edges,
             outside: &self.outside,
-            job: &self.job,
+            job_of_vertex: &self.job_of_vertex,
             jobs: &self.jobs,
             queues: &self.queues,
         }
     }
 
-    /// What the model did with the run.
-    pub fn notes(&self) -> Notes {
+    /// Properties of the model that a reader of predictions should know.
+    pub fn notes(&self) -> ModelNotes {
         self.notes
     }
 
-    /// Names of activities, in the order of the alphabet.
+    /// The names of activities, sorted.
     pub fn activities(&self) -> Vec<&str> {
         let mut names: Vec<_> =
             self.activities.iter().map(|&activity| self.names.written(activity)).collect();
@@ -244,7 +215,7 @@ impl RetimeModel {
         names
     }
 
-    /// How long the thread of `at` was busy until there, if it had not waited.
+    /// The time at which the thread of `at` would have got there without waiting.
     pub(super) fn asked(&self, at: u32) -> i64 {
         let before = self.moments.before(at);
         before.map_or(i64::MIN, |before| {
@@ -252,44 +223,44 @@ impl RetimeModel {
         })
     }
 
-    /// Finds what makes the run come out as it was.
-    fn settle(&mut self, ran: &[i64]) {
+    /// Finds the residuals that reproduce the recorded run.
+    fn learn_residuals(&mut self, ran: &[i64]) {
         let time = &self.moments.time;
-        let mut reached: Vec<_> = (0..self.moments.len())
+        let mut arrived: Vec<_> = (0..self.moments.len())
             .map(|index| if self.outside[index] { time[index] } else { i64::MIN })
             .collect();
         for from in 0..self.moments.len() as u32 {
-            for &(to, kind) in self.ways.from(from) {
+            for &(to, kind) in self.cause_edges.from(from) {
                 let to = to as usize;
                 let base = if kind == QUEUED {
-                    let job = self.jobs[self.job[to] as usize];
+                    let job = self.jobs[self.job_of_vertex[to] as usize];
                     self.queues[job.queue as usize].base + job.late
                 } else {
-                    self.ways.base[kind as usize]
+                    self.cause_edges.base[kind as usize]
                 };
-                reached[to] = reached[to].max(time[from as usize] + base);
+                arrived[to] = arrived[to].max(time[from as usize] + base);
             }
         }
         let asked = self.asks();
         for at in 0..self.moments.len() {
-            let job = self.job[at];
-            let ready = if job == NONE { self.asked(at as u32) } else { asked[job as usize] };
-            self.waited[at] = reached[at] > ready;
+            let job = self.job_of_vertex[at];
+            let free = if job == NONE { self.asked(at as u32) } else { asked[job as usize] };
+            self.waited[at] = arrived[at] > free;
             if job != NONE || self.waited[at] {
-                self.rest[at] = self.moments.time[at] - reached[at].max(ready);
+                self.residual[at] = self.moments.time[at] - arrived[at].max(free);
             } else {
-                // It waited for nothing: all of it is its own.
+                // It did not wait: the whole time is work.
                 let full = self.moments.step(at as u32);
                 self.work[at] = Work { full, ran: if ran[at] < 0 { full } else { ran[at] } };
             }
         }
     }
 
-    /// For each job, when the worker was free that it met.
+    /// For each job, the time at which its worker was free.
     fn asks(&self) -> Vec<i64> {
         let mut asked: Vec<(u32, i64)> =
             self.jobs.iter().map(|job| (job.queue, self.asked(job.take))).collect();
-        for (thread, &queue) in self.pool.iter().enumerate() {
+        for (thread, &queue) in self.queue_of_thread.iter().enumerate() {
             if queue != NONE
                 && let Some(again) = self.queues[queue as usize].again
             {
@@ -298,36 +269,35 @@ impl RetimeModel {
             }
         }
         asked.sort_unstable();
-        let mut each = Vec::with_capacity(self.jobs.len());
+        let mut of_jobs = Vec::with_capacity(self.jobs.len());
         let mut next = 0;
         for job in &self.jobs {
             while asked[next].0 < job.queue {
                 next += 1;
             }
-            each.push(asked[next].1);
+            of_jobs.push(asked[next].1);
             next += 1;
         }
-        each
+        of_jobs
     }
 
-    /// Finds for each vertex that may wait one near it that did, if it did not, or the other way round.
-    fn pair_regimes(&mut self, came: &[i64]) {
-        let mut order: Vec<u32> = (0..self.moments.len() as u32)
-            .filter(|&number| came[number as usize] != i64::MIN && !self.outside[number as usize])
-            .collect();
+    /// Finds the twin of each vertex that may wait.
+    fn pair_regimes(&mut self, arrivals: &[i64]) {
+        let may_wait = |at: &u32| arrivals[*at as usize] != i64::MIN && !self.outside[*at as usize];
+        let mut order: Vec<u32> = (0..self.moments.len() as u32).filter(may_wait).collect();
         let key = |at: u32| (self.moments.name[at as usize], self.moments.time[at as usize], at);
         order.sort_unstable_by_key(|&number| key(number));
         let mut pair = |order: &mut dyn Iterator<Item = u32>| {
-            let mut seen = [Vec::new(), Vec::new()];
+            let mut earlier = [Vec::new(), Vec::new()];
             let mut name = NONE;
             for (nth, at) in order.enumerate() {
                 if self.moments.name[at as usize] != name {
-                    seen.iter_mut().for_each(Vec::clear);
+                    earlier.iter_mut().for_each(Vec::clear);
                     name = self.moments.name[at as usize];
                 }
                 let waited = usize::from(self.waited[at as usize]);
-                seen[waited].push(at);
-                let others = &seen[1 - waited];
+                earlier[waited].push(at);
+                let others = &earlier[1 - waited];
                 if self.twin[at as usize] == NONE && !others.is_empty() {
                     let near = &others[others.len().saturating_sub(NEAR)..];
                     self.twin[at as usize] = near[nth % near.len()];
@@ -337,4 +307,66 @@ impl RetimeModel {
         pair(&mut order.iter().copied());
         pair(&mut order.iter().rev().copied());
     }
+}
+
+/// The causes of a recording that do not lead back in time, with indexes of [`Moments`].
+struct ForwardCauses {
+    edges: Vec<(u32, u32)>,
+    /// (put, take, key).
+    jobs: Vec<(u32, u32, u64)>,
+    notes: ModelNotes,
+}
+
+impl ForwardCauses {
+    fn new(
+        recording: &Recording,
+        moments: &Moments,
+        place: &[u32],
+    ) -> Result<ForwardCauses, RetimeRefusal> {
+        let at = |vertex: Vertex| place[vertex.0 as usize];
+        let mut notes = ModelNotes {
+            vertices: moments.len(),
+            edges: recording.edges.len() + recording.jobs.len(),
+            ..ModelNotes::default()
+        };
+        let is_forward =
+            |from: u32, to: u32| moments.time[from as usize] <= moments.time[to as usize];
+        let mut edges: Vec<_> =
+            recording.edges.iter().map(|&(from, to)| (at(from), at(to))).collect();
+        let mut jobs: Vec<_> =
+            recording.jobs.iter().map(|job| (at(job.put), at(job.take), job.key)).collect();
+        edges.retain(|&(from, to)| is_forward(from, to));
+        jobs.retain(|&(put, take, _)| is_forward(put, take));
+        notes.backward = notes.edges - edges.len() - jobs.len();
+        if notes.backward as f64 > MAX_BACKWARD_SHARE * notes.edges as f64 {
+            return Err(RetimeRefusal::Backward { backward: notes.backward, of: notes.edges });
+        }
+        // Within a thread, program order implies the edge.
+        edges.retain(|edge| moments.thread[edge.0 as usize] != moments.thread[edge.1 as usize]);
+        Ok(ForwardCauses { edges, jobs, notes })
+    }
+}
+
+/// Intervals and spans with indexes of `moments`, sorted by name and time.
+fn measured_lengths(
+    recording: &Recording,
+    moments: &Moments,
+    place: &[u32],
+) -> Vec<MeasuredLength> {
+    let at = |vertex: Vertex| Vertex(place[vertex.0 as usize]);
+    let mut measured: Vec<_> = recording
+        .intervals
+        .iter()
+        .chain(&recording.spans)
+        .map(|length| MeasuredLength { begin: at(length.begin), end: at(length.end), ..*length })
+        .collect();
+    measured.sort_by_key(|length| (length.name, moments.time[length.begin.0 as usize]));
+    measured
+}
+
+fn activity_names(recording: &Recording) -> Vec<NameId> {
+    let mut names: Vec<_> = recording.intervals.iter().map(|interval| interval.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }

@@ -1,20 +1,21 @@
-//! In which order the jobs of a queue came, if who comes first is served first.
+//! The order in which the jobs of a queue arrived, derived from the order in which they were taken.
 //!
-//! Idle workers that are woken may take their jobs in another order than these arrived, and still each
-//! job is served at once. But if a job was taken while the only free workers had been woken for other
-//! jobs, it arrived before those, whatever the stamps say: a stamp is not the moment at which a job gets
-//! into its queue.
+//! The queue is served first come, first served. Idle workers that are woken may still take their jobs in
+//! another order than these arrived. But if a job was taken while all free workers had been woken for other
+//! jobs, it arrived before those, whatever the stamps: a stamp is not the moment at which a job enters its
+//! queue.
 
 use std::collections::VecDeque;
 
-/// When jobs are in their queue, each at its put or later, and the n-th meets the n-th of `asks`. These
-/// are sorted, and have beside them what the worker did before. `jobs` are (put, take), by put.
+/// The time at which each job is in its queue: at its put or later. The n-th job meets the n-th of the sorted
+/// `asks`, each the time at which a worker is free, and that of its previous vertex. `jobs` are (put, take), by
+/// put.
 pub(super) fn arrivals(jobs: &[(i64, i64)], asks: &[(i64, i64)]) -> Vec<i64> {
     let mut takes: Vec<u32> = (0..jobs.len() as u32).collect();
     takes.sort_by_key(|&number| (jobs[number as usize].1, number));
     let mut order = Order {
         jobs,
-        here: jobs.iter().map(|job| job.0).collect(),
+        arrived: jobs.iter().map(|job| job.0).collect(),
         free: 0,
         waiting: VecDeque::new(),
         promised: Vec::new(),
@@ -22,7 +23,7 @@ pub(super) fn arrivals(jobs: &[(i64, i64)], asks: &[(i64, i64)]) -> Vec<i64> {
     let (mut put, mut ask, mut moved) = (0, 0, 0);
     for take in takes {
         let time = jobs[take as usize].1;
-        // Who takes a job and is done with it at once does not ask before.
+        // A worker that is done with a job at once does not ask before it takes that job.
         while asks.get(ask).is_some_and(|entry| entry.0 <= time && entry.1 < time) {
             order.free += 1;
             ask += 1;
@@ -33,37 +34,37 @@ pub(super) fn arrivals(jobs: &[(i64, i64)], asks: &[(i64, i64)]) -> Vec<i64> {
         }
         order.promise();
         moved += order.take(take);
-        if moved > MOST_MOVES * jobs.len() {
+        if moved > MAX_MOVES * jobs.len() {
             return as_taken(jobs);
         }
     }
-    order.here
+    order.arrived
 }
 
-/// Who moves more jobs than this for each has no queue of this kind.
-const MOST_MOVES: usize = 64;
+/// If jobs move more often than this on average, the queue is not first come, first served.
+const MAX_MOVES: usize = 64;
 
-/// Each after those that were taken before it.
+/// Arrivals in the order in which the jobs were taken.
 fn as_taken(jobs: &[(i64, i64)]) -> Vec<i64> {
     let mut takes: Vec<usize> = (0..jobs.len()).collect();
     takes.sort_by_key(|&index| (jobs[index].1, index));
-    let mut here = vec![0; jobs.len()];
+    let mut arrived = vec![0; jobs.len()];
     let mut latest = i64::MIN;
     for n in takes {
         let (put, take) = jobs[n];
-        here[n] = if put < latest { (latest + 1).min(take) } else { put };
-        latest = latest.max(here[n]);
+        arrived[n] = if put < latest { (latest + 1).min(take) } else { put };
+        latest = latest.max(arrived[n]);
     }
-    here
+    arrived
 }
 
 struct Order<'a> {
     jobs: &'a [(i64, i64)],
-    here: Vec<i64>,
-    /// Workers that nobody waits for.
+    arrived: Vec<i64>,
+    /// The number of idle workers without a promised job.
     free: usize,
     waiting: VecDeque<u32>,
-    /// Jobs with a worker that has not begun.
+    /// Jobs whose worker was woken but has not taken them yet.
     promised: Vec<u32>,
 }
 
@@ -77,26 +78,26 @@ impl Order<'_> {
         }
     }
 
-    /// How many jobs it moved.
+    /// Takes a job. Returns the number of jobs that it overtook.
     fn take(&mut self, job: u32) -> usize {
         if let Some(at) = self.promised.iter().position(|&number| number == job) {
             self.promised.remove(at);
             return 0;
         }
-        // It has the worker of another, and all that waited before it wait behind it.
+        // It took the worker of another job, and overtook all jobs that waited before it.
         let at = self.waiting.iter().position(|&number| number == job).unwrap_or(0);
         self.waiting.remove(at);
         if let Some(other) = self.promised.pop() {
             self.waiting.push_front(other);
         }
         let passed = (at + 1).min(self.waiting.len());
-        let behind = self.here[job as usize] + 1;
+        let behind = self.arrived[job as usize] + 1;
         for (nth, &other) in self.waiting.iter().enumerate() {
-            let here = &mut self.here[other as usize];
-            if nth >= passed && *here >= behind {
+            let arrived = &mut self.arrived[other as usize];
+            if nth >= passed && *arrived >= behind {
                 break;
             }
-            *here = behind.min(self.jobs[other as usize].1).max(*here);
+            *arrived = behind.min(self.jobs[other as usize].1).max(*arrived);
         }
         passed
     }
@@ -110,11 +111,11 @@ mod tests {
             let asks: Vec<_> = asks.iter().map(|&number| (number, number - 1)).collect();
             super::arrivals(jobs, &asks)
         };
-        // Two idle workers; the second job is awake earlier: it has overtaken nobody.
+        // Two idle workers: the worker of the second job woke up earlier, which is no overtaking.
         assert_eq!(arrivals(&[(10, 30), (11, 20)], &[0, 0]), [10, 11]);
-        // One worker: it has.
+        // One worker: the second job overtook the first.
         assert_eq!(arrivals(&[(10, 30), (11, 20)], &[0, 25]), [12, 11]);
-        // The last comes first.
+        // The last job was taken first.
         let last_first = [(1, 40), (2, 30), (3, 20), (4, 10)];
         assert_eq!(arrivals(&last_first, &[0, 15, 25, 35]), [7, 6, 5, 4]);
     }

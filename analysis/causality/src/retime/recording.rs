@@ -1,53 +1,53 @@
-//! What was recorded, as the model takes it.
+//! The recording of a run, from which a model is made.
 
 use std::collections::HashMap;
 
-/// Something that has a name: a point, the begin or the end of an interval, an activity.
+/// The name of a point, of the begin or the end of an interval, or of an activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(pub(crate) u32);
 
-/// A thread.
+/// A thread of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId(pub(crate) u32);
 
-/// A moment of a thread.
+/// A moment of a thread of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Vertex(pub(crate) u32);
 
-/// Moments of threads, in any order, and what held between them. Times are nanoseconds of one clock.
+/// Moments of threads, in any order, and the relations between them. Times are nanoseconds of one clock.
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
     pub(crate) names: NameTable,
-    /// Each thread's process.
+    /// The process of each thread.
     pub(crate) threads: Vec<u32>,
     pub(crate) vertices: Vec<RecordedMoment>,
     pub(crate) edges: Vec<(Vertex, Vertex)>,
     pub(crate) jobs: Vec<QueuedPut>,
     pub(crate) intervals: Vec<MeasuredLength>,
     pub(crate) spans: Vec<MeasuredLength>,
-    /// Parts of intervals that are no lengths themselves.
+    /// Parts of intervals, which are not lengths themselves.
     pub(crate) pieces: Vec<MeasuredLength>,
     pub(crate) outside: Vec<Vertex>,
     pub(crate) ran: Vec<RanInterval>,
     pub(crate) states: Vec<RecordedState>,
     pub(crate) doubts: Vec<Doubt>,
-    /// By thread, where it is not machine 0.
+    /// The machines of threads that are not on machine 0.
     pub(crate) machines: HashMap<ThreadId, u32>,
 }
 
-/// What a thread does, as the kernel recorded it.
+/// The state of a thread, as the kernel recorded it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadState {
-    /// It has this CPU.
+    /// It runs on this CPU.
     Running {
-        /// Its number.
+        /// The number of the CPU.
         cpu: u32,
     },
-    /// It wants a CPU and has none.
+    /// It waits for a CPU.
     Ready,
-    /// It waits for something else.
+    /// It waits for another event.
     Blocked,
-    /// Nobody knows.
+    /// Its state is unknown.
     Unknown,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct QueuedPut {
     pub key: u64,
 }
 
-/// What has a length.
+/// An interval, a span, or a part of one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MeasuredLength {
     pub name: NameId,
@@ -89,7 +89,7 @@ pub(crate) struct RanInterval {
     pub end: i64,
 }
 
-/// What a thread did then is not wholly known.
+/// A time in which the actions of a thread are not wholly known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Doubt {
     pub thread: ThreadId,
@@ -98,74 +98,74 @@ pub(crate) struct Doubt {
 }
 
 impl Recording {
-    /// Nothing yet.
+    /// An empty recording.
     pub fn new() -> Recording {
         Recording::default()
     }
 
-    /// The name that is written so.
+    /// The id of a name.
     pub fn name(&mut self, name: &str) -> NameId {
         self.names.intern(name)
     }
 
-    /// Another thread of `process`, which is any number that no other process has.
+    /// Adds a thread of `process`, which is any number that no other process has.
     pub fn thread(&mut self, process: u32) -> ThreadId {
         self.threads.push(process);
         ThreadId(self.threads.len() as u32 - 1)
     }
 
-    /// A moment of a thread. Of those at one time, the one that was added first comes first.
+    /// Adds a moment of a thread. Moments at the same time keep the order in which they were added.
     pub fn vertex(&mut self, thread: ThreadId, time: i64, name: NameId) -> Vertex {
         self.vertices.push(RecordedMoment { time, thread, name });
         Vertex(self.vertices.len() as u32 - 1)
     }
 
-    /// An activity: what its thread does from `begin` to `end` can be made faster.
+    /// Adds an activity: the work of its thread from `begin` to `end` can be made faster.
     pub fn interval(&mut self, name: NameId, begin: Vertex, end: Vertex) {
         self.intervals.push(MeasuredLength { name, begin, end });
     }
 
-    /// A length to measure, perhaps from one thread to another. It orders nothing and is no work.
+    /// Adds a length to measure, perhaps from one thread to another. It implies neither an order nor work.
     pub fn span(&mut self, name: NameId, begin: Vertex, end: Vertex) {
         self.spans.push(MeasuredLength { name, begin, end });
     }
 
-    /// `to` cannot be before `from`: a message, a wake-up, a step.
+    /// Adds a cause: `to` cannot be before `from`, because of a message, a wake or a step.
     pub fn edge(&mut self, from: Vertex, to: Vertex) {
         self.edges.push((from, to));
     }
 
-    /// A job that waits in a queue from `put` on until a thread is free for it (policy `fifo`). `key` is
-    /// the hash by which the two were matched: one that many jobs share names a queue, one of its own
-    /// names a job.
+    /// Adds a job that waits in a queue from `put` on until a thread is free for it (policy `fifo`). `key` is
+    /// the hash by which the two were matched: a key that many jobs share identifies a queue, a distinct key a
+    /// job.
     pub fn job(&mut self, put: Vertex, take: Vertex, key: u64) {
         self.jobs.push(QueuedPut { put, take, key });
     }
 
-    /// What `at` waits for comes from where nobody recorded, and comes when it came.
+    /// Notes that `at` has a cause outside of the recording. It keeps its time.
     pub fn outside(&mut self, at: Vertex) {
         self.outside.push(at);
     }
 
-    /// The kernel says that the thread ran from `begin` to `end`. A thread for which this is never said
-    /// is taken to run whenever it waits for no edge.
+    /// Adds a time in which the thread ran, by records of the kernel. A thread without any is assumed to run
+    /// whenever it does not wait for an edge.
     pub fn ran(&mut self, thread: ThreadId, begin: i64, end: i64) {
         self.ran.push(RanInterval { thread, begin, end });
     }
 
-    /// What the thread did from `begin` to `end`. Where this is said of any thread, those of one machine
-    /// share its CPUs: as many as any of them ever ran on.
+    /// Adds a state of the thread from `begin` to `end`. If any thread has one, the threads of a machine share
+    /// its CPUs, which are those on which any of them ever ran.
     pub fn state(&mut self, thread: ThreadId, begin: i64, end: i64, state: ThreadState) {
         self.states.push(RecordedState { thread, begin, end, state });
     }
 
-    /// Something is missing of what the thread did from `from` to `to`, or in doubt. What that touches
-    /// counts for no metric.
+    /// Notes that frames of the thread are missing or in doubt from `from` to `to`. Metrics leave out all times
+    /// that this affects.
     pub fn doubt(&mut self, thread: ThreadId, from: i64, to: i64) {
         self.doubts.push(Doubt { thread, from, to });
     }
 
-    /// The thread runs on the CPUs of this machine, not on those of machine 0.
+    /// Sets the machine of a thread, which is otherwise machine 0.
     pub fn machine(&mut self, thread: ThreadId, machine: u32) {
         self.machines.insert(thread, machine);
     }
@@ -174,18 +174,18 @@ impl Recording {
         self.machines.get(&thread).copied().unwrap_or(0)
     }
 
-    /// So many vertices.
+    /// The number of vertices.
     pub fn len(&self) -> usize {
         self.vertices.len()
     }
 
-    /// Whether there is nothing.
+    /// Whether it has no vertex.
     pub fn is_empty(&self) -> bool {
         self.vertices.is_empty()
     }
 }
 
-/// Each name once.
+/// Interned names.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NameTable {
     written: Vec<String>,

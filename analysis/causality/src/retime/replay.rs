@@ -1,10 +1,19 @@
-//! What a run comes to when it is timed again.
+//! The results of a replay.
 
-/// The times of a run, with other speeds.
+use super::critical::Trace;
+
+/// The times of a run with other speeds.
 #[derive(Debug)]
 pub struct Replay {
-    /// Of each vertex, in the model's order.
+    /// The time of each vertex, in the model's order.
     pub(super) time: Vec<i64>,
-    /// An order in which each vertex comes after all that it follows.
+    /// All vertices, each after its predecessors.
     pub(super) order: Vec<u32>,
+}
+
+/// A replay, and its critical paths if they were asked for.
+#[derive(Debug)]
+pub(super) struct TracedReplay {
+    pub replay: Replay,
+    pub trace: Option<Trace>,
 }

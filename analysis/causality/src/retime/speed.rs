@@ -1,80 +1,80 @@
-//! How much faster what is: `job.handle=2x`.
+//! Speeds of activities: `job.handle=2x`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// An activity, and how many times as fast it is.
+/// The speed of an activity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Speed {
-    /// Its name, or the last part of it.
+    /// The name of the activity, or the last part of it.
     pub activity: String,
-    /// 2 is twice as fast.
-    pub times: f64,
+    /// The factor by which it is faster: 2 is twice as fast.
+    pub factor: f64,
 }
 
-/// Several, each of another activity.
+/// The speeds of different activities.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Speeds(Vec<Speed>);
 
-/// A speed that cannot be read.
+/// A text that is not a speed, or two speeds of one activity.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum SpeedError {
-    /// There is no `=`.
-    #[error("`{text}` says not how fast: `handle=2x` makes `handle` twice as fast")]
+    /// The text has no `=`.
+    #[error("`{text}` does not say how fast: `handle=2x` makes `handle` twice as fast")]
     NoEquals {
-        /// What was written.
+        /// The text.
         text: String,
     },
-    /// There is nothing before the `=`.
-    #[error("`{text}` names no interval: `handle=2x` makes `handle` twice as fast")]
+    /// The text has no name before the `=`.
+    #[error("`{text}` does not name an interval: `handle=2x` makes `handle` twice as fast")]
     NoName {
-        /// What was written.
+        /// The text.
         text: String,
     },
-    /// What follows the `=` is no number.
-    #[error("`{times}` is no speed: `2x` is twice as fast")]
+    /// The text after the `=` is not a number.
+    #[error("`{factor}` is not a speed: `2x` is twice as fast")]
     NoNumber {
-        /// What was written.
-        times: String,
+        /// The text after the `=`.
+        factor: String,
     },
-    /// 0, less, or beyond all numbers.
+    /// The number is not above 0, or not finite.
     #[error(
-        "a speed is above 0 and finite, not `{times}`: `2x` is twice as fast, `0.5x` half as fast"
+        "a speed is above 0 and finite, not `{factor}`: `2x` is twice as fast, `0.5x` half as fast"
     )]
     Range {
-        /// What was written.
-        times: String,
+        /// The text after the `=`.
+        factor: String,
     },
-    /// One activity has two.
+    /// One activity has two speeds.
     #[error("`{activity}` has two speeds")]
     Twice {
-        /// Its name.
+        /// The name of the activity.
         activity: String,
     },
 }
 
-/// A name that means no activity of the run, or more than one.
+/// A name that does not identify one activity of the run.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum NoActivity {
-    /// None.
-    #[error("there is no interval `{name}`; there are: {}", .there.join(", "))]
+pub enum ActivityError {
+    /// No activity has the name.
+    #[error("there is no interval `{name}`; there are: {}", .names.join(", "))]
     Unknown {
         /// The name.
         name: String,
-        /// Those of the run.
-        there: Vec<String>,
+        /// The names of the run.
+        names: Vec<String>,
     },
-    /// More than one.
-    #[error("`{name}` may be {}", .which.join(" or "))]
-    Several {
+    /// Several activities have the name.
+    #[error("`{name}` may be {}", .names.join(" or "))]
+    Ambiguous {
         /// The name.
         name: String,
-        /// What it may mean.
-        which: Vec<String>,
+        /// The names of these activities.
+        names: Vec<String>,
     },
-    /// Two names mean one activity.
+    /// Two names identify the same activity.
     #[error(transparent)]
     Twice(#[from] SpeedError),
 }
@@ -83,94 +83,92 @@ impl FromStr for Speed {
     type Err = SpeedError;
 
     fn from_str(text: &str) -> Result<Speed, SpeedError> {
-        let (name, times) =
+        let (name, factor) =
             text.rsplit_once('=').ok_or_else(|| SpeedError::NoEquals { text: text.to_owned() })?;
-        let (name, times) = (name.trim(), times.trim());
+        let (name, factor) = (name.trim(), factor.trim());
         if name.is_empty() {
             return Err(SpeedError::NoName { text: text.to_owned() });
         }
-        let number: f64 = times
+        let number: f64 = factor
             .strip_suffix('x')
-            .unwrap_or(times)
+            .unwrap_or(factor)
             .parse()
-            .map_err(|_| SpeedError::NoNumber { times: times.to_owned() })?;
+            .map_err(|_| SpeedError::NoNumber { factor: factor.to_owned() })?;
         if !(number > 0.0 && number.is_finite()) {
-            return Err(SpeedError::Range { times: times.to_owned() });
+            return Err(SpeedError::Range { factor: factor.to_owned() });
         }
-        Ok(Speed { activity: name.to_owned(), times: number })
+        Ok(Speed { activity: name.to_owned(), factor: number })
     }
 }
 
 impl fmt::Display for Speed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}x", self.activity, self.times)
+        write!(f, "{}={}x", self.activity, self.factor)
     }
 }
 
 impl Speeds {
-    /// These, if no activity has two.
-    ///
     /// # Errors
-    /// An activity is named twice.
+    /// An activity has two speeds.
     pub fn new(speeds: Vec<Speed>) -> Result<Speeds, SpeedError> {
         for (at, speed) in speeds.iter().enumerate() {
-            if speeds[..at].iter().any(|it| it.activity == speed.activity) {
+            if speeds[..at].iter().any(|other| other.activity == speed.activity) {
                 return Err(SpeedError::Twice { activity: speed.activity.clone() });
             }
         }
         Ok(Speeds(speeds))
     }
 
-    /// Each.
+    /// The speeds, in the order in which they were given.
     pub fn iter(&self) -> impl Iterator<Item = &Speed> {
         self.0.iter()
     }
 
-    /// One more.
+    /// Adds a speed of another activity.
     pub(super) fn with(mut self, speed: Speed) -> Speeds {
         self.0.push(speed);
         self
     }
 
-    /// All of them `times` as fast.
+    /// The same activities, all with the speed `factor`.
     #[must_use]
-    pub fn all(&self, times: f64) -> Speeds {
-        Speeds(self.0.iter().map(|speed| Speed { times, ..speed.clone() }).collect())
+    pub fn all(&self, factor: f64) -> Speeds {
+        Speeds(self.0.iter().map(|speed| Speed { factor, ..speed.clone() }).collect())
     }
 
-    /// With whole names, of those `there`. The name of what several services do (`served.request`) means
-    /// each of them (`served.request@80`).
+    /// Completes the names by those of `activities`. A name without a service (`served.request`) stands for the
+    /// activities of all services (`served.request@80`).
     ///
     /// # Errors
-    /// A name fits no activity, or several.
-    pub fn known(&self, there: &[&str]) -> Result<Speeds, NoActivity> {
-        let mut all = Vec::new();
-        for Speed { activity, times } in &self.0 {
-            let is_one =
+    /// A name fits no activity or several, or two names fit the same.
+    pub fn resolve(&self, activities: &[&str]) -> Result<Speeds, ActivityError> {
+        let mut resolved = Vec::new();
+        for Speed { activity, factor } in &self.0 {
+            let is_of_service =
                 |text: &&&str| text.split_once('@').is_some_and(|(name, _)| name == activity);
-            let mut names: Vec<&str> = there.iter().filter(is_one).copied().collect();
+            let mut names: Vec<&str> = activities.iter().filter(is_of_service).copied().collect();
             if names.is_empty() {
-                names.push(named(activity, there)?);
+                names.push(resolve_name(activity, activities)?);
             }
-            let speed = |name: &str| Speed { activity: name.to_owned(), times: *times };
-            all.extend(names.into_iter().map(speed));
+            let speed = |name: &str| Speed { activity: name.to_owned(), factor: *factor };
+            resolved.extend(names.into_iter().map(speed));
         }
-        Ok(Speeds::new(all)?)
+        Ok(Speeds::new(resolved)?)
     }
 }
 
-/// The one name of `there` that is `name`, or ends so after a dot.
-pub(super) fn named<'a>(name: &str, there: &[&'a str]) -> Result<&'a str, NoActivity> {
-    if let Some(word) = there.iter().find(|text| **text == name) {
-        return Ok(word);
+/// The only one of `names` that is `name`, or ends with `.name`.
+pub(super) fn resolve_name<'a>(name: &str, names: &[&'a str]) -> Result<&'a str, ActivityError> {
+    if let Some(found) = names.iter().find(|text| **text == name) {
+        return Ok(found);
     }
     let ends = |text: &str| text.strip_suffix(name).is_some_and(|text| text.ends_with('.'));
-    let which: Vec<_> = there.iter().copied().filter(|text| ends(text)).collect();
-    let all = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-    match which[..] {
-        [word] => Ok(word),
-        [] => Err(NoActivity::Unknown { name: name.to_owned(), there: all(there) }),
-        _ => Err(NoActivity::Several { name: name.to_owned(), which: all(&which) }),
+    let matching: Vec<_> = names.iter().copied().filter(|text| ends(text)).collect();
+    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    match matching[..] {
+        [found] => Ok(found),
+        [] => Err(ActivityError::Unknown { name: name.to_owned(), names: owned(names) }),
+        _ => Err(ActivityError::Ambiguous { name: name.to_owned(), names: owned(&matching) }),
     }
 }
 
@@ -184,7 +182,7 @@ mod tests {
 
     #[test]
     fn how_much_faster() {
-        let is = |activity: &str, times| Ok(Speed { activity: activity.to_owned(), times });
+        let is = |activity: &str, factor| Ok(Speed { activity: activity.to_owned(), factor });
         assert_eq!(speed("handle=2x"), is("handle", 2.0));
         assert_eq!(speed(" job.handle = 1.5x "), is("job.handle", 1.5));
         assert_eq!(speed("handle=0.5"), is("handle", 0.5));
@@ -205,20 +203,20 @@ mod tests {
             |one: &str, other: &str| Speeds::new(vec![speed(one).unwrap(), speed(other).unwrap()]);
         let twice = SpeedError::Twice { activity: "handle".to_owned() };
         assert_eq!(both("handle=2x", "handle=3x"), Err(twice));
-        let there = ["job.handle", "job.parse", "mail.parse"];
-        let known = both("handle=2x", "mail.parse=3x").unwrap().known(&there).unwrap();
-        let names: Vec<_> = known.iter().map(|speed| speed.activity.as_str()).collect();
+        let activities = ["job.handle", "job.parse", "mail.parse"];
+        let resolved = both("handle=2x", "mail.parse=3x").unwrap().resolve(&activities).unwrap();
+        let names: Vec<_> = resolved.iter().map(|speed| speed.activity.as_str()).collect();
         assert_eq!(names, ["job.handle", "mail.parse"]);
-        let known = |one, other| both(one, other).unwrap().known(&there);
-        assert!(matches!(known("handle=2x", "job.handle=3x"), Err(NoActivity::Twice(_))));
-        assert!(matches!(known("parse=2x", "handle=3x"), Err(NoActivity::Several { .. })));
-        assert!(matches!(known("andle=2x", "parse=3x"), Err(NoActivity::Unknown { .. })));
-        let there = ["served.request@80", "served.request@5432", "called.call"];
+        let resolve = |one, other| both(one, other).unwrap().resolve(&activities);
+        assert!(matches!(resolve("handle=2x", "job.handle=3x"), Err(ActivityError::Twice(_))));
+        assert!(matches!(resolve("parse=2x", "handle=3x"), Err(ActivityError::Ambiguous { .. })));
+        assert!(matches!(resolve("andle=2x", "parse=3x"), Err(ActivityError::Unknown { .. })));
+        let activities = ["served.request@80", "served.request@5432", "called.call"];
         let all = Speeds::new(vec![speed("served.request=2x").unwrap()]).unwrap();
-        let known = all.known(&there).unwrap();
-        let names: Vec<_> = known.iter().map(ToString::to_string).collect();
+        let resolved = all.resolve(&activities).unwrap();
+        let names: Vec<_> = resolved.iter().map(ToString::to_string).collect();
         assert_eq!(names, ["served.request@80=2x", "served.request@5432=2x"]);
-        let one = Speeds::new(vec![speed("request@80=3x").unwrap()]).unwrap().known(&there);
+        let one = Speeds::new(vec![speed("request@80=3x").unwrap()]).unwrap().resolve(&activities);
         assert_eq!(one.unwrap().iter().next().unwrap().activity, "served.request@80");
     }
 }

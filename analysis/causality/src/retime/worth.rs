@@ -1,70 +1,71 @@
-//! What speeds are worth: a metric as it was and as it would be.
+//! The worth of speeds: a metric as it was and as it would be.
 
 use super::critical::Trace;
-use super::doubt::RetimeRefusal;
 use super::figures::{Figures, Resampling};
-use super::metric::{FoundMetric, Metric, MetricPlaces, NoMetric, Series};
+use super::metric::{FoundMetric, Metric, MetricPlaces, MetricUnavailable, Ratios};
 use super::model::RetimeModel;
 use super::recording::NameId;
-use super::speed::{NoActivity, Speed, Speeds};
+use super::refusal::RetimeRefusal;
+use super::replay::TracedReplay;
+use super::speed::{ActivityError, Speed, Speeds};
 
-/// Less than this share is no gain.
+/// Gains and losses below this share are not distinguished from 0.
 const NO_GAIN: f64 = 0.001;
 
-/// If more than this share of a metric is left out, the rest does not speak for all of it.
-const MOST_LEFT_OUT: f64 = 0.5;
+/// The largest share of the run's time that may be left out of a metric.
+const MAX_MISSING_SHARE: f64 = 0.5;
 
-/// A metric of a run.
+/// A metric, found in a run.
 #[derive(Debug, Clone)]
 pub struct MetricQuestion {
     /// The metric.
     pub metric: Metric,
-    /// As it was.
+    /// The metric in the recorded run.
     pub was: Figures,
-    /// The share of the run's time that counts for nothing, as frames are missing there.
+    /// The share of the run's time that is left out because frames are missing.
     pub missing_share: f64,
     places: MetricPlaces,
-    series: Series,
+    ratios: Ratios,
 }
 
-/// What speeds are worth for a metric.
+/// The worth of speeds for a metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpeedWorth {
     /// The metric.
     pub metric: Metric,
     /// The speeds, with whole names.
     pub speeds: Speeds,
-    /// The share of the run's time that counts for nothing, as frames are missing there.
+    /// The share of the run's time that is left out because frames are missing.
     pub missing_share: f64,
-    /// As it was.
+    /// The metric in the recorded run.
     pub was: Figures,
-    /// As it would be.
+    /// The metric at these speeds.
     pub predicted: Figures,
-    /// Between what the predicted mean lies, as far as the run was one of many that might have been.
-    pub mean: Option<(f64, f64)>,
-    /// Between what the gain lies.
-    pub gains: Option<(f64, f64)>,
-    /// The share of the metric, as it was, that lies in these activities on the ways that decided it.
+    /// The confidence interval of the predicted mean, treating the run as one sample (block bootstrap).
+    pub mean_interval: Option<(f64, f64)>,
+    /// The confidence interval of the gain.
+    pub gain_interval: Option<(f64, f64)>,
+    /// The share of these activities in the critical paths of the metric, in the recorded run.
     pub critical_share: f64,
 }
 
-/// What an answer comes to.
+/// Whether speeds make a metric better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpeedVerdict {
     /// Better.
     Gain,
-    /// As before, to a thousandth.
+    /// The same, to a thousandth.
     NoGain,
     /// Worse.
     Loss,
 }
 
-/// An activity and what its speed is worth.
+/// An activity and the worth of its speed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranked {
-    /// Its name.
+    /// The name of the activity.
     pub activity: String,
-    /// For the asked speed.
+    /// The worth of the asked speed.
     pub answer: SpeedWorth,
 }
 
@@ -74,7 +75,7 @@ impl SpeedWorth {
         gain(&self.metric, self.predicted.mean / self.was.mean)
     }
 
-    /// In a word.
+    /// Whether the gain is positive, zero or negative.
     pub fn verdict(&self) -> SpeedVerdict {
         match self.gain() {
             value if value >= NO_GAIN => SpeedVerdict::Gain,
@@ -92,30 +93,30 @@ impl RetimeModel {
     /// Finds a metric in the run.
     ///
     /// # Errors
-    /// The run has nothing of that name, or too little to measure, or too much of it is in doubt.
-    pub fn ask(&self, metric: &Metric) -> Result<MetricQuestion, NoMetric> {
+    /// The run does not have the metric, or too much of it is in doubt.
+    pub fn ask(&self, metric: &Metric) -> Result<MetricQuestion, MetricUnavailable> {
         let FoundMetric { places, missing_share } = MetricPlaces::find(metric, self)?;
-        if missing_share > MOST_LEFT_OUT {
+        if missing_share > MAX_MISSING_SHARE {
             let metric = metric.to_string();
-            return Err(RetimeRefusal::LeftOut { metric, share: missing_share }.into());
+            return Err(RetimeRefusal::TooMuchMissing { metric, share: missing_share }.into());
         }
-        let series = places.measure(&self.moments.time);
-        let (metric, was) = (metric.clone(), Figures::new(&series));
-        Ok(MetricQuestion { metric, was, missing_share, places, series })
+        let ratios = places.measure(&self.moments.time);
+        let (metric, was) = (metric.clone(), Figures::new(&ratios));
+        Ok(MetricQuestion { metric, was, missing_share, places, ratios })
     }
 
-    /// `speeds` with whole names, where they have only the last parts.
+    /// Completes the names of `speeds` by those of the activities.
     ///
     /// # Errors
-    /// A name fits no activity, or several.
-    pub fn speeds(&self, speeds: &Speeds) -> Result<Speeds, NoActivity> {
-        speeds.known(&self.activities())
+    /// Those of [`Speeds::resolve`].
+    pub fn speeds(&self, speeds: &Speeds) -> Result<Speeds, ActivityError> {
+        speeds.resolve(&self.activities())
     }
 
-    /// What `speeds`, whose names are whole, are worth.
+    /// The worth of `speeds`, whose names are whole.
     ///
     /// # Errors
-    /// The run cannot be timed again with these speeds.
+    /// The run cannot be replayed with these speeds.
     pub fn answer(
         &self,
         asked: &MetricQuestion,
@@ -126,7 +127,7 @@ impl RetimeModel {
         self.answer_with(asked, speeds, resampling, critical_share)
     }
 
-    /// The same for several speeds, each for all these activities.
+    /// The worth of each of several factors for all these activities.
     ///
     /// # Errors
     /// Those of [`answer`](Self::answer).
@@ -134,30 +135,30 @@ impl RetimeModel {
         &self,
         asked: &MetricQuestion,
         speeds: &Speeds,
-        times: &[f64],
+        factors: &[f64],
         resampling: Resampling,
     ) -> Result<Vec<SpeedWorth>, RetimeRefusal> {
         let critical_share = self.critical_share(asked, speeds)?;
-        let each = times
-            .iter()
-            .map(|&times| self.answer_with(asked, &speeds.all(times), resampling, critical_share));
-        each.collect()
+        let answer = |&factor: &f64| {
+            self.answer_with(asked, &speeds.all(factor), resampling, critical_share)
+        };
+        factors.iter().map(answer).collect()
     }
 
-    /// What each activity alone is worth, made `times` as fast: the best first.
+    /// The worth of each activity alone at the speed `factor`, the best first.
     ///
     /// # Errors
     /// Those of [`answer`](Self::answer).
     pub fn rank(
         &self,
         asked: &MetricQuestion,
-        times: f64,
+        factor: f64,
         resampling: Resampling,
     ) -> Result<Vec<Ranked>, RetimeRefusal> {
         let mut ranked = Vec::new();
         for activity in self.activities() {
             let activity = activity.to_owned();
-            let speed = Speed { activity: activity.clone(), times };
+            let speed = Speed { activity: activity.clone(), factor };
             let speeds = Speeds::default().with(speed);
             ranked.push(Ranked { activity, answer: self.answer(asked, &speeds, resampling)? });
         }
@@ -172,9 +173,10 @@ impl RetimeModel {
         resampling: Resampling,
         critical_share: f64,
     ) -> Result<SpeedWorth, RetimeRefusal> {
-        let series = asked.places.measure(&self.replay(speeds)?.time);
-        let intervals = resampling.intervals(&asked.series, &series);
-        let gains = intervals.map(|[_, (low, high)]| {
+        let ratios = asked.places.measure(&self.replay(speeds)?.time);
+        let intervals = resampling.intervals(&asked.ratios, &ratios);
+        let gain_interval = intervals.as_ref().map(|intervals| {
+            let (low, high) = intervals.quotient;
             let ends = [gain(&asked.metric, low), gain(&asked.metric, high)];
             (ends[0].min(ends[1]), ends[0].max(ends[1]))
         });
@@ -183,9 +185,9 @@ impl RetimeModel {
             missing_share: asked.missing_share,
             speeds: speeds.clone(),
             was: asked.was,
-            predicted: Figures::new(&series),
-            mean: intervals.map(|interval| interval[0]),
-            gains,
+            predicted: Figures::new(&ratios),
+            mean_interval: intervals.map(|intervals| intervals.mean),
+            gain_interval,
             critical_share,
         })
     }
@@ -201,7 +203,7 @@ impl RetimeModel {
         });
         let ones = vec![1.0; marked.len()];
         let trace = Trace::new(self, marked);
-        let (replay, trace) = self.time_again(&ones, Some(trace))?;
-        Ok(trace.map_or(0.0, |trace| asked.places.critical(&trace, &replay.time)))
+        let TracedReplay { replay, trace } = self.replay_with(&ones, Some(trace))?;
+        Ok(trace.map_or(0.0, |trace| asked.places.critical_share(&trace, &replay.time)))
     }
 }

@@ -1,4 +1,4 @@
-//! Edges and paths of generated runs, whose truth is known.
+//! Edges and paths of generated runs with known causes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -71,8 +71,8 @@ proptest! {
         prop_assert_eq!(edges(&found), truth.edges.clone());
         prop_assert_eq!((counts.certain, counts.possible), (truth.edges.len() as u64, 0));
         if !plan.one_type {
-            let ins = found.unmatched.iter().filter(|it| it.side == ppt_causality::Side::In);
-            let reasons: Vec<_> = ins.map(|it| it.reason).collect();
+            let ins = found.unmatched.iter().filter(|entry| entry.side == ppt_causality::Side::In);
+            let reasons: Vec<_> = ins.map(|entry| entry.reason).collect();
             prop_assert_eq!(reasons, vec![UnmatchedReason::Loss; truth.orphans]);
         }
     }
@@ -83,22 +83,23 @@ proptest! {
         let (found, _) = matched(&truth);
         let graph = graph(&truth, &found);
         let last = plan.stages - 1;
-        let ends = (0..truth.vertices.len() as u32).filter(|&it| graph.point(it) == last);
-        let ways: Vec<Vec<u32>> = ends.filter_map(|it| truth.way(it)).collect();
+        let vertices = 0..truth.vertices.len() as u32;
+        let ends = vertices.filter(|&vertex| graph.point(vertex) == last);
+        let ways: Vec<Vec<u32>> = ends.filter_map(|vertex| truth.way(vertex)).collect();
         let paths = graph.paths(&[0], &[last], Mode::Nearest).unwrap();
-        let told = paths.collect();
-        let routes = told.iter().map(|path| {
-            let back = path.route.iter().rev().map(|it| it.dst);
+        let collected = paths.collect();
+        let routes = collected.iter().map(|path| {
+        let back = path.route.iter().rev().map(|step| step.dst);
             back.chain([path.src]).collect::<Vec<_>>()
         });
         prop_assert_eq!(routes.collect::<Vec<_>>(), ways.clone());
-        prop_assert!(told.iter().all(|it| !it.ambiguous));
-        let of = |it: u32| truth.requests[it as usize];
-        prop_assert!(told.iter().all(|it| of(it.src) == of(it.dst)));
-        prop_assert_eq!(&graph.paths(&[0], &[last], Mode::All { limit: 10_000 }).unwrap().collect(), &told);
+        prop_assert!(collected.iter().all(|path| !path.ambiguous));
+        let request = |vertex: u32| truth.requests[vertex as usize];
+        prop_assert!(collected.iter().all(|path| request(path.src) == request(path.dst)));
+        let all = graph.paths(&[0], &[last], Mode::All { limit: 10_000 }).unwrap();
+        prop_assert_eq!(&all.collect(), &collected);
 
-        // Stages, from the ways.
-        let ts = |it: u32| truth.vertices[it as usize].ts;
+        let ts = |vertex: u32| truth.vertices[vertex as usize].ts;
         let mut expected = BTreeMap::<(u32, u32), (u64, i128)>::new();
         for step in ways.iter().flat_map(|way| way.windows(2)) {
             let stage = (graph.point(step[1]), graph.point(step[0]));
@@ -112,37 +113,39 @@ proptest! {
             let (count, time) = by_points.entry((stage.from, stage.to)).or_default();
             *count += stage.count;
             *time += stage.time;
-            let alike = |it: &&ppt_causality::RouteStep| {
-                let points = (graph.point(it.src), graph.point(it.dst));
-                (points, it.by, it.place) == ((stage.from, stage.to), stage.by, stage.place)
+            let is_of_stage = |step: &&ppt_causality::RouteStep| {
+            let points = (graph.point(step.src), graph.point(step.dst));
+            (points, step.by, step.place) == ((stage.from, stage.to), stage.by, stage.place)
             };
-            let steps = told.iter().flat_map(|it| &it.route).filter(alike);
-            let mut times: Vec<f64> = steps.map(|it| (ts(it.dst) - ts(it.src)) as f64).collect();
+            let steps = collected.iter().flat_map(|path| &path.route).filter(is_of_stage);
+            let mut times: Vec<f64> =
+            steps.map(|step| (ts(step.dst) - ts(step.src)) as f64).collect();
             times.sort_by(f64::total_cmp);
-            let percentiles = [0.5, 0.99].map(|it| ppt_stats::quantile(&times, it));
+            let percentiles = [0.5, 0.99].map(|share| ppt_stats::quantile(&times, share));
             prop_assert_eq!([Some(stage.p50), Some(stage.p99)], percentiles);
         }
         prop_assert_eq!(by_points, expected);
-        let latency: i128 = told.iter().map(|it| i128::from(it.latency(&graph))).sum();
-        prop_assert_eq!(stages.iter().map(|it| it.time).sum::<i128>(), latency);
-        let shares: f64 = stages.iter().map(|it| it.share).sum();
+        let latency: i128 = collected.iter().map(|path| i128::from(path.latency(&graph))).sum();
+        prop_assert_eq!(stages.iter().map(|stage| stage.time).sum::<i128>(), latency);
+        let shares: f64 = stages.iter().map(|stage| stage.share).sum();
         prop_assert!(latency == 0 || (shares - 1.0).abs() < 1e-12);
-        prop_assert!(stages.is_sorted_by_key(|it| std::cmp::Reverse(it.time)));
+        prop_assert!(stages.is_sorted_by_key(|stage| std::cmp::Reverse(stage.time)));
 
-        // Threads act, everything else passes on.
+        // Steps within threads act on messages; all others pass them on.
         let overhead = Overhead::from_stages(&stages);
         prop_assert_eq!(overhead.acting + overhead.passing, latency);
-        let same = told.iter().flat_map(|it| &it.route).filter(|it| it.place == StepPlace::Thread);
-        let acting: i64 = same.map(|it| ts(it.dst) - ts(it.src)).sum();
+        let steps = collected.iter().flat_map(|path| &path.route);
+        let acting = steps.filter(|step| step.place == StepPlace::Thread);
+        let acting: i64 = acting.map(|step| ts(step.dst) - ts(step.src)).sum();
         prop_assert_eq!(overhead.acting, i128::from(acting));
 
-        for path in &told {
+        for path in &collected {
             let times = path.times(&graph);
             let sum = times.within.values().sum::<i128>() + times.between + times.queues;
             prop_assert_eq!(sum, i128::from(path.latency(&graph)));
         }
-        let mut slowest = told.clone();
-        slowest.sort_by_key(|it| std::cmp::Reverse(it.latency(&graph)));
+        let mut slowest = collected.clone();
+        slowest.sort_by_key(|path| std::cmp::Reverse(path.latency(&graph)));
         slowest.truncate(20);
         prop_assert_eq!(paths.slowest(20), slowest);
     }
@@ -156,23 +159,23 @@ proptest! {
         let within = 100;
         let made = queue(seed, 400, within, (loss, burst));
         let missing = |point, from, to| {
-            made.lost.iter().any(|it| it.0 == point && from <= it.1 && it.1 <= to)
+            made.lost.iter().any(|&(lost, time)| lost == point && from <= time && time <= to)
         };
         let rule = Rule { from: 0, to: 1, within: Some(within), policy: Policy::Fifo };
         let rules = Arc::new(Rules::new(&[0, 1], &[rule]).unwrap());
         let mut matcher = Matcher::new(rules, LIMITS, missing);
         let mut found = Matches::default();
-        made.entries.iter().for_each(|&it| matcher.take(it, &mut found).unwrap());
+        made.entries.iter().for_each(|&entry| matcher.take(entry, &mut found).unwrap());
         let counts = matcher.finish(&mut found);
-        let certain = found.edges.iter().filter(|it| it.certainty == Certainty::Certain);
-        let certain: Vec<_> = certain.map(|it| (it.src.frame, it.dst.frame)).collect();
-        prop_assert!(certain.iter().all(|it| it.1 == it.0 | 1 << 31), "{certain:?}");
-        // After a loss it is in step again.
+        let certain = found.edges.iter().filter(|edge| edge.certainty == Certainty::Certain);
+        let certain: Vec<_> = certain.map(|edge| (edge.src.frame, edge.dst.frame)).collect();
+        prop_assert!(certain.iter().all(|&(put, taken)| taken == put | 1 << 31), "{certain:?}");
+        // After each loss, the queue gets in step again.
         prop_assert!(made.lost.len() > 12 || counts.certain > 50, "{counts:?} of {}", made.lost.len());
     }
 }
 
-/// Ids that come again long after nobody waits for them any more.
+/// Ids that repeat long after their last use.
 #[test]
 fn repeated_values_are_matched_to_the_nearest() {
     for one_type in [false, true] {
@@ -195,34 +198,37 @@ fn a_queue_of_equal_things_is_known_without_loss() {
     made.entries.iter().for_each(|&entry| matcher.take(entry, &mut found).unwrap());
     let counts = matcher.finish(&mut found);
     assert_eq!((counts.certain, counts.possible, found.edges.len()), (5000, 0, 5000));
-    assert!(found.edges.iter().all(|it| it.dst.frame == it.src.frame | 1 << 31));
+    assert!(found.edges.iter().all(|edge| edge.dst.frame == edge.src.frame | 1 << 31));
 }
 
 proptest! {
     #[test]
     fn messages_in_flight(messages in prop::collection::vec((0..30i64, -1..9i64), 0..20)) {
         let messages: Vec<_> = messages.iter().map(|&(at, long)| (at, at + long)).collect();
-        let told = in_flight(messages.iter().copied());
-        let sent: Vec<_> = messages.iter().filter(|it| it.0 <= it.1).collect();
-        let first = sent.iter().map(|it| it.0).min();
-        let last = sent.iter().map(|it| it.1).max();
+        let found = in_flight(messages.iter().copied());
+        let sent: Vec<_> = messages.iter().filter(|(leave, arrive)| leave <= arrive).collect();
+        let first = sent.iter().map(|message| message.0).min();
+        let last = sent.iter().map(|message| message.1).max();
         let (Some(first), Some(last)) = (first, last) else {
-            prop_assert!(told.is_none());
+            prop_assert!(found.is_none());
             return Ok(());
         };
         if first == last {
-            prop_assert!(told.is_none());
+            prop_assert!(found.is_none());
             return Ok(());
         }
-        // Moment by moment.
-        let at = |time: i64| sent.iter().filter(|it| it.0 <= time && time < it.1).count() as f64;
-        let all: Vec<f64> = (first..last).map(at).collect();
-        let mean = all.iter().sum::<f64>() / all.len() as f64;
-        let variance = all.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / all.len() as f64;
-        let told = told.unwrap();
-        prop_assert!((told.mean - mean).abs() < 1e-9 && (told.sd - variance.sqrt()).abs() < 1e-6);
-        prop_assert_eq!(told.time, last - first);
-        let most = all.iter().copied().fold(0.0, f64::max);
-        prop_assert!(told.most as f64 == most || most == 0.0 || sent.iter().any(|it| it.0 == it.1));
+        let flying = |time: i64| {
+        sent.iter().filter(|message| message.0 <= time && time < message.1).count() as f64
+        };
+        let counts: Vec<f64> = (first..last).map(flying).collect();
+        let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+        let variance =
+        counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / counts.len() as f64;
+        let found = found.unwrap();
+        prop_assert!((found.mean - mean).abs() < 1e-9 && (found.sd - variance.sqrt()).abs() < 1e-6);
+        prop_assert_eq!(found.time, last - first);
+        let most = counts.iter().copied().fold(0.0, f64::max);
+        let at_once = sent.iter().any(|message| message.0 == message.1);
+        prop_assert!(found.most as f64 == most || most == 0.0 || at_once);
     }
 }

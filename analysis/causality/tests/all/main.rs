@@ -1,4 +1,4 @@
-//! Edges and paths, held against definitions that are written down in another way.
+//! Edges and paths, compared with independent implementations of their definitions.
 
 mod known;
 mod matching;

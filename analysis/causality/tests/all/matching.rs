@@ -1,4 +1,4 @@
-//! The matcher against a matcher that decides every pair by the definition.
+//! The matcher against one that decides every pair by the definition.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use ppt_causality::{
 use proptest::prelude::*;
 
 const POINTS: u32 = 4;
-/// The widest that `frames` makes.
+/// The largest distance of bounds in generated entries.
 const WIDTH: i64 = 4;
 
-/// Frames may be missing of a point, from a time to a time.
+/// A point, and the times between which its frames may be missing.
 type SeqGap = (u32, i64, i64);
 
-/// By which time each point was seen, if not from the start.
+/// For each point, the time from which it was recorded; None: from the start.
 type Begins = [Option<i64>; POINTS as usize];
 
 const FROM_START: Begins = [None; POINTS as usize];
@@ -24,37 +24,42 @@ fn missing(gaps: &[SeqGap], point: u32, from: i64, to: i64) -> bool {
     gaps.iter().any(|&(of, start, end)| of == point && start <= to && from <= end)
 }
 
-/// What a matcher says, in an order of its own.
+/// The sorted results of a matcher.
 #[derive(Debug, PartialEq)]
-struct MatchedEdge {
+struct SortedMatches {
     edges: Vec<(u32, u32, Policy, Certainty)>,
     unmatched: Vec<(u32, Side, UnmatchedReason)>,
     counts: MatchCounts,
 }
 
-impl MatchedEdge {
-    fn sorted(mut self) -> MatchedEdge {
+impl SortedMatches {
+    fn sorted(mut self) -> SortedMatches {
         self.edges.sort_unstable();
         self.unmatched.sort_unstable();
         self
     }
 }
 
-fn streamed(rules: &Rules, gaps: &[SeqGap], begins: Begins, entries: &[Entry<u32>]) -> MatchedEdge {
+fn streamed(
+    rules: &Rules,
+    gaps: &[SeqGap],
+    begins: Begins,
+    entries: &[Entry<u32>],
+) -> SortedMatches {
     let limits = KeyLimits { pairs: u64::MAX, kept: usize::MAX, width: WIDTH };
     let mut matcher = Matcher::new(Arc::new(rules.clone()), limits, |point, from, to| {
         missing(gaps, point, from, to)
     })
     .with_begins(|point| begins[point as usize]);
     let mut found = Matches::default();
-    let mut told = Vec::new();
-    // The second time it must be as new.
+    let mut counts = Vec::new();
+    // The first key must leave nothing behind for the second.
     for _ in 0..2 {
         found = Matches::default();
         entries.iter().for_each(|&entry| matcher.take(entry, &mut found).unwrap());
-        told.push(matcher.finish(&mut found));
+        counts.push(matcher.finish(&mut found));
     }
-    assert_eq!(told[0], told[1]);
+    assert_eq!(counts[0], counts[1]);
     let edge = |edge: &Edge<u32>| (edge.src.frame, edge.dst.frame, edge.policy, edge.certainty);
     let edges = found.edges.iter().map(edge).collect();
     let unmatched = found
@@ -62,7 +67,7 @@ fn streamed(rules: &Rules, gaps: &[SeqGap], begins: Begins, entries: &[Entry<u32
         .iter()
         .map(|unmatched| (unmatched.frame, unmatched.side, unmatched.reason))
         .collect();
-    MatchedEdge { edges, unmatched, counts: told[0] }.sorted()
+    SortedMatches { edges, unmatched, counts: counts[0] }.sorted()
 }
 
 /// Whether `a` was before `b`, or may have been.
@@ -78,7 +83,7 @@ fn before(a: &Entry<u32>, b: &Entry<u32>) -> Option<Certainty> {
     }
 }
 
-/// The least and the most time from `a` to `b`.
+/// The shortest and the longest possible time from `a` to `b`.
 fn time(a: &Entry<u32>, b: &Entry<u32>) -> (i64, i64) {
     if a.clock == b.clock { (b.ts - a.ts, b.ts - a.ts) } else { (b.lo - a.hi, b.hi - a.lo) }
 }
@@ -87,7 +92,7 @@ fn unknown_order(a: &Entry<u32>, b: &Entry<u32>) -> bool {
     before(a, b) == Some(Certainty::Possible) && before(b, a) == Some(Certainty::Possible)
 }
 
-/// The causes that a rule allows an in, each with whether it is certain.
+/// The causes of an in that a rule allows.
 fn causes<'a>(
     rule: &Rule,
     b: &Entry<u32>,
@@ -101,13 +106,13 @@ fn causes<'a>(
     outs.filter_map(|a| Some((*a, sure(a, before(a, b)?)))).collect()
 }
 
-/// Every pair by the definition.
+/// Decides every pair by the definition.
 fn by_definition(
     rules: &[Rule],
     free: bool,
     (gaps, begins): (&[SeqGap], Begins),
     entries: &[Entry<u32>],
-) -> MatchedEdge {
+) -> SortedMatches {
     let all: Vec<&Entry<u32>> = entries.iter().collect();
     let of = |point: u32, side: Side| -> Vec<&Entry<u32>> {
         all.iter().copied().filter(|entry| entry.point == point && entry.side == side).collect()
@@ -190,15 +195,15 @@ fn by_definition(
         unmatched_outs: alone(Side::Out),
         lost: unmatched.iter().filter(|entry| entry.2 == UnmatchedReason::Loss).count() as u64,
     };
-    MatchedEdge { edges, unmatched, counts }.sorted()
+    SortedMatches { edges, unmatched, counts }.sorted()
 }
 
 #[derive(Default)]
 struct Fifo {
-    /// Frames of outs that are gone.
+    /// Frames of outs that have left the queue.
     gone: Vec<u32>,
     shifted: bool,
-    /// By when outs and ins were seen.
+    /// The times from which outs and ins were recorded.
     begins: [Option<i64>; 2],
 }
 
@@ -210,7 +215,7 @@ impl Fifo {
         b: &Entry<u32>,
         come: &[&'a Entry<u32>],
     ) -> Option<(&'a Entry<u32>, Certainty)> {
-        // Where the queue was known to be empty for the last time.
+        // The last out before which the queue was known to be empty.
         let known = |index: usize| {
             let start = come[index].lo - rule.within?;
             let quiet = come[..index].iter().all(|entry| entry.hi < start)
@@ -236,10 +241,11 @@ impl Fifo {
     }
 }
 
-/// A frame: thread, point, which sides it has, how much later than the one before, how uncertain.
+/// A frame: thread, point, sides (0: in, 1: out, 2: in with an implied out, 3: both), time since the previous
+/// one, and how far its bounds lie below and above.
 type MadePoint = (u64, u32, u8, i64, i64, i64);
 
-/// As they are sorted: on a clock, time does not go back.
+/// Entries of frames, whose times never decrease on a clock.
 fn entries(made: &[MadePoint]) -> Vec<Entry<u32>> {
     let mut now = [(0, 0, 0); 8];
     let mut entries = Vec::new();
@@ -364,7 +370,7 @@ proptest! {
     }
 }
 
-/// Times at the ends of what there is, threads that go back, bounds that are none.
+/// Entries with extreme times, decreasing sequence numbers, and bounds in any order.
 fn garbage() -> impl Strategy<Value = Vec<Entry<u32>>> {
     let time = prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX), -3..3i64];
     let sides = prop::sample::select(vec![Side::Out, Side::In]);
@@ -402,25 +408,24 @@ proptest! {
         let limits = KeyLimits { pairs: u64::MAX, kept: usize::MAX, width };
         let mut matcher = Matcher::new(rules, limits, |_, _, _| false);
         let mut found = Matches::default();
-        let taken = entries.iter().filter(|it| matcher.take(**it, &mut found).is_ok()).count();
+        let taken = entries.iter().filter(|entry| matcher.take(**entry, &mut found).is_ok()).count();
         let counts = matcher.finish(&mut found);
         prop_assert!(counts.ins + counts.outs <= taken as u64);
         prop_assert_eq!(counts.certain + counts.possible, found.edges.len() as u64);
-        for it in &found.edges {
-            std::hint::black_box((it.latency_lo(), it.latency(), it.latency_hi()));
+        for edge in &found.edges {
+        std::hint::black_box((edge.latency_lo(), edge.latency(), edge.latency_hi()));
         }
     }
 }
 
-/// A frame of thread 1 or, with an in, 2.
+/// An out of thread 1, or an in of thread 2.
 fn at(time: i64, side: Side, frame: u32) -> Entry<u32> {
     let (point, thread) = if side == Side::Out { (0, 1) } else { (1, 2) };
     let (lo, ts, hi, seqno) = (time, time, time, time as u64);
     Entry { point, side, stated: true, lo, ts, hi, clock: thread as u32, thread, seqno, frame }
 }
 
-/// The most outs that are kept: with this bound the matches are right, and with one less the
-/// matching is refused.
+/// The largest number of outs in memory: the smallest limit that is not exceeded.
 fn needed(rule: &Rule, entries: &[Entry<u32>]) -> usize {
     let rules = Arc::new(Rules::new(&[0, 1], &[*rule]).unwrap());
     let enough = |kept: usize| {
@@ -476,20 +481,20 @@ fn what_has_no_time_is_as_good_as_lost() {
     let mut found = Matches::default();
     matcher.take_untimed(0, Side::Out, 7, &mut found);
     matcher.take(at(3, Side::In, 8), &mut found).unwrap();
-    // There twice, as a frame may be that has a value in two fields.
+    // Repeated, like the entry of a frame that has the value in two fields.
     matcher.take(at(3, Side::In, 8), &mut found).unwrap();
     matcher.take(at(4, Side::Out, 9), &mut found).unwrap();
     let counts = matcher.finish(&mut found);
-    let told: Vec<_> = found
+    let unmatched: Vec<_> = found
         .unmatched
         .iter()
         .map(|unmatched| (unmatched.frame, unmatched.side, unmatched.reason))
         .collect();
     let (lost, none) = (UnmatchedReason::Loss, UnmatchedReason::None);
-    assert_eq!(told, [(7, Side::Out, lost), (8, Side::In, lost), (9, Side::Out, none)]);
+    assert_eq!(unmatched, [(7, Side::Out, lost), (8, Side::In, lost), (9, Side::Out, none)]);
     assert_eq!((counts.ins, counts.outs, counts.lost, counts.impossible), (1, 2, 2, 1));
     matcher.take(at(3, Side::In, 8), &mut found).unwrap();
-    assert_eq!(found.unmatched.last().map(|it| it.reason), Some(none), "another key");
+    assert_eq!(found.unmatched.last().map(|entry| entry.reason), Some(none), "another key");
 }
 
 #[test]
@@ -497,5 +502,5 @@ fn rules_that_differ_are_a_conflict() {
     let rule = |within| Rule { from: 0, to: 1, within, policy: Policy::All };
     assert!(Rules::new(&[0, 1], &[rule(None), rule(None)]).is_ok());
     let conflict = Rules::new(&[0, 1], &[rule(Some(1)), rule(None)]).unwrap_err();
-    assert_eq!(conflict.to_string(), "two rules say different things of the points 0 and 1");
+    assert_eq!(conflict.to_string(), "two different rules for points 0 and 1");
 }

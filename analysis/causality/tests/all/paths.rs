@@ -1,10 +1,10 @@
-//! Paths against an exhaustive search of every way that there is.
+//! Paths against an exhaustive search.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ppt_causality::{
-    Bridge, Certainty, EdgeKind, Graph, GraphLink, Latency, Mode, Path, PointGap, RouteStep, Shore,
-    StepCause, StepPlace, TooMany, Types, Vertex,
+    Bridge, Certainty, EdgeKind, GapPoint, Graph, GraphLink, Latency, Mode, Path, PointGap,
+    PointTypes, RouteStep, StepCause, StepPlace, TooManyPaths, Vertex,
 };
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ fn made() -> impl Strategy<Value = MadeEdges> {
     })
 }
 
-/// Everything that leads somewhere, found by going all ways back.
+/// Finds all paths by following every step backwards.
 struct Search<'a> {
     made: &'a MadeEdges,
     from: &'a dyn Fn(&Vertex) -> bool,
@@ -68,20 +68,20 @@ impl Search<'_> {
         links.filter(|link| link.dst == to && link.src < to).collect()
     }
 
-    fn belongs(&self, vertex: u32) -> bool {
+    fn ignores_thread(&self, vertex: u32) -> bool {
         let of_point = |link: &&GraphLink| self.point(link.dst) == self.point(vertex);
         let hash = self.made.links.iter().filter(of_point).any(|link| link.kind == EdgeKind::Hash);
         hash || self.links(vertex).iter().any(|link| link.kind == EdgeKind::Chain)
     }
 
     fn before(&self, vertex: u32) -> Option<u32> {
-        let all = &self.made.vertices;
-        let it = all[vertex as usize];
-        (!it.cut).then_some(())?;
-        (0..vertex).rev().find(|&other| all[other as usize].thread == it.thread)
+        let vertices = &self.made.vertices;
+        let Vertex { thread, cut, .. } = vertices[vertex as usize];
+        (!cut).then_some(())?;
+        (0..vertex).rev().find(|&other| vertices[other as usize].thread == thread)
     }
 
-    /// The ways from a beginning to what leads to a vertex, backwards and with it.
+    /// All paths from beginnings to a vertex, each as its vertices in reverse order.
     fn ways(&self, vertex: u32) -> Vec<Vec<u32>> {
         let over = |sources: Vec<u32>| -> Vec<Vec<u32>> {
             let ways = sources.into_iter().flat_map(|source| {
@@ -90,15 +90,15 @@ impl Search<'_> {
             ways.map(|way| [vec![vertex], way].concat()).collect()
         };
         let links = self.links(vertex);
-        let of = |wake| {
+        let reached_by = |wake| {
             let these = links.iter().filter(|link| (link.kind == EdgeKind::Wake) == wake);
             over(these.map(|link| link.src).collect())
         };
-        let ways = of(false);
-        if !ways.is_empty() || self.belongs(vertex) {
+        let ways = reached_by(false);
+        if !ways.is_empty() || self.ignores_thread(vertex) {
             return ways;
         }
-        let ways = of(true);
+        let ways = reached_by(true);
         if ways.is_empty() { over(self.before(vertex).into_iter().collect()) } else { ways }
     }
 
@@ -109,7 +109,7 @@ impl Search<'_> {
         self.ways(vertex).iter().filter_map(|way| way.last().copied()).max()
     }
 
-    /// The step between two vertices of a way, and whether it leaves a doubt.
+    /// The step between two vertices of a path, and whether it makes the path ambiguous.
     fn step(&self, src: u32, dst: u32) -> (RouteStep, bool) {
         let origin = |link: &GraphLink| self.origin(link.src);
         let tier = |wake: bool| {
@@ -145,26 +145,27 @@ impl Search<'_> {
         (RouteStep { src, dst, by: StepCause::Edge(link.kind), certainty, place }, doubt)
     }
 
-    /// Whatever may lead to a vertex.
+    /// All vertices that may lead to a vertex.
     fn sources(&self, vertex: u32) -> BTreeSet<u32> {
-        let belongs = self.belongs(vertex);
+        let ignores_thread = self.ignores_thread(vertex);
         let links = self.links(vertex).into_iter();
-        let links =
-            links.filter(|link| !belongs || link.kind != EdgeKind::Wake).map(|link| link.src);
-        links.chain(self.before(vertex).filter(|_| !belongs)).collect()
+        let links = links
+            .filter(|link| !ignores_thread || link.kind != EdgeKind::Wake)
+            .map(|link| link.src);
+        links.chain(self.before(vertex).filter(|_| !ignores_thread)).collect()
     }
 
-    fn shore(&self, side: &BTreeSet<u32>, joined: impl Fn(u32) -> bool) -> Vec<Shore> {
-        let mut shore: Vec<Shore> = (0..POINTS)
+    fn gap_points(&self, side: &BTreeSet<u32>, joined: impl Fn(u32) -> bool) -> Vec<GapPoint> {
+        let mut points: Vec<GapPoint> = (0..POINTS)
             .map(|point| {
                 let of_point = || side.iter().filter(|number| self.point(**number) == point);
-                let last = of_point().filter(|number| !joined(**number)).count() as u64;
-                Shore { point, count: of_point().count() as u64, last }
+                let dead_ends = of_point().filter(|number| !joined(**number)).count() as u64;
+                GapPoint { point, count: of_point().count() as u64, dead_ends }
             })
-            .filter(|shore| shore.count > 0)
+            .filter(|point| point.count > 0)
             .collect();
-        shore.sort_by_key(|shore| (std::cmp::Reverse(shore.last), shore.point));
-        shore
+        points.sort_by_key(|point| (std::cmp::Reverse(point.dead_ends), point.point));
+        points
     }
 
     /// All points have the same hash type.
@@ -200,13 +201,13 @@ impl Search<'_> {
         PointGap {
             beginnings: all.filter(|&number| self.begins(number)).count() as u64,
             ends,
-            forward: self.shore(&forward, leads_on),
-            backward: self.shore(&backward, led_to),
+            forward: self.gap_points(&forward, leads_on),
+            backward: self.gap_points(&backward, led_to),
             bridges,
         }
     }
 
-    /// From a process to another one, where `from` says what is in the one.
+    /// The latencies to each other process from the one whose vertices `from` selects.
     fn latencies(&self, process: impl Fn(u32) -> u32) -> BTreeMap<u32, Latency> {
         let mut latencies = BTreeMap::<u32, Latency>::new();
         for vertex in 0..self.made.vertices.len() as u32 {
@@ -235,7 +236,7 @@ impl Search<'_> {
         for dst in (0..self.made.vertices.len() as u32).filter(|&number| self.point(number) == to) {
             let mut ways = self.ways(dst);
             ways.sort_by_key(|way| (way.last().copied(), way.clone()));
-            // The best way from each beginning is the last one.
+            // The best path from each beginning is the last one.
             ways.reverse();
             ways.dedup_by_key(|way| way.last().copied());
             if mode == Mode::Nearest {
@@ -268,14 +269,14 @@ proptest! {
         let graph = Graph::new(vec![0, 0, 1], made.vertices.clone(), made.links.clone()).unwrap();
         let clocks = [4, 5, 4];
         let graph = graph.with_clocks(clocks.to_vec());
-        let backward = made.links.iter().filter(|it| it.src >= it.dst).count();
+        let backward = made.links.iter().filter(|link| link.src >= link.dst).count();
         prop_assert_eq!(graph.backward(), backward as u64);
-        let search = Search { made: &made, from: &|it| it.point == 0 };
+        let search = Search { made: &made, from: &|vertex| vertex.point == 0 };
         for mode in [Mode::Nearest, Mode::All { limit: 10_000 }] {
-            let told = graph.paths(&[0], &[to], mode).unwrap().collect();
-            prop_assert_eq!(&told, &search.paths(to, mode));
-            for path in told {
-                let steps = path.route.iter().map(|it| graph.ts(it.dst) - graph.ts(it.src));
+            let found = graph.paths(&[0], &[to], mode).unwrap().collect();
+            prop_assert_eq!(&found, &search.paths(to, mode));
+            for path in found {
+            let steps = path.route.iter().map(|step| graph.ts(step.dst) - graph.ts(step.src));
                 prop_assert_eq!(steps.sum::<i64>(), path.latency(&graph));
                 let clock = |vertex: u32| clocks[graph.thread(vertex) as usize];
                 let doubt = if clock(path.src) == clock(path.dst) { 0 } else { 3 };
@@ -287,8 +288,8 @@ proptest! {
     #[test]
     fn gaps_lie_between_what_is_reached_and_what_would_reach(made in made(), to in 0..POINTS) {
         let graph = Graph::new(vec![0, 0, 1], made.vertices.clone(), made.links.clone()).unwrap();
-        let search = Search { made: &made, from: &|it| it.point == 0 };
-        let types = vec![Types { ins: vec![3], outs: vec![3, 4] }; POINTS as usize];
+        let search = Search { made: &made, from: &|vertex| vertex.point == 0 };
+        let types = vec![PointTypes { ins: vec![3], outs: vec![3, 4] }; POINTS as usize];
         prop_assert_eq!(graph.gap(&[0], &[to], &types), search.gap(to));
     }
 
@@ -300,16 +301,16 @@ proptest! {
         let matrix = graph.latency_matrix(&[0, 1, 1]);
         let mut expected = BTreeMap::new();
         for from in 0..2 {
-            let search = Search { made: &made, from: &|it| node(it.thread) == from };
-            let of = |it: u32| node(made.vertices[it as usize].thread);
-            let latencies = search.latencies(of).into_iter();
+            let search = Search { made: &made, from: &|vertex| node(vertex.thread) == from };
+            let node_of = |vertex: u32| node(made.vertices[vertex as usize].thread);
+            let latencies = search.latencies(node_of).into_iter();
             expected.extend(latencies.map(|(to, latency)| ((from, to), latency)));
         }
         prop_assert_eq!(matrix, expected);
     }
 }
 
-/// Points and threads, one each ns, and edges by hash.
+/// A graph with hash edges, whose vertices (point, thread) are 1 ns apart.
 fn graph(vertices: &[(u32, u32)], links: &[(u32, u32)]) -> Graph {
     let vertex = |(ts, &(point, thread)): (i64, _)| {
         let (lo, hi, cut) = (ts, ts, false);
@@ -349,7 +350,7 @@ fn who_is_not_in_the_capture_is_not_mistaken_for_another() {
     assert_eq!(pairs(&graph, SENT, REPLIED), [(0, 2)]);
 }
 
-/// The second job comes from a clock, and no request is behind it.
+/// The second job comes from a clock, not from a request.
 #[test]
 fn what_belongs_to_something_else_is_led_by_nothing_else() {
     const CLOCK: u32 = 3;
@@ -361,16 +362,16 @@ fn what_belongs_to_something_else_is_led_by_nothing_else() {
 
 #[test]
 fn a_gap_says_what_would_close_it() {
-    // What is received is not what was sent, but is handled and replied.
+    // The value that is received is not the one that was sent, but is handled and replied.
     let vertices = [(SENT, 0), (RECEIVED, 1), (REPLIED, 1), (3, 0)];
     let graph = graph(&vertices, &[(2, 3)]);
     assert_eq!(pairs(&graph, SENT, 3), []);
     let types = [(vec![], vec![7]), (vec![7], vec![]), (vec![], vec![8]), (vec![8], vec![])];
-    let types = types.map(|(ins, outs)| Types { ins, outs });
+    let types = types.map(|(ins, outs)| PointTypes { ins, outs });
     let gap = graph.gap(&[SENT], &[3], &types);
-    let shore = |point, last| Shore { point, count: 1, last };
-    assert_eq!(gap.forward, [shore(SENT, 1)]);
-    assert_eq!(gap.backward, [shore(RECEIVED, 1), shore(REPLIED, 0), shore(3, 0)]);
+    let gap_point = |point, dead_ends| GapPoint { point, count: 1, dead_ends };
+    assert_eq!(gap.forward, [gap_point(SENT, 1)]);
+    assert_eq!(gap.backward, [gap_point(RECEIVED, 1), gap_point(REPLIED, 0), gap_point(3, 0)]);
     assert_eq!(gap.bridges, [Bridge { from: SENT, to: RECEIVED, hash_type: 7, open: 1 }]);
 }
 
@@ -383,11 +384,11 @@ fn too_many_paths_are_refused() {
     let found =
         |limit| graph.paths(&[0], &[1], Mode::All { limit }).map(|path| path.collect().len());
     assert_eq!(found(100), Ok(100));
-    let refused = Err(TooMany { limit: 99, vertices: 20, of: 20 });
+    let refused = Err(TooManyPaths { limit: 99, vertices: 20, total: 20 });
     assert_eq!(found(99), refused);
-    // What is kept of them counts where none is an end.
-    let kept = |limit| graph.paths(&[0], &[2], Mode::All { limit }).map(|path| path.ends());
-    assert_eq!((kept(100), kept(99)), (Ok(0), refused.map(|_: usize| 0)));
+    // The limit also holds for beginnings in memory, if no vertex is an end.
+    let ends = |limit| graph.paths(&[0], &[2], Mode::All { limit }).map(|paths| paths.ends());
+    assert_eq!((ends(100), ends(99)), (Ok(0), refused.map(|_: usize| 0)));
 }
 
 #[test]

@@ -1,12 +1,12 @@
-//! A generator that knows what caused what: requests that go through a graph of stages in several
-//! processes, and queues of equal things.
+//! Generators of runs with known causes: requests that pass through a graph of stages in several processes,
+//! and queues of equal things.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use ppt_causality::{Entry, Policy, Rule, Side, Vertex};
 
-/// Numbers that look random, the same every time.
+/// Deterministic pseudorandom numbers.
 pub struct SplitMix(pub u64);
 
 impl SplitMix {
@@ -18,42 +18,42 @@ impl SplitMix {
         number ^ (number >> 31)
     }
 
-    /// One below `count`.
+    /// A number below `count`.
     pub fn below(&mut self, count: u64) -> u64 {
         ((u128::from(self.any()) * u128::from(count)) >> 64) as u64
     }
 }
 
-/// What is to be generated.
+/// The parameters of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct TruthPlan {
     pub seed: u64,
     pub requests: u64,
-    /// Points 0 to `stages` − 1; requests begin at the first and end at the last.
+    /// The number of points; requests begin at the first and end at the last.
     pub stages: u32,
-    /// Values repeat after this number of requests.
+    /// The number of requests after which values repeat.
     pub period: Option<u64>,
-    /// All points have one hash type, and what leaves them is what entered; else each translates.
+    /// All points have one hash type, and values leave as they entered; otherwise, each point translates them.
     pub one_type: bool,
-    /// One frame of this many is missing; 0: none.
+    /// One in this many frames is missing; 0: none.
     pub loss: u64,
 }
 
-/// What was generated, and what is true of it. Frames are named by their place in `vertices`.
+/// A generated run and its true causes. A frame's name is its index in `vertices`.
 #[derive(Debug)]
 pub struct Truth {
-    /// Hash type, value, and where it entered or left; sorted as a matcher gets it.
+    /// Hash type, value and entry, in the order in which a matcher gets them.
     pub entries: Vec<(u32, u64, Entry<u32>)>,
     pub vertices: Vec<Vertex>,
-    /// By thread.
+    /// The process of each thread.
     pub processes: Vec<u32>,
-    /// By hash type: all points that have it, and which may follow which.
+    /// For each hash type, its points and rules.
     pub types: Vec<(Vec<u32>, Vec<Rule>)>,
-    /// From the cause to the effect, in the order of the effects, then of the causes.
+    /// Pairs of cause and effect, in the order of the effects, then of the causes.
     pub edges: Vec<(u32, u32)>,
-    /// Values that entered and whose cause is missing.
+    /// The number of ins whose cause is missing.
     pub orphans: usize,
-    /// Point and time of what is missing.
+    /// Point and time of each missing frame.
     pub lost: Vec<(u32, i64)>,
     /// The request of each vertex.
     pub requests: Vec<u64>,
@@ -62,7 +62,7 @@ pub struct Truth {
 const THREADS: u64 = 2;
 const PROCESSES: u64 = 3;
 
-/// The stages before each stage: one or two, and each has five behind it at most.
+/// The one or two stages before each stage. Each stage comes before five others at most.
 fn stages(count: u32, dice: &mut SplitMix) -> Vec<Vec<usize>> {
     let mut behind = vec![0; count as usize];
     let mut before = vec![Vec::new()];
@@ -212,13 +212,13 @@ impl Truth {
         truth
     }
 
-    /// Whether a frame of a point is missing from a time to a time.
+    /// Whether a frame of a point is missing between two times.
     pub fn missing(&self, point: u32, from: i64, to: i64) -> bool {
         let start = self.lost.partition_point(|entry| entry.1 < from);
         self.lost[start..].iter().take_while(|entry| entry.1 <= to).any(|entry| entry.0 == point)
     }
 
-    /// The way to a vertex from the first stage of its request, backwards: over what came last.
+    /// The path to a vertex from the first stage of its request, by the latest causes, in reverse order.
     pub fn way(&self, vertex: u32) -> Option<Vec<u32>> {
         if self.vertices[vertex as usize].point == 0 {
             return Some(vec![vertex]);
@@ -232,22 +232,23 @@ impl Truth {
     }
 }
 
-/// A queue of equal things: what was put in and taken out, and of which request each is.
+/// A generated queue of equal things.
 pub struct Queued {
-    /// Sorted as a matcher gets it. Frames are named by thing, and taking it out by thing + 1 << 31.
+    /// In the order in which a matcher gets them. The frame that puts a thing in has its number, the frame that
+    /// takes it out the number + 1 << 31.
     pub entries: Vec<Entry<u32>>,
     pub lost: Vec<(u32, i64)>,
 }
 
-/// Point 0 puts `count` things in, point 1 takes them out in their order, none later than `within`, in
-/// bursts. At one in `loss` frames, up to `burst` of its point are missing.
+/// A queue into which point 0 puts `count` things, in bursts. Point 1 takes them out in their order, none later
+/// than `within`. At one in `loss` frames, a gap of up to `burst` frames of its point begins.
 pub fn queue(seed: u64, count: u32, within: i64, (loss, burst): (u64, u64)) -> Queued {
     let mut dice = SplitMix(seed);
     let mut gone = [0; 2];
     let (mut put, mut taken) = (0i64, 0i64);
     let (mut entries, mut lost) = (Vec::new(), Vec::new());
     for thing in 0..count {
-        // Now and then nothing happens for long.
+        // Sometimes there is a long pause.
         put += if dice.below(20) == 0 { 3 * within } else { 1 + dice.below(10) as i64 };
         taken = (taken + 1).max(put + 1 + dice.below(within as u64 / 2) as i64).min(put + within);
         for (point, side, at) in [(0, Side::Out, put), (1, Side::In, taken)] {

@@ -1,4 +1,4 @@
-//! Clients that wait for answers: what comes next follows from what was, and in another order.
+//! Closed networks: each client waits for its answer before it sends the next request.
 
 use ppt_causality::retime::SpeedVerdict;
 
@@ -6,7 +6,7 @@ use crate::simulator::{JobSource, Network, SimulatorRandom, Station, answer, hol
 
 const THINK: f64 = 500_000.0;
 
-/// `clients` with `each` requests; what a station takes on average, and its workers.
+/// `clients` with `each` requests; mean service time and number of workers of each station.
 fn network(
     seed: u64,
     clients: usize,
@@ -84,7 +84,7 @@ fn mva(clients: usize, think: f64, stations: &[f64]) -> f64 {
     response
 }
 
-/// The response time of `clients` at one station with `workers`: a chain of births and deaths.
+/// The response time of `clients` at one station with `workers` (birth-death process).
 fn machines(clients: usize, think: f64, service: f64, workers: usize) -> f64 {
     let mut weights = vec![1.0];
     for there in 0..clients {
@@ -115,7 +115,7 @@ fn networks_by_mean_value_analysis() {
             let answer = answer(&model, "request", &[&format!("handle1={times}x")]);
             near(answer.predicted.mean, mva(clients, THINK, &[60_000.0, 100_000.0 / times]), 2.0);
         }
-        // Thinking less, clients wait longer.
+        // Clients that think less wait longer.
         let faster = answer(&model, "request", &["think=2x"]);
         near(faster.predicted.mean, mva(clients, THINK / 2.0, &[60_000.0, 100_000.0]), 2.0);
         assert_eq!(faster.verdict(), SpeedVerdict::Loss);

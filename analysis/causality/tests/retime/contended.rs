@@ -1,4 +1,4 @@
-//! Threads that compute on too few CPUs, simulated: clients compute, ask, and wait; workers compute.
+//! A simulation of threads on too few CPUs: clients compute, ask, and wait; workers compute.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -8,8 +8,8 @@ use ppt_causality::retime::{Recording, RetimeModel, Speeds, ThreadId, ThreadStat
 
 use crate::simulator::{SimulatorRandom, answer, mean, near, percentile};
 
-/// What a woken thread does before it has what it was woken for, what a worker does before its next job, and
-/// what a switch takes.
+/// The CPU time of a woken thread before it takes its job or answer, of a worker before its next job, and of a
+/// switch.
 const WAKE: i64 = 3_000;
 const TAKE: i64 = 700;
 const SWITCH: i64 = 1_000;
@@ -17,15 +17,15 @@ const SWITCH: i64 = 1_000;
 #[derive(Debug, Clone)]
 struct Machine {
     cpus: usize,
-    /// After so long a thread gives way to others that are ready.
+    /// The time after which a thread is preempted if others are ready.
     quantum: i64,
-    /// By client and job.
+    /// Times by client and job.
     think: Vec<Vec<i64>>,
     service: Vec<Vec<i64>>,
     workers: usize,
 }
 
-/// What a thread does with the CPU that it has or wants.
+/// The work for which a thread has or needs a CPU.
 #[derive(Debug, Clone, Copy)]
 enum Does {
     Think,
@@ -36,8 +36,9 @@ enum Does {
 struct SimulatedThread {
     id: ThreadId,
     does: Does,
-    /// What it has yet to run for that, and for its quantum.
+    /// The rest of its work.
     left: i64,
+    /// The rest of its quantum.
     quantum: i64,
     cpu: Option<usize>,
     runs_since: i64,
@@ -53,7 +54,7 @@ struct Simulated {
     ready: VecDeque<usize>,
     idle: Vec<usize>,
     events: BinaryHeap<Reverse<(i64, usize)>>,
-    /// By client: its job, when and where it asked for it, and where it was answered.
+    /// For each client, its job, time and vertex of its request, and the vertex of its answer.
     job: Vec<usize>,
     asked: Vec<(i64, Option<Vertex>)>,
     answered: Vec<Option<Vertex>>,
@@ -172,7 +173,7 @@ impl Simulated {
         }
     }
 
-    /// What it ran is over: its quantum, or what it did.
+    /// Ends a thread's quantum or its work.
     fn ran(&mut self, machine: &Machine, thread: usize) {
         let now = self.now;
         let one = &mut self.threads[thread];
@@ -207,7 +208,7 @@ impl Simulated {
         self.begins(thread, Does::Serves(job), machine.service[job.0][job.1])
     }
 
-    /// Whether it goes on.
+    /// Returns whether the thread continues.
     fn does_next(&mut self, machine: &Machine, thread: usize) -> bool {
         match self.threads[thread].does {
             Does::Think => {
@@ -258,7 +259,7 @@ impl Simulated {
     }
 }
 
-/// The run comes out as it was, and predictions as what happens.
+/// Checks that the model reproduces the run, and predicts a faster one.
 #[track_caller]
 fn hold(machine: &Machine, times: &[f64], percent: (f64, f64)) {
     let run = machine.run();
@@ -287,7 +288,7 @@ fn clients_and_several_workers_on_two_cpus() {
 
 #[test]
 fn who_is_ready_first_runs_first() {
-    // No thread gives way: a station with two servers.
+    // No thread is preempted: a station with two servers.
     let first = |seed, workers, service| Machine {
         quantum: 1 << 40,
         ..Machine::new(seed, 8, workers, service)
@@ -296,7 +297,7 @@ fn who_is_ready_first_runs_first() {
     hold(&first(4, 4, 6e6), &[0.5, 0.8, 1.5, 2.0, 4.0], (2.0, 4.0));
 }
 
-/// `clients` that compute, all at once, on two CPUs.
+/// A run of `clients` that compute at the same time on two CPUs.
 fn crowd(clients: usize) -> Machine {
     let mut dice = SimulatorRandom::new(5);
     let mut draw = |mean| (0..clients).map(|_| dice.exponentials(mean, 2)).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Any recording: as it was, and never later for being faster.
+//! Arbitrary recordings: replays reproduce them, and higher speeds make no vertex later.
 
 use ppt_causality::retime::{
     NameId, Recording, RetimeModel, RetimeRefusal, Speeds, ThreadId, ThreadState, Vertex,
@@ -9,7 +9,7 @@ use crate::simulator::{answer, speeds};
 
 #[derive(Debug, Clone)]
 struct Graph {
-    /// By time: in which thread, with which name.
+    /// Threads and names of vertices, in the order of time.
     moments: Vec<(usize, usize)>,
     gaps: Vec<i64>,
     edges: Vec<(usize, usize)>,
@@ -53,13 +53,13 @@ fn sorted(one: usize, other: usize) -> Option<(usize, usize)> {
     (one != other).then(|| (one.min(other), one.max(other)))
 }
 
-/// The recording, and its vertices with their times. With `apart`, each vertex has its own name.
+/// The recording, and its vertices with their times. With `apart`, each vertex has a name of its own.
 fn recording(graph: &Graph, jobs: bool, apart: bool) -> (Recording, Vec<(Vertex, i64)>) {
     let (recording, vertices, _) = threaded(graph, jobs, apart);
     (recording, vertices)
 }
 
-/// And its threads.
+/// The recording, its vertices with their times, and its threads.
 fn threaded(
     graph: &Graph,
     jobs: bool,
@@ -113,12 +113,12 @@ fn threaded(
     (recording, vertices, threads)
 }
 
-/// What threads do, one after the other: for how long, and what.
+/// Successive states of threads: thread, length and state.
 fn states() -> impl Strategy<Value = Vec<(usize, i64, u32)>> {
     prop::collection::vec((0..THREADS, 1..9_000i64, 0..5u32), 0..200)
 }
 
-fn tell(recording: &mut Recording, threads: &[ThreadId], states: &[(usize, i64, u32)]) {
+fn record_states(recording: &mut Recording, threads: &[ThreadId], states: &[(usize, i64, u32)]) {
     let mut now = [0; THREADS];
     for &(thread, length, number) in states {
         let state = match number {
@@ -148,14 +148,14 @@ proptest! {
     #[test]
     fn a_run_with_cpus_comes_out_as_it_was(graph in graphs(), states in states()) {
         let (mut recording, vertices, threads) = threaded(&graph, true, false);
-        tell(&mut recording, &threads, &states);
+        record_states(&mut recording, &threads, &states);
         let Ok(model) = RetimeModel::new(recording) else { return Ok(()) };
         let replay = model.replay(&Speeds::default()).unwrap();
         for (vertex, time) in vertices {
             prop_assert!(model.time(&replay, vertex).abs_diff(time) <= 1_000);
         }
         for times in [0.5, 3.0] {
-            // Whatever comes out, it ends.
+            // It may be refused, but must end.
             let _ = model.replay(&speeds(&[&format!("work0={times}x")]));
         }
     }
@@ -167,14 +167,14 @@ proptest! {
         let at = |times: f64| model.replay(&speeds(&[&format!("work0={times}x")])).unwrap();
         let (one, other) = (at(times), at(times * more));
         for (vertex, time) in vertices {
-            let [one, other] = [&one, &other].map(|it| model.time(it, vertex));
+            let [one, other] = [&one, &other].map(|replay| model.time(replay, vertex));
             prop_assert!(other <= one && one <= time, "{} {} {}", other, one, time);
         }
     }
 
     #[test]
     fn what_is_not_critical_is_worth_nothing(mut graph in graphs()) {
-        // A loss cuts one group of threads and not another: then no time is that of all.
+        // Losses divide one group of threads and not another: then no end is common to all.
         graph.doubts.clear();
         let (recording, _) = recording(&graph, false, true);
         let model = RetimeModel::new(recording).unwrap();
@@ -183,14 +183,14 @@ proptest! {
                 continue;
             }
             let end = answer(&model, "end", &[&format!("{activity}=1000x")]);
-            // No more than all of what it decides can go, and none where it decides nothing.
+            // The gain is at most the share of the activity in the critical path.
             let most = end.critical_share * end.was.mean;
             prop_assert!(end.was.mean - end.predicted.mean <= most + 1.0, "{end:?}");
         }
     }
 }
 
-/// A vertex for each time, in threads of their own.
+/// Vertices at these times of each thread.
 fn threads(times: &[&[i64]]) -> (Recording, Vec<Vec<Vertex>>) {
     let mut recording = Recording::new();
     let mut vertices = Vec::new();
@@ -207,7 +207,7 @@ fn threads(times: &[&[i64]]) -> (Recording, Vec<Vec<Vertex>>) {
 
 #[test]
 fn only_what_ran_becomes_faster() {
-    // 100 ns of work, of which the kernel says what ran.
+    // 100 ns of work, of which the kernel recorded a part as running.
     let end = |ran: &[(i64, i64)]| {
         let mut recording = Recording::new();
         let thread = recording.thread(0);
@@ -239,8 +239,8 @@ fn an_activity_goes_on_behind_a_loss() {
 
 #[test]
 fn an_edge_has_slack() {
-    // a works for 100 and b for 250, then b takes the message of a, and works for 50. Another message
-    // shows that one takes 5.
+    // a works for 100 ns and b for 250 ns, then b takes the message of a, and works for 50 ns. Another message
+    // shows that messages take 5 ns.
     let (mut recording, vertices) = threads(&[&[0, 100], &[0, 250, 251, 301]]);
     let [one, other, third] = ["one", "other", "third"].map(|text| recording.name(text));
     recording.edge(vertices[0][1], vertices[1][2]);
@@ -256,7 +256,7 @@ fn an_edge_has_slack() {
     let end = |texts: &[&str]| answer(&model, "end", texts).predicted.mean;
     assert_eq!(end(&["one=2x"]), 301.0);
     assert_eq!(end(&["other=2x"]), 176.0);
-    // Until the message decides.
+    // Now b waits for the message.
     assert_eq!(end(&["other=100x"]), 155.0);
     assert_eq!(end(&["one=2x", "other=100x"]), 105.0);
     let share = |text: &str| answer(&model, "end", &[text]).critical_share;

@@ -1,6 +1,6 @@
-//! Runs of which frames are missing, beside the same runs with all of them.
+//! Runs with missing frames, compared with the same runs without a loss.
 
-use ppt_causality::retime::{Metric, NoMetric, RetimeRefusal, SpeedWorth};
+use ppt_causality::retime::{Metric, MetricUnavailable, RetimeRefusal, SpeedWorth};
 
 use crate::simulator::{
     Burst, JobSource, Network, SimulatedRun, SimulatorRandom, Station, Writer, answer, near,
@@ -30,7 +30,7 @@ fn closed(seed: u64, clients: usize, workers: usize) -> Network {
     Network { source: JobSource::Closed(think), stations: vec![station], way_back }
 }
 
-/// `count` bursts, each of a `part` of the run, of any of the writers.
+/// `count` bursts of random writers, each as long as a `part` of the run.
 fn bursts(
     seed: u64,
     network: &Network,
@@ -50,9 +50,9 @@ fn bursts(
     }
     let long = (end as f64 * part) as i64;
     let mut burst = |_| {
-        let of = writers[dice.between(0, writers.len() as i64) as usize];
+        let writer = writers[dice.between(0, writers.len() as i64) as usize];
         let from = dice.between(0, end - long);
-        Burst { of, from, to: from + long }
+        Burst { writer, from, to: from + long }
     };
     (0..count).map(&mut burst).collect()
 }
@@ -70,11 +70,11 @@ fn networks() -> Vec<(&'static str, Network)> {
     ]
 }
 
-/// The one prediction lies in the interval that the other states of itself.
+/// Checks that the confidence interval of the lossy prediction contains the other prediction.
 #[track_caller]
 fn agree(name: &str, lossy: &SpeedWorth, whole: &SpeedWorth) {
     assert!(lossy.missing_share > 0.04 && lossy.was.n < whole.was.n, "{name}: {lossy:?}");
-    let (low, high) = lossy.mean.unwrap();
+    let (low, high) = lossy.mean_interval.unwrap();
     let mean = whole.predicted.mean;
     assert!(low <= mean && mean <= high, "{name}: {mean} is not in {low}..{high}, {lossy:?}");
 }
@@ -87,7 +87,7 @@ fn what_is_left_says_what_all_of_it_says() {
         for seed in 0..2 {
             let lost = bursts(seed, &network, &run, (6, 0.01));
             let lossy = network.record_without(&run, &lost).model();
-            // Slower, the backlog that one part would leave to the next is missing.
+            // At lower speeds, the backlog that one part would leave to the next is missing.
             let slower = if name == "heavy" { 1.2 } else { 0.95 };
             for times in [slower, 1.0, 1.5, 3.0] {
                 let speed = format!("handle0={times}x");
@@ -119,8 +119,8 @@ fn a_loss_of_others_touches_nothing() {
     recorded.recording.vertex(other, 5, name);
     recorded.recording.doubt(other, 0, i64::MAX);
     assert_eq!(answer(&recorded.model(), "request", &["handle0=2x"]), whole);
-    // All that there is of it is in doubt.
+    // All of its time is in doubt.
     let refused = recorded.model().ask(&Metric::End).unwrap_err();
-    let all = RetimeRefusal::LeftOut { metric: "end".to_owned(), share: 1.0 };
-    assert_eq!(refused, NoMetric::Refused(all));
+    let all = RetimeRefusal::TooMuchMissing { metric: "end".to_owned(), share: 1.0 };
+    assert_eq!(refused, MetricUnavailable::Refused(all));
 }

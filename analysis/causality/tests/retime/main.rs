@@ -1,4 +1,4 @@
-//! Predictions beside what happens: by simulation, where the truth can be run, and by formulas.
+//! Predictions compared with simulations of the changed system, and with formulas.
 
 mod closed;
 mod contended;

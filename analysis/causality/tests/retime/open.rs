@@ -1,4 +1,4 @@
-//! Jobs that come whatever happens: M/M/1, several workers, tandems, pipelines.
+//! Open networks, whose jobs arrive independently of answers: M/M/1, several workers, tandems, pipelines.
 
 use ppt_causality::retime::{Resampling, SpeedVerdict};
 
@@ -7,7 +7,7 @@ use crate::simulator::{
 };
 
 const COUNT: usize = 20_000;
-/// What one service takes on average.
+/// The mean service time in ns.
 const SERVICE: f64 = 100_000.0;
 
 fn network(dice: &mut SimulatorRandom, load: f64, stations: Vec<Station>) -> Network {
@@ -24,7 +24,7 @@ fn one_server() {
         let real = Station::real(1, service, &mut dice);
         let real = network(&mut dice, load, vec![real]);
         for times in [0.95, 1.0, 1.25, 2.0, 4.0] {
-            // Where waking costs nothing, the model misses nothing.
+            // If a wake takes no time, the model is exact.
             hold(&ideal, 0, times, (1e-6, 0.1));
             hold(&real, 0, times, (1.0, 2.0));
         }
@@ -40,7 +40,7 @@ fn one_server_by_its_formula() {
     for times in [1.5, 2.0, 3.0] {
         let answer = answer(&model, "request", &[&format!("handle0={times}x")]);
         near(answer.predicted.mean, SERVICE / (times - 0.9), 2.0);
-        let (low, high) = answer.mean.unwrap();
+        let (low, high) = answer.mean_interval.unwrap();
         assert!(low < answer.predicted.mean && answer.predicted.mean < high);
         assert_eq!(answer.verdict(), SpeedVerdict::Gain);
     }
@@ -75,7 +75,7 @@ fn two_stations() {
     }
 }
 
-/// All is there from the beginning on: the slower stage decides.
+/// All input is present from the beginning: the slower stage decides.
 fn pipeline(parse: f64, compress: f64) -> Network {
     let mut dice = SimulatorRandom::new(7);
     let service = |dice: &mut SimulatorRandom, mean: f64| {
@@ -96,7 +96,7 @@ fn the_slower_stage_decides() {
         let real = faster.visits[1].iter().map(|visit| visit.end).max().unwrap();
         near(end(&format!("handle1={times}x")).predicted.mean, real as f64, 1.0);
     }
-    // Only the first parse comes before all else.
+    // Only the first parse is not parallel to other work.
     let parse = end("handle0=2x");
     assert_eq!(parse.verdict(), SpeedVerdict::NoGain);
     assert!(parse.gain() >= 0.0 && parse.critical_share < 0.001, "{parse:?}");
@@ -106,7 +106,7 @@ fn the_slower_stage_decides() {
     let ranked = model.rank(&ask(&model, "end"), 2.0, Resampling::default()).unwrap();
     let order: Vec<_> = ranked.iter().map(|ranked| ranked.activity.as_str()).collect();
     assert_eq!(order, ["handle1", "handle0"]);
-    // Beyond 2.5 times, parsing decides.
+    // Above the factor 2.5, parsing decides.
     let swept = model
         .sweep(
             &ask(&model, "end"),
@@ -128,7 +128,7 @@ fn nothing_waits_for_a_stage_that_is_never_waited_for() {
     let rate = answer(&model, "rate(handle1)", &["handle1=2x"]);
     assert_eq!(rate.verdict(), SpeedVerdict::NoGain);
     assert!(answer(&model, "rate(handle1)", &["handle0=2x"]).gain() > 0.9);
-    // From put to take it is a little longer, as more has to be woken.
+    // The time from put to take is a little longer, as more workers have to be woken.
     let path = answer(&model, "path(end0, take1)", &["handle1=2x"]);
     let faster = network.faster(1, 2.0).run();
     let waits: i64 = faster.visits[1].iter().map(|visit| visit.take - visit.put).sum();
@@ -138,8 +138,8 @@ fn nothing_waits_for_a_stage_that_is_never_waited_for() {
 
 #[test]
 fn shared_and_separate_queues_are_told_apart() {
-    // Three servers with a queue each, and jobs with names of their own, look like one with three
-    // workers but for the jobs that wait while somebody is idle.
+    // Three servers with a queue each, and jobs with distinct keys, look like one server with three workers,
+    // except for jobs that wait while another worker is idle.
     let mut dice = SimulatorRandom::new(8);
     let (mut apart, mut real) = (ppt_causality::retime::Recording::new(), 0.0);
     let threads: Vec<_> = (0..3).map(|_| apart.thread(1)).collect();

@@ -1,5 +1,5 @@
-//! A network of stations with queues, simulated event by event, and what a recording of it shows.
-//! It shares no code with the model, and a worker that became idle last is the first to be woken.
+//! A simulation of a network of stations with queues, event by event, and the recording of a run.
+//! It shares no code with the model, and wakes the worker that became idle last.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,27 +11,27 @@ use ppt_causality::retime::{
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
-/// Where jobs come from.
+/// The source of jobs.
 #[derive(Debug, Clone)]
 pub enum JobSource {
-    /// At these instants, whatever happens.
+    /// Jobs arrive at these times.
     Open(Vec<i64>),
-    /// Each client sends, waits for the answer and thinks: so long after each answer.
+    /// Each client sends, waits for the answer and thinks; the times that it thinks after each answer.
     Closed(Vec<Vec<i64>>),
 }
 
 #[derive(Debug, Clone)]
 pub struct Station {
     pub workers: usize,
-    /// Of each job.
+    /// The service time of each job.
     pub service: Vec<i64>,
-    /// Until an idle worker has a job.
+    /// The time until an idle worker has a job, for each job.
     pub wake: Vec<i64>,
-    /// Until a busy one has the next.
+    /// The time until a busy worker has the next job, for each job.
     pub take: Vec<i64>,
 }
 
-/// All jobs visit all stations, and go the last way back.
+/// All jobs visit all stations in order, and return after the last.
 #[derive(Debug, Clone)]
 pub struct Network {
     pub source: JobSource,
@@ -49,14 +49,14 @@ pub struct Visit {
 
 #[derive(Debug)]
 pub struct SimulatedRun {
-    /// By station and job.
+    /// Visits by station and job.
     pub visits: Vec<Vec<Visit>>,
-    /// By job.
+    /// For each job, the time at which its answer was received.
     pub received: Vec<i64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Happens {
+enum SimulatorEvent {
     Ends { station: usize, worker: usize, job: usize },
     Arrives { station: usize, job: usize },
     Returns { job: usize },
@@ -113,7 +113,7 @@ impl Network {
         self.way_back.len()
     }
 
-    /// With the service of a station really made faster.
+    /// The same network with a faster station.
     pub fn faster(&self, station: usize, times: f64) -> Network {
         let mut network = self.clone();
         for service in &mut network.stations[station].service {
@@ -122,11 +122,11 @@ impl Network {
         network
     }
 
-    /// What happens.
+    /// Simulates the network.
     pub fn run(&self) -> SimulatedRun {
         let mut events = BinaryHeap::new();
         let mut at = |time, what| events.push(Reverse((time, what)));
-        let first = |job| Happens::Arrives { station: 0, job };
+        let first = |job| SimulatorEvent::Arrives { station: 0, job };
         match &self.source {
             JobSource::Open(times) => {
                 times.iter().enumerate().for_each(|(job, &time)| at(time, first(job)));
@@ -151,10 +151,10 @@ impl Network {
                 visit.take = take;
                 visit.worker = worker;
                 visit.end = take + self.stations[station].service[job];
-                events.push(Reverse((visit.end, Happens::Ends { station, worker, job })));
+                events.push(Reverse((visit.end, SimulatorEvent::Ends { station, worker, job })));
             };
             match what {
-                Happens::Arrives { station, job } => {
+                SimulatorEvent::Arrives { station, job } => {
                     match idle[station].pop() {
                         Some(index) => {
                             serve(station, index, job, now + self.stations[station].wake[job]);
@@ -163,7 +163,7 @@ impl Network {
                     }
                     visits[station][job].put = now;
                 }
-                Happens::Ends { station, worker, job } => {
+                SimulatorEvent::Ends { station, worker, job } => {
                     match waiting[station].pop_front() {
                         Some(next) => {
                             serve(station, worker, next, now + self.stations[station].take[next]);
@@ -171,13 +171,13 @@ impl Network {
                         None => idle[station].push(worker),
                     }
                     let next = if station + 1 < self.stations.len() {
-                        (now, Happens::Arrives { station: station + 1, job })
+                        (now, SimulatorEvent::Arrives { station: station + 1, job })
                     } else {
-                        (now + self.way_back[job], Happens::Returns { job })
+                        (now + self.way_back[job], SimulatorEvent::Returns { job })
                     };
                     events.push(Reverse(next));
                 }
-                Happens::Returns { job } => {
+                SimulatorEvent::Returns { job } => {
                     received[job] = now;
                     if let Some((next, think)) = next_of[job] {
                         events.push(Reverse((now + think, first(next))));
@@ -188,7 +188,7 @@ impl Network {
         SimulatedRun { visits, received }
     }
 
-    /// For each job the next of its client, and the time to think before.
+    /// For each job, the next job of its client, and the time to think before it.
     fn next(&self) -> Vec<Option<(usize, i64)>> {
         let JobSource::Closed(clients) = &self.source else { return vec![None; self.jobs()] };
         let mut next = Vec::new();
@@ -200,12 +200,12 @@ impl Network {
         next
     }
 
-    /// What ppt would see of a run.
+    /// The recording that ppt would make of a run.
     pub fn record(&self, run: &SimulatedRun) -> Recorded {
         self.record_without(run, &[])
     }
 
-    /// The same where frames are missing.
+    /// The same recording without the frames of these bursts.
     pub fn record_without(&self, run: &SimulatedRun, bursts: &[Burst]) -> Recorded {
         let mut recording = Recording::new();
         let mut sent = vec![None; self.jobs()];
@@ -258,7 +258,7 @@ impl Network {
                 .collect();
             let [take, handle, begin, end] = ["take", "handle", "begin", "end"]
                 .map(|text| recording.name(&format!("{text}{at}")));
-            // An end and the next take may be at one time.
+            // An end and the next take may be at the same time.
             let mut order: Vec<_> = visits.iter().enumerate().collect();
             order.sort_by_key(|entry| (entry.1.take, entry.1.end));
             for (job, visit) in order {
@@ -271,7 +271,7 @@ impl Network {
                         None => no_cause(&mut recording, *thread, taken, visit.take),
                     }
                 }
-                // One frame has both ends, and is written at the second one.
+                // One frame has both times, and is written at the second.
                 if !own.at(visit.end) {
                     let begun = recording.vertex(*thread, visit.take, begin);
                     let done = recording.vertex(*thread, visit.end, end);
@@ -299,7 +299,7 @@ impl Network {
         Recorded { recording, ends }
     }
 
-    /// The lengths of requests, by job.
+    /// The length of each request, by job.
     pub fn requests(&self, run: &SimulatedRun) -> Vec<f64> {
         let last = run.visits.last().unwrap();
         let end = |job: usize| match self.source {
@@ -309,7 +309,7 @@ impl Network {
         (0..self.jobs()).map(|job| (end(job) - run.visits[0][job].put) as f64).collect()
     }
 
-    /// Requests a second.
+    /// The rate of requests in 1/s.
     pub fn rate(&self, run: &SimulatedRun) -> f64 {
         let ends = || match self.source {
             JobSource::Open(_) => {
@@ -322,18 +322,18 @@ impl Network {
     }
 }
 
-/// Whose frames they are.
+/// The writer of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
     Client(usize),
-    /// Its station, and which of its workers.
+    /// The indexes of the station and of its worker.
     Worker(usize, usize),
 }
 
-/// All that someone writes from a time to a time is missing.
+/// All frames of a writer between two times are missing.
 #[derive(Debug, Clone, Copy)]
 pub struct Burst {
-    pub of: Writer,
+    pub writer: Writer,
     pub from: i64,
     pub to: i64,
 }
@@ -341,8 +341,9 @@ pub struct Burst {
 struct Lost(Vec<(i64, i64)>);
 
 impl Lost {
-    fn new(bursts: &[Burst], of: Writer) -> Lost {
-        Lost(bursts.iter().filter(|burst| burst.of == of).map(|it| (it.from, it.to)).collect())
+    fn new(bursts: &[Burst], writer: Writer) -> Lost {
+        let lost = bursts.iter().filter(|burst| burst.writer == writer);
+        Lost(lost.map(|burst| (burst.from, burst.to)).collect())
     }
 
     fn at(&self, time: i64) -> bool {
@@ -354,7 +355,7 @@ impl Lost {
     }
 }
 
-/// What led to `at` is among what is missing: it comes when it came.
+/// Notes that the cause of `at` is missing.
 fn no_cause(recording: &mut Recording, thread: ThreadId, at: Vertex, time: i64) {
     recording.outside(at);
     recording.doubt(thread, time, time);
@@ -362,7 +363,7 @@ fn no_cause(recording: &mut Recording, thread: ThreadId, at: Vertex, time: i64) 
 
 pub struct Recorded {
     pub recording: Recording,
-    /// By job and station, where its service ends.
+    /// For each job and station, the vertex where the service ends.
     pub ends: Vec<Vec<Vertex>>,
 }
 
@@ -395,14 +396,14 @@ pub fn percentile(values: &[f64], share: f64) -> f64 {
     values[((values.len() - 1) as f64 * share).round() as usize]
 }
 
-/// Within `percent` percent.
+/// Checks that a prediction is within `percent` percent of the real value.
 #[track_caller]
 pub fn near(predicted: f64, real: f64, percent: f64) {
     let off = (predicted / real - 1.0) * 100.0;
     assert!(off.abs() <= percent, "{predicted} is {off:.2} % off {real}");
 }
 
-/// Predicts a faster station and runs it: the mean and p95 of requests, and the rate.
+/// Checks predictions of a faster station against a run with it: the mean and p95 of requests, and the rate.
 #[track_caller]
 pub fn hold(network: &Network, station: usize, times: f64, percent: (f64, f64)) {
     let model = network.record(&network.run()).model();

@@ -10,7 +10,9 @@ use std::process::ExitCode;
 
 use ppt_query::whatif::LoadedRun;
 use ppt_query::whatif::live::ExperimentAnswer;
-use ppt_query::whatif::retime::{Metric, NoMetric, Resampling, RetimeModel, SpeedWorth, Speeds};
+use ppt_query::whatif::retime::{
+    Metric, MetricUnavailable, Resampling, RetimeModel, SpeedWorth, Speeds,
+};
 use ppt_query::{Encoder, Engine, ResultFormat};
 
 use crate::args;
@@ -71,7 +73,7 @@ async fn ask(
     for metric in &metrics {
         run::pause().await;
         let asked = model.ask(metric).map_err(|error| match error {
-            NoMetric::Refused(refusal) => Failure::refused(refusal),
+            MetricUnavailable::Refused(refusal) => Failure::refused(refusal),
             other => Failure::asked(other),
         })?;
         let answered = match (&args.sweep[..], args.speed.is_empty()) {

@@ -130,7 +130,7 @@ fn people_read_a_table() {
 fn what_is_not_known_is_said() {
     let bench = bench();
     for (args, said) in [
-        (vec!["--speed", "handle"], "says not how fast"),
+        (vec!["--speed", "handle"], "does not say how fast"),
         (vec!["--speed", "handle=0x"], "above 0"),
         (vec!["--speed", "handle=NaNx"], "above 0"),
         (vec!["--speed", "handle=2x", "--speed", "handle=3x"], "`handle` has two speeds"),

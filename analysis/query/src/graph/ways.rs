@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use datafusion::prelude::ident;
 use futures::StreamExt;
-use ppt_causality::{Graph, Mode, Path, RouteStep, StepPlace, Types, in_flight};
+use ppt_causality::{Graph, Mode, Path, PointTypes, RouteStep, StepPlace, in_flight};
 use ppt_stats::{Budget, Samples, Summary};
 use ppt_tables::Processes;
 use strum::IntoEnumIterator;
@@ -264,7 +264,7 @@ impl Engine {
         to: &[u32],
     ) -> Result<PathGap, QueryError> {
         let mut names: Vec<String> = Vec::new();
-        let mut types = vec![Types::default(); causality.points.len()];
+        let mut types = vec![PointTypes::default(); causality.points.len()];
         let columns = ["buffer", "point", "in_type", "out_type"];
         let rows = self.context().table("points").await?.select(columns.map(ident).to_vec())?;
         for batch in rows.distinct()?.collect().await? {
@@ -289,8 +289,8 @@ impl Engine {
         }
         let gap = causality.graph.gap(from, to, &types);
         let name = |point: u32| short(&causality.points[point as usize]).to_owned();
-        let shores = |all: &[ppt_causality::Shore]| {
-            all.iter().map(|shore| (name(shore.point), shore.last)).collect()
+        let shores = |all: &[ppt_causality::GapPoint]| {
+            all.iter().map(|side| (name(side.point), side.dead_ends)).collect()
         };
         Ok(PathGap {
             ends: gap.ends,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ppt_causality::retime::{
-    Evidence, Metric, PointSeen, Recording, ThreadId, ThreadState, Vertex,
+    Evidence, Metric, PointCount, Recording, ThreadId, ThreadState, Vertex,
 };
 
 use super::loss::{LoadedLoss, unique_kinds};
@@ -19,7 +19,7 @@ pub struct LoadedRun {
     /// Names of spans.
     pub spans: Vec<String>,
     /// By point: number of its frames.
-    points: HashMap<String, PointSeen>,
+    points: HashMap<String, PointCount>,
     edges: u64,
     ambiguous: u64,
     foreign: Option<f64>,
@@ -37,11 +37,11 @@ impl LoadedRun {
     }
 
     /// The sum of all points that a text names: `frame`, or `buffer.frame`.
-    fn point(&self, text: &str) -> PointSeen {
+    fn point(&self, text: &str) -> PointCount {
         let ends = |word: &str| word.split_once('.').is_some_and(|(_, frame)| frame == text);
         let named = self.points.values().filter(|point| point.name == text || ends(&point.name));
-        let none = PointSeen { name: text.to_owned(), seen: 0 };
-        named.fold(none, |all, seen| PointSeen { seen: all.seen + seen.seen, ..all })
+        let none = PointCount { name: text.to_owned(), count: 0 };
+        named.fold(none, |sum, point| PointCount { count: sum.count + point.count, ..sum })
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) struct Loader {
     orphans: Vec<u32>,
     /// Moments at which data entered from outside.
     outside: HashSet<u32>,
-    points: HashMap<String, PointSeen>,
+    points: HashMap<String, PointCount>,
     causes: u64,
     ambiguous: u64,
     states: Vec<LoadState>,
@@ -194,7 +194,7 @@ impl Loader {
         let thread = self.thread(row.text(5).unwrap_or_default(), row.long(6)?, row.long(7)?);
         self.loss.add_buffer(row.text(1)?);
         let name = full(row.text(1)?, row.text(9)?);
-        self.count(&name).seen += 1;
+        self.point_count(&name).count += 1;
         self.add_frame(frame, thread, row.long(8)?, name);
         Some(())
     }
@@ -292,12 +292,12 @@ impl Loader {
         self.frames.insert(frame, moment);
     }
 
-    fn count(&mut self, name: &str) -> &mut PointSeen {
-        let seen = self.points.entry(name.to_owned()).or_default();
-        if seen.name.is_empty() {
-            name.clone_into(&mut seen.name);
+    fn point_count(&mut self, name: &str) -> &mut PointCount {
+        let point = self.points.entry(name.to_owned()).or_default();
+        if point.name.is_empty() {
+            name.clone_into(&mut point.name);
         }
-        seen
+        point
     }
 
     /// Assigns threads to hosts: the threads of a host share its CPUs.

@@ -1,4 +1,4 @@
-//! What each thread does between its vertices: it runs, on slices of a CPU, and it waits.
+//! The programs of threads: their running, on slices of a CPU, and waiting between vertices.
 
 use std::ops::Range;
 
@@ -7,30 +7,31 @@ use crate::retime::cause_edges::Work;
 use crate::retime::moments::Moments;
 use crate::retime::recording::{RecordedState, Recording, ThreadId, ThreadState};
 
-/// A piece of what a thread does.
+/// A part of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::retime) enum Segment {
-    /// It needs a CPU for so long. The first of a slice has to get one.
+    /// The thread needs a CPU for `length`. Before the first segment of a slice, it has to get one.
     Run { slice: u32, is_first: bool, length: i64 },
-    /// It needs none. A faster activity makes `scaled` shorter.
+    /// The thread needs no CPU. A faster activity makes `scaled` shorter.
     Idle { fixed: i64, scaled: i64 },
 }
 
-/// The way to a vertex from the one before in its thread.
+/// The program from the previous vertex of a thread to a vertex.
 #[derive(Debug, Clone, Default)]
 pub(in crate::retime) struct Program {
-    /// Until the thread asks for what the vertex waits for; for others, all of it.
+    /// The segments until the thread waits for the causes of the vertex; all segments if it does not.
     pub before: Range<u32>,
-    /// From when it is ready to run again.
+    /// The segments after that wait.
     pub after: Range<u32>,
-    /// The thread gave its CPU back to wait for that.
+    /// The thread gave its CPU back in order to wait.
     pub blocked: bool,
-    /// When it asked.
+    /// The time at which the wait began.
     pub asked: i64,
-    /// When it was ready to run again, or else at the vertex.
-    pub there: i64,
-    /// For how long it ran before it asked, and at all.
+    /// The time at which the thread was ready again, or else that of the vertex.
+    pub ready: i64,
+    /// The CPU time before the wait.
     pub ran_before: i64,
+    /// The whole CPU time.
     pub ran: i64,
 }
 
@@ -38,34 +39,34 @@ pub(in crate::retime) struct Program {
 #[derive(Debug, Default)]
 pub(in crate::retime) struct Programs {
     segments: Vec<Segment>,
-    each: Vec<Program>,
-    /// For each thread, when its first program begins, if that is known.
+    of_vertices: Vec<Program>,
+    /// For each thread, the time at which its first program begins, if it is known.
     pub begins: Vec<Option<i64>>,
-    /// For each thread what it does after its last vertex; of one without vertices, all.
+    /// For each thread, the segments after its last vertex; all segments of a thread without vertices.
     pub tails: Vec<Range<u32>>,
     pub machine: Vec<u32>,
 }
 
 impl Programs {
     pub fn of(&self, at: u32) -> &Program {
-        &self.each[at as usize]
+        &self.of_vertices[at as usize]
     }
 
     pub fn segment(&self, at: u32) -> Segment {
         self.segments[at as usize]
     }
 
-    /// So many machines.
+    /// The number of machines.
     pub fn machines(&self) -> u32 {
         self.machine.iter().map(|machine| machine + 1).max().unwrap_or(0)
     }
 
-    /// `came` has for each vertex when the last of what it needs was sent, or `i64::MIN`; `works` what is known
-    /// of threads that the kernel's frames do not mention.
+    /// `cause_times` has for each vertex the time of its last cause, or `i64::MIN`; `works` is for threads
+    /// without records of the kernel.
     pub fn new(
         recording: &Recording,
         moments: &Moments,
-        came: &[i64],
+        cause_times: &[i64],
         outside: &[bool],
         works: &[Work],
     ) -> (Programs, Vec<CpuSlice>) {
@@ -77,8 +78,8 @@ impl Programs {
             of_thread[states[0].thread.0 as usize] = states;
         }
         let (programs, slices) = (Programs::default(), Vec::new());
-        let mut builder = ProgramBuilder { moments, came, outside, works, programs, slices };
-        builder.programs.each = vec![Program::default(); moments.len()];
+        let mut builder = ProgramBuilder { moments, cause_times, outside, works, programs, slices };
+        builder.programs.of_vertices = vec![Program::default(); moments.len()];
         for thread in 0..moments.threads as u32 {
             let machine = recording.machines.get(&ThreadId(thread));
             builder.thread(thread, machine.copied().unwrap_or(0), of_thread[thread as usize]);
@@ -87,34 +88,35 @@ impl Programs {
     }
 }
 
-/// A segment and when it was.
+/// A segment, its begin and its end.
 type TimedSegment = (Segment, i64, i64);
 
 struct ProgramBuilder<'a> {
     moments: &'a Moments,
-    came: &'a [i64],
+    cause_times: &'a [i64],
     outside: &'a [bool],
     works: &'a [Work],
     programs: Programs,
     slices: Vec<CpuSlice>,
 }
 
-/// The time up to which the states of a thread were used.
+/// A position in the states of a thread.
 struct StateCursor<'a> {
     states: &'a [RecordedState],
     next: usize,
     machine: u32,
-    /// The slice of the state that comes next, if it has begun.
+    /// The slice of the next state, if it has begun.
     slice: Option<u32>,
+    /// The last slice.
     last: Option<u32>,
-    /// From when on the thread is ready.
+    /// The time since which the thread is ready.
     ready: Option<i64>,
     was_cut: bool,
 }
 
 impl ProgramBuilder<'_> {
     fn thread(&mut self, thread: u32, machine: u32, states: &[RecordedState]) {
-        let mut told = StateCursor {
+        let mut cursor = StateCursor {
             states,
             next: 0,
             machine,
@@ -135,38 +137,39 @@ impl ProgramBuilder<'_> {
             let to = self.moments.time[here as usize];
             let program = match from {
                 Some(from) if !states.is_empty() => {
-                    let segments = self.segments(&mut told, from, to);
+                    let segments = self.segments(&mut cursor, from, to);
                     self.program(here, to, segments)
                 }
                 _ => self.unseen(here, to),
             };
-            self.programs.each[here as usize] = program;
+            self.programs.of_vertices[here as usize] = program;
             from = Some(to);
             at = self.moments.after(here);
         }
         let end = states.last().map_or(i64::MIN, |state| state.end);
         let from = from.unwrap_or(end);
-        let rest = if states.is_empty() { Vec::new() } else { self.segments(&mut told, from, end) };
-        let tail = self.keep(&rest);
+        let tail =
+            if states.is_empty() { Vec::new() } else { self.segments(&mut cursor, from, end) };
+        let tail = self.keep(&tail);
         self.programs.tails.push(tail);
     }
 
-    /// What lies between two times of a thread.
-    fn segments(&mut self, told: &mut StateCursor<'_>, from: i64, to: i64) -> Vec<TimedSegment> {
-        let mut all: Vec<TimedSegment> = Vec::new();
+    /// The segments between two times of a thread.
+    fn segments(&mut self, cursor: &mut StateCursor<'_>, from: i64, to: i64) -> Vec<TimedSegment> {
+        let mut segments: Vec<TimedSegment> = Vec::new();
         let mut now = from;
         let idle = |length: i64, is_scaled: bool| Segment::Idle {
             fixed: if is_scaled { 0 } else { length },
             scaled: if is_scaled { length } else { 0 },
         };
         while now < to {
-            let Some(state) = told.states.get(told.next) else {
-                all.push((idle(to - now, true), now, to));
+            let Some(state) = cursor.states.get(cursor.next) else {
+                segments.push((idle(to - now, true), now, to));
                 break;
             };
             if state.begin > now {
                 let until = state.begin.min(to);
-                all.push((idle(until - now, true), now, until));
+                segments.push((idle(until - now, true), now, until));
                 now = until;
                 continue;
             }
@@ -174,63 +177,63 @@ impl ProgramBuilder<'_> {
             if until > now {
                 match state.state {
                     ThreadState::Running { cpu } => {
-                        let is_first = told.slice.is_none();
-                        let slice = match told.slice {
+                        let is_first = cursor.slice.is_none();
+                        let slice = match cursor.slice {
                             Some(slice) => slice,
-                            None => self.slice(told, cpu, now, state.end),
+                            None => self.slice(cursor, cpu, now, state.end),
                         };
-                        told.slice = Some(slice);
+                        cursor.slice = Some(slice);
                         let length = until - now;
-                        all.push((Segment::Run { slice, is_first, length }, now, until));
+                        segments.push((Segment::Run { slice, is_first, length }, now, until));
                     }
                     ThreadState::Ready => {
-                        let next = told.states.get(told.next + 1);
+                        let next = cursor.states.get(cursor.next + 1);
                         let runs = next.is_some_and(|next| {
                             next.begin == state.end
                                 && matches!(next.state, ThreadState::Running { .. })
                         });
                         if runs && state.end < to {
-                            told.ready = Some(now);
+                            cursor.ready = Some(now);
                         } else {
-                            // A vertex of a thread that has no CPU: by its clock, it has one.
-                            all.push((idle(until - now, false), now, until));
+                            // A vertex lies here, so that by its own clock the thread has a CPU.
+                            segments.push((idle(until - now, false), now, until));
                         }
                     }
-                    ThreadState::Blocked => all.push((idle(until - now, false), now, until)),
-                    ThreadState::Unknown => all.push((idle(until - now, true), now, until)),
+                    ThreadState::Blocked => segments.push((idle(until - now, false), now, until)),
+                    ThreadState::Unknown => segments.push((idle(until - now, true), now, until)),
                 }
             }
             now = now.max(until);
             if state.end <= to {
-                told.was_cut = matches!(state.state, ThreadState::Running { .. })
-                    || told.was_cut && state.state == ThreadState::Ready;
-                told.slice = None;
-                told.next += 1;
+                cursor.was_cut = matches!(state.state, ThreadState::Running { .. })
+                    || cursor.was_cut && state.state == ThreadState::Ready;
+                cursor.slice = None;
+                cursor.next += 1;
             }
         }
-        all
+        segments
     }
 
-    fn slice(&mut self, told: &mut StateCursor<'_>, cpu: u32, begin: i64, end: i64) -> u32 {
+    fn slice(&mut self, cursor: &mut StateCursor<'_>, cpu: u32, begin: i64, end: i64) -> u32 {
         let number = self.slices.len() as u32;
-        let next = told.states.get(told.next + 1);
+        let next = cursor.states.get(cursor.next + 1);
         let is_cut = next.is_some_and(|next| next.begin == end && next.state == ThreadState::Ready);
-        let ready = told.ready.take().unwrap_or(begin);
+        let ready = cursor.ready.take().unwrap_or(begin);
         self.slices.push(CpuSlice {
-            machine: told.machine,
+            machine: cursor.machine,
             cpu,
             ready,
             begin,
             end,
             is_cut,
-            follows_cut: told.was_cut,
+            follows_cut: cursor.was_cut,
             next: number,
             queued: ready,
             granted: begin,
             among: 0,
             place: 0,
         });
-        if let Some(last) = told.last.replace(number) {
+        if let Some(last) = cursor.last.replace(number) {
             self.slices[last as usize].next = number;
         }
         number
@@ -243,13 +246,14 @@ impl ProgramBuilder<'_> {
     }
 
     fn program(&mut self, at: u32, time: i64, segments: Vec<TimedSegment>) -> Program {
-        let (came, outside) = (self.came[at as usize], self.outside[at as usize]);
+        let (caused, outside) = (self.cause_times[at as usize], self.outside[at as usize]);
         let waits = |timed: &TimedSegment| matches!(timed.0, Segment::Idle { scaled: 0, .. });
-        let wait = if outside && came == i64::MIN {
+        let wait = if outside && caused == i64::MIN {
             segments.iter().rposition(waits)
         } else {
-            let its = |timed: &TimedSegment| waits(timed) && timed.1 <= came && came <= timed.2;
-            segments.iter().position(its).filter(|_| came != i64::MIN)
+            let ends_wait =
+                |timed: &TimedSegment| waits(timed) && timed.1 <= caused && caused <= timed.2;
+            segments.iter().position(ends_wait).filter(|_| caused != i64::MIN)
         };
         let ran = |segments: &[TimedSegment]| -> i64 {
             let length = |timed: &TimedSegment| match timed.0 {
@@ -263,28 +267,28 @@ impl ProgramBuilder<'_> {
             None => (&segments[..], &[][..]),
         };
         let (ran_before, ran_after) = (ran(before), ran(after));
-        let (asked, there) = wait.map_or((time, time), |at| (segments[at].1, segments[at].2));
+        let (asked, ready) = wait.map_or((time, time), |at| (segments[at].1, segments[at].2));
         let (before, after) = (self.keep(before), self.keep(after));
         let (blocked, ran) = (wait.is_some(), ran_before + ran_after);
-        Program { before, after, blocked, asked, there, ran_before, ran }
+        Program { before, after, blocked, asked, ready, ran_before, ran }
     }
 
-    /// The kernel's frames do not mention it.
+    /// The program of a thread without records of the kernel.
     fn unseen(&mut self, at: u32, time: i64) -> Program {
         let Some(before) = self.moments.before(at) else {
-            return Program { asked: i64::MIN, there: time, ..Program::default() };
+            return Program { asked: i64::MIN, ready: time, ..Program::default() };
         };
         let begin = self.moments.time[before as usize];
         let mut work = self.works[at as usize];
         let asked = begin + work.full;
-        if self.came[at as usize].max(begin) <= asked {
-            // It waited for nothing: all of it is its own.
+        if self.cause_times[at as usize].max(begin) <= asked {
+            // It did not wait: the whole time is work.
             let full = time - begin;
             work = Work { full, ran: work.ran.min(full) };
         }
         let idle = Segment::Idle { fixed: work.full - work.ran, scaled: work.ran };
         let before = self.keep(&[(idle, begin, begin + work.full)]);
         let asked = begin + work.full;
-        Program { before, asked, there: time, ran: work.ran, ..Program::default() }
+        Program { before, asked, ready: time, ran: work.ran, ..Program::default() }
     }
 }

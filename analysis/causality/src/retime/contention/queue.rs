@@ -1,56 +1,58 @@
-//! Who waits for a CPU, in which order.
+//! The queue of threads that wait for a CPU.
 //!
-//! A thread comes in at any place and goes from the front. So the queue is a row of blocks, each of which
-//! knows what decides over places: with n that wait, either takes about √n steps.
+//! Threads enter at any position and leave at the front. The queue is a list of blocks, each with a summary of
+//! the properties that decide over positions: with n threads, either takes about √n steps.
 
 use std::collections::VecDeque;
 
 use super::slices::{CpuSlice, Machine, Slices};
 use crate::retime::moments::NONE;
 
-/// One that waits.
+/// A thread that waits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WaitingThread {
     pub carrier: u32,
-    /// The slice from which it has what is known of its wait.
+    /// The slice whose properties it has, or [`NONE`].
     pub like: u32,
     /// It is that slice, not just like it.
     pub is_own: bool,
     pub since: i64,
 }
 
-/// Takes examples one after the other, so that they come as often as they did.
+/// Takes examples in turn, so that each property is as frequent as in the run.
 #[derive(Debug, Default)]
 pub(super) struct Examples(usize);
 
 impl Examples {
-    pub fn next(&mut self, of: &[u32]) -> Option<u32> {
+    pub fn next(&mut self, examples: &[u32]) -> Option<u32> {
         self.0 += 1;
-        (!of.is_empty()).then(|| of[(self.0 - 1) % of.len()])
+        (!examples.is_empty()).then(|| examples[(self.0 - 1) % examples.len()])
     }
 }
 
-/// The most threads of a block.
+/// The largest number of threads in a block.
 const BLOCK: usize = 128;
 
-/// When a slice was granted its CPU, and its number: the order of the run.
+/// The time at which a slice was granted its CPU, and its number: the order of the run.
 type Granted = (i64, u32);
 
-/// Some that wait one behind the other.
+/// Successive threads of the queue.
 #[derive(Debug)]
 struct Block {
     threads: VecDeque<WaitingThread>,
-    known: Waits,
+    summary: Waits,
 }
 
-/// What is known of some that wait.
+/// The summary of some waiting threads.
 #[derive(Debug, Clone, Copy)]
 struct Waits {
-    /// They all are their own slices.
+    /// All have their own slices.
     are_own: bool,
-    /// Of their slices: the last of the run, the earliest grant, the latest coming.
+    /// The last of their slices in the order of the run.
     last: Granted,
+    /// The earliest grant.
     granted: i64,
+    /// The latest entry into the queue.
     queued: i64,
 }
 
@@ -58,13 +60,13 @@ impl Waits {
     const NONE: Waits =
         Waits { are_own: true, last: (i64::MIN, 0), granted: i64::MAX, queued: i64::MIN };
 
-    fn of(one: &WaitingThread, slices: &Slices) -> Waits {
-        if !one.is_own {
-            // Only those that are their own are compared.
+    fn of(thread: &WaitingThread, slices: &Slices) -> Waits {
+        if !thread.is_own {
+            // Only threads with their own slices are compared.
             return Waits { are_own: false, ..Waits::NONE };
         }
-        let slice = slices.of(one.like);
-        let last = (slice.granted, one.like);
+        let slice = slices.of(thread.like);
+        let last = (slice.granted, thread.like);
         Waits { are_own: true, last, granted: slice.granted, queued: slice.queued }
     }
 
@@ -77,7 +79,7 @@ impl Waits {
         }
     }
 
-    /// Whether a slice was in the queue at one time with each of them.
+    /// Whether the time of a slice in the queue overlapped with that of each of them.
     fn met(&self, slice: &CpuSlice) -> bool {
         self.are_own && slice.queued <= self.granted && self.queued <= slice.granted
     }
@@ -85,14 +87,14 @@ impl Waits {
 
 impl Block {
     fn new(threads: VecDeque<WaitingThread>, slices: &Slices) -> Block {
-        let mut block = Block { threads, known: Waits::NONE };
-        block.learn(slices);
+        let mut block = Block { threads, summary: Waits::NONE };
+        block.summarize(slices);
         block
     }
 
-    fn learn(&mut self, slices: &Slices) {
-        let each = self.threads.iter().map(|one| Waits::of(one, slices));
-        self.known = each.fold(Waits::NONE, Waits::and);
+    fn summarize(&mut self, slices: &Slices) {
+        let waits = self.threads.iter().map(|thread| Waits::of(thread, slices));
+        self.summary = waits.fold(Waits::NONE, Waits::and);
     }
 }
 
@@ -115,48 +117,49 @@ impl RunQueue {
         if block.threads.is_empty() {
             self.blocks.pop_front();
         } else {
-            block.learn(slices);
+            block.summarize(slices);
         }
         Some(first)
     }
 
     /// Keeps the recorded order among threads that queued together; otherwise inserts at the recorded
     /// position.
-    pub fn push(&mut self, one: WaitingThread, slices: &Slices, machine: &Machine) {
-        if one.like == NONE {
-            self.insert(self.len, one, slices);
+    pub fn push(&mut self, thread: WaitingThread, slices: &Slices, machine: &Machine) {
+        if thread.like == NONE {
+            self.insert(self.len, thread, slices);
             return;
         }
-        let slice = slices.of(one.like);
-        let at = if one.is_own && self.known().met(slice) {
-            self.before((slice.granted, one.like), slices)
+        let slice = slices.of(thread.like);
+        let at = if thread.is_own && self.summary().met(slice) {
+            self.before((slice.granted, thread.like), slices)
         } else {
             let kind = usize::from(slice.follows_cut);
             let placed = if slice.among > 0 {
-                Some(one.like)
+                Some(thread.like)
             } else {
                 self.placed[kind].next(&machine.placed[kind])
             };
             placed.map_or(self.len, |number| {
-                let known = slices.of(number);
-                let share = f64::from(known.place) / f64::from(known.among);
+                let example = slices.of(number);
+                let share = f64::from(example.place) / f64::from(example.among);
                 (share * self.len as f64).round() as usize
             })
         };
-        self.insert(at, one, slices);
+        self.insert(at, thread, slices);
     }
 
-    fn known(&self) -> Waits {
-        self.blocks.iter().map(|block| block.known).fold(Waits::NONE, Waits::and)
+    fn summary(&self) -> Waits {
+        self.blocks.iter().map(|block| block.summary).fold(Waits::NONE, Waits::and)
     }
 
-    /// The place of the first that had its CPU no earlier. All are their own.
+    /// The position of the first thread that got its CPU no earlier. All have their own slices.
     fn before(&self, own: Granted, slices: &Slices) -> usize {
         let mut place = 0;
         for block in &self.blocks {
-            if block.known.last >= own {
-                let granted = |one: &WaitingThread| (slices.of(one.like).granted, one.like);
-                let within = block.threads.iter().position(|one| granted(one) >= own);
+            if block.summary.last >= own {
+                let granted =
+                    |thread: &WaitingThread| (slices.of(thread.like).granted, thread.like);
+                let within = block.threads.iter().position(|thread| granted(thread) >= own);
                 return place + within.unwrap_or(block.threads.len());
             }
             place += block.threads.len();
@@ -164,7 +167,7 @@ impl RunQueue {
         place
     }
 
-    fn insert(&mut self, at: usize, one: WaitingThread, slices: &Slices) {
+    fn insert(&mut self, at: usize, thread: WaitingThread, slices: &Slices) {
         self.len += 1;
         let (mut number, mut place) = (0, at);
         while let Some(block) = self.blocks.get(number)
@@ -174,15 +177,15 @@ impl RunQueue {
             number += 1;
         }
         let Some(block) = self.blocks.get_mut(number) else {
-            self.blocks.push_back(Block::new([one].into(), slices));
+            self.blocks.push_back(Block::new([thread].into(), slices));
             return;
         };
-        block.threads.insert(place, one);
-        block.known = block.known.and(Waits::of(&one, slices));
+        block.threads.insert(place, thread);
+        block.summary = block.summary.and(Waits::of(&thread, slices));
         if block.threads.len() > BLOCK {
-            let rest = block.threads.split_off(BLOCK / 2);
-            block.learn(slices);
-            self.blocks.insert(number + 1, Block::new(rest, slices));
+            let back = block.threads.split_off(BLOCK / 2);
+            block.summarize(slices);
+            self.blocks.insert(number + 1, Block::new(back, slices));
         }
     }
 }
@@ -191,7 +194,7 @@ impl RunQueue {
 mod tests {
     use super::*;
 
-    /// The same in one list, with every pair compared.
+    /// The same queue as one list, in which every pair is compared.
     #[derive(Default)]
     struct PlainQueue {
         waiting: Vec<WaitingThread>,
@@ -284,7 +287,8 @@ mod tests {
                 for _ in 0..pops {
                     let first = (!plain.waiting.is_empty()).then(|| plain.waiting.remove(0));
                     let popped = queue.pop(&slices);
-                    assert_eq!(popped.map(|it| it.carrier), first.map(|it| it.carrier));
+                    let carrier = |thread: WaitingThread| thread.carrier;
+                    assert_eq!(popped.map(carrier), first.map(carrier));
                 }
                 assert_eq!(queue.is_empty(), plain.waiting.is_empty());
             }

@@ -1,31 +1,32 @@
-//! When threads had CPUs, and how they came to them.
+//! Slices: the times during which threads had CPUs, and how they got them.
 
 /// A time during which a thread had a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::retime) struct CpuSlice {
     pub machine: u32,
     pub cpu: u32,
-    /// From here on it wanted a CPU.
+    /// The time since which the thread needed a CPU.
     pub ready: i64,
     pub begin: i64,
     pub end: i64,
-    /// It still wanted the CPU at the end.
+    /// The thread was preempted at the end.
     pub is_cut: bool,
-    /// It wants a CPU because it was preempted, not because it was woken.
+    /// The thread needed a CPU because it was preempted, not because it was woken.
     pub follows_cut: bool,
-    /// The next of its thread, or this one.
+    /// The next slice of its thread, or this one if it is the last.
     pub next: u32,
-    /// From here on no CPU was idle until it was granted one: it is in the queue.
+    /// The time of its entry into the queue: until it was granted a CPU, none was idle.
     pub queued: i64,
-    /// The CPU is its own; what is left until it begins is the switch.
+    /// The time at which it was granted its CPU. The switch follows, until `begin`.
     pub granted: i64,
-    /// How many were in the queue when it came there, and how many of them were before it.
+    /// The number of threads in the queue at its entry.
     pub among: u32,
+    /// The number of those that got a CPU before it.
     pub place: u32,
 }
 
 impl CpuSlice {
-    /// The time for which it was kept from the queue.
+    /// The delay before its entry into the queue.
     pub fn late(&self) -> i64 {
         self.queued - self.ready
     }
@@ -38,35 +39,36 @@ impl CpuSlice {
         self.end - self.begin
     }
 
-    /// It had to wait for a CPU.
+    /// Whether it waited for a CPU.
     pub fn waited(&self) -> bool {
         self.granted > self.queued
     }
 }
 
-/// Slices, and what is typical of them.
+/// All slices, and examples of their properties.
 #[derive(Debug, Default)]
 pub(in crate::retime) struct Slices {
     pub all: Vec<CpuSlice>,
     pub machines: Vec<Machine>,
 }
 
-/// The CPUs that threads share, and numbers of slices by what they are examples of, in the order of time.
+/// CPUs that threads share, and the numbers of its slices, in the order of time, by the property of which they
+/// are examples.
 #[derive(Debug, Default)]
 pub(in crate::retime) struct Machine {
     pub cpus: usize,
-    /// They were cut, and their thread had another one.
+    /// Preempted slices whose thread had another one later.
     pub cut: Vec<u32>,
-    /// Their thread was woken.
+    /// Slices of woken threads.
     pub woken: Vec<u32>,
-    /// They found others in the queue: as they were woken, and as they were cut.
+    /// Slices that found others in the queue: after a wake, and after a preemption.
     pub placed: [Vec<u32>; 2],
-    /// They did not wait for a CPU, and did.
+    /// Slices that did not wait for a CPU, and slices that did.
     pub switched: [Vec<u32>; 2],
 }
 
 impl Slices {
-    /// The slices among `all` that the kernel recorded, and the rest.
+    /// Completes the slices that the kernel recorded.
     pub fn new(mut all: Vec<CpuSlice>, machines: u32) -> Slices {
         let mut machines: Vec<Machine> = (0..machines).map(|_| Machine::default()).collect();
         let mut order: Vec<u32> = (0..all.len() as u32).collect();
@@ -78,7 +80,7 @@ impl Slices {
         for (machine, own) in machines.iter_mut().zip(of_machines) {
             machine.cpus = grant(&mut all, &own);
             let busy = busy(&all, &own, machine.cpus);
-            queue(&mut all, &own, &busy);
+            enqueue(&mut all, &own, &busy);
             place(&mut all, &own);
             machine.learn(&all, &own);
         }
@@ -108,7 +110,8 @@ impl Machine {
     }
 }
 
-/// A CPU is a slice's own as soon as it is ready and the one before on that CPU is over. Returns the number of CPUs.
+/// Sets the times of the grants: a slice gets its CPU once it is ready and the previous slice on that CPU is
+/// over. Returns the number of CPUs.
 fn grant(all: &mut [CpuSlice], own: &[u32]) -> usize {
     let mut ends: std::collections::HashMap<u32, i64> = std::collections::HashMap::new();
     for &number in own {
@@ -121,18 +124,18 @@ fn grant(all: &mut [CpuSlice], own: &[u32]) -> usize {
     ends.len()
 }
 
-/// When all CPUs were taken.
+/// The times in which no CPU was idle.
 fn busy(all: &[CpuSlice], own: &[u32], cpus: usize) -> Vec<(i64, i64)> {
     let of = |number: &u32| &all[*number as usize];
     let mut changes: Vec<(i64, i64)> =
         own.iter().map(of).flat_map(|slice| [(slice.granted, 1), (slice.end, -1)]).collect();
     changes.sort_unstable();
-    let (mut there, mut since, mut busy) = (0, None, Vec::new());
+    let (mut taken, mut since, mut busy) = (0, None, Vec::new());
     for at_once in changes.chunk_by(|one, other| one.0 == other.0) {
-        there += at_once.iter().map(|change| change.1).sum::<i64>();
+        taken += at_once.iter().map(|change| change.1).sum::<i64>();
         match since {
-            None if there >= cpus as i64 => since = Some(at_once[0].0),
-            Some(begin) if there < cpus as i64 => {
+            None if taken >= cpus as i64 => since = Some(at_once[0].0),
+            Some(begin) if taken < cpus as i64 => {
                 busy.push((begin, at_once[0].0));
                 since = None;
             }
@@ -142,7 +145,8 @@ fn busy(all: &[CpuSlice], own: &[u32], cpus: usize) -> Vec<(i64, i64)> {
     busy
 }
 
-fn queue(all: &mut [CpuSlice], own: &[u32], busy: &[(i64, i64)]) {
+/// Sets the times of entry into the queue.
+fn enqueue(all: &mut [CpuSlice], own: &[u32], busy: &[(i64, i64)]) {
     for &number in own {
         let slice = &mut all[number as usize];
         let at = busy.partition_point(|time| time.1 < slice.granted);
@@ -151,7 +155,7 @@ fn queue(all: &mut [CpuSlice], own: &[u32], busy: &[(i64, i64)]) {
     }
 }
 
-/// How many were in the queue when each came, and how many of these had a CPU before it.
+/// Sets the numbers of threads in the queue at each entry, and of those that got a CPU before it.
 fn place(all: &mut [CpuSlice], own: &[u32]) {
     let mut granted = own.to_vec();
     granted.sort_unstable_by_key(|&number| (all[number as usize].granted, number));
@@ -177,7 +181,7 @@ fn place(all: &mut [CpuSlice], own: &[u32]) {
     }
 }
 
-/// A set of ranks that counts those below another (Fenwick 1994).
+/// A set of ranks that counts those below a rank (Fenwick 1994).
 struct Ranks {
     sums: Vec<i32>,
     is_in: Vec<bool>,

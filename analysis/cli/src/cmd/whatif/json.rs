@@ -12,19 +12,19 @@ pub(super) fn write(answers: &[SpeedWorth], out: &mut impl Write) -> io::Result<
         let speeds: Map<String, Value> = answer
             .speeds
             .iter()
-            .map(|speed| (speed.activity.clone(), json!(speed.times)))
+            .map(|speed| (speed.activity.clone(), json!(speed.factor)))
             .collect();
         let mut predicted = figures(&answer.predicted);
-        predicted["mean_lo"] = json!(answer.mean.map(|range| range.0));
-        predicted["mean_hi"] = json!(answer.mean.map(|range| range.1));
+        predicted["mean_lo"] = json!(answer.mean_interval.map(|interval| interval.0));
+        predicted["mean_hi"] = json!(answer.mean_interval.map(|interval| interval.1));
         let object = json!({
             "metric": answer.metric.to_string(),
             "speed": speeds,
             "was": figures(&answer.was),
             "predicted": predicted,
             "gain": answer.gain(),
-            "gain_lo": answer.gains.map(|range| range.0),
-            "gain_hi": answer.gains.map(|range| range.1),
+            "gain_lo": answer.gain_interval.map(|interval| interval.0),
+            "gain_hi": answer.gain_interval.map(|interval| interval.1),
             "critical_share": answer.critical_share,
             "missing_share": answer.missing_share,
         });

@@ -50,7 +50,7 @@ pub(super) async fn ask(
     let asked = |answer: &ExperimentAnswer| {
         args.speed.is_empty()
             || args.speed.iter().any(|speed| {
-                (speed.times - answer.speed).abs() < SAME
+                (speed.factor - answer.speed).abs() < SAME
                     && (answer.slowed == speed.activity
                         || answer.slowed.ends_with(&format!(".{}", speed.activity)))
             })
@@ -101,9 +101,14 @@ pub(super) fn write(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::R
         for answer in of_metric {
             let gain =
                 if answer.gain.abs() < NO_GAIN { "no gain".into() } else { percent(answer.gain) };
-            let gains = format!("{} to {}", percent(answer.gains.0), percent(answer.gains.1));
+            let gains = format!(
+                "{} to {}",
+                percent(answer.gain_interval.0),
+                percent(answer.gain_interval.1)
+            );
             let how = answer.source.word().to_owned();
-            let more = [value(answer.mean.0), value(answer.mean.1), gain, gains, how];
+            let more =
+                [value(answer.mean_interval.0), value(answer.mean_interval.1), gain, gains, how];
             lines.push(row(speed(answer), &answer.figures, more));
         }
         let width =
@@ -126,8 +131,8 @@ pub(super) fn json(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::Re
     let mut before = "[\n";
     for answer in answers {
         let mut predicted = figures(&answer.figures);
-        predicted["mean_lo"] = json!(answer.mean.0);
-        predicted["mean_hi"] = json!(answer.mean.1);
+        predicted["mean_lo"] = json!(answer.mean_interval.0);
+        predicted["mean_hi"] = json!(answer.mean_interval.1);
         let object = json!({
             "metric": answer.metric.to_string(),
             "speed": { answer.slowed.as_str(): answer.speed },
@@ -135,8 +140,8 @@ pub(super) fn json(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::Re
             "was": figures(&answer.base),
             "predicted": predicted,
             "gain": answer.gain,
-            "gain_lo": answer.gains.0,
-            "gain_hi": answer.gains.1,
+            "gain_lo": answer.gain_interval.0,
+            "gain_hi": answer.gain_interval.1,
             "base_mean": answer.base.mean,
             "untouched_mean": answer.untouched,
             "rounds": answer.rounds,
@@ -176,14 +181,14 @@ pub(super) fn batch(answers: &[ExperimentAnswer]) -> Result<RecordBatch, ArrowEr
         ("was_p95", real(&|answer| answer.base.p95), true),
         ("was_p99", real(&|answer| answer.base.p99), true),
         ("mean", real(&|answer| answer.figures.mean), true),
-        ("mean_lo", real(&|answer| answer.mean.0), true),
-        ("mean_hi", real(&|answer| answer.mean.1), true),
+        ("mean_lo", real(&|answer| answer.mean_interval.0), true),
+        ("mean_hi", real(&|answer| answer.mean_interval.1), true),
         ("p50", real(&|answer| answer.figures.p50), true),
         ("p95", real(&|answer| answer.figures.p95), true),
         ("p99", real(&|answer| answer.figures.p99), true),
         ("gain", real(&|answer| answer.gain), true),
-        ("gain_lo", real(&|answer| answer.gains.0), true),
-        ("gain_hi", real(&|answer| answer.gains.1), true),
+        ("gain_lo", real(&|answer| answer.gain_interval.0), true),
+        ("gain_hi", real(&|answer| answer.gain_interval.1), true),
         ("base_mean", real(&|answer| answer.base.mean), true),
         ("untouched_mean", real(&|answer| answer.untouched.unwrap_or(f64::NAN)), true),
         ("rounds", whole(&|answer| answer.rounds), true),

@@ -28,7 +28,7 @@ pub(super) fn write(answers: &[SpeedWorth], out: &mut impl Write) -> io::Result<
         lines.push(was);
         for answer in of_metric {
             let mut line = line(metric, speeds(answer), &answer.predicted);
-            let (low, high) = answer.mean.unzip();
+            let (low, high) = answer.mean_interval.unzip();
             let end = |option: Option<f64>| option.map_or_else(String::new, |x| value(metric, x));
             (line[2], line[3]) = (end(low), end(high));
             line[6] = match answer.verdict() {

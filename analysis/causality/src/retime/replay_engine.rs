@@ -1,4 +1,4 @@
-//! A run, timed again: a simulation of the events of queues, between which times follow from times.
+//! The replay of a run: a simulation of the events of queues. All other times follow from earlier times.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -6,80 +6,83 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::cause_edges::{QUEUED, Work};
 use super::contention::ContendedEngine;
 use super::critical::Trace;
-use super::doubt::RetimeRefusal;
 use super::model::RetimeModel;
 use super::moments::NONE;
 use super::recording::{NameId, Vertex};
-use super::replay::Replay;
+use super::refusal::RetimeRefusal;
+use super::replay::{Replay, TracedReplay};
 use super::speed::Speeds;
 
 /// An event of a queue. Simultaneous jobs keep their recorded order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ReplayEvent {
     time: i64,
-    what: ReplayStep,
+    step: ReplayStep,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ReplayStep {
-    /// A job is in its queue.
+    /// A job arrives in its queue.
     Put { job: u32 },
-    /// A worker asks. Its last vertex is `after`, [`NONE`] for one that begins so.
+    /// A worker asks for a job. Its last vertex is `after`, or [`NONE`] before the first.
     Ask { queue: u32, after: u32 },
 }
 
-/// What waits in a queue: jobs, or workers.
+/// The jobs or workers that wait in a queue.
 #[derive(Debug, Default)]
 struct WaitingLine {
+    /// Time and number of each waiting job.
     jobs: VecDeque<(i64, u32)>,
+    /// Time and last vertex of each waiting worker.
     asks: VecDeque<(i64, u32)>,
 }
 
 impl RetimeModel {
-    /// The run with other speeds.
+    /// Replays the run with other speeds.
     ///
     /// # Errors
-    /// Threads would wait for each other for ever.
+    /// Threads would wait for each other forever.
     pub fn replay(&self, speeds: &Speeds) -> Result<Replay, RetimeRefusal> {
-        let times = self.contexts.each(1.0, |name| {
+        let factors = self.contexts.each(1.0, |name| {
             let name = self.names.written(NameId(name));
-            speeds.iter().find(|speed| speed.activity == name).map(|speed| speed.times)
+            speeds.iter().find(|speed| speed.activity == name).map(|speed| speed.factor)
         });
-        self.time_again(&times, None).map(|entry| entry.0)
+        self.replay_with(&factors, None).map(|traced| traced.replay)
     }
 
-    /// With the speed of each context.
-    pub(super) fn time_again(
+    /// Replays the run with these speeds of contexts.
+    pub(super) fn replay_with(
         &self,
         speeds: &[f64],
         trace: Option<Trace>,
-    ) -> Result<(Replay, Option<Trace>), RetimeRefusal> {
+    ) -> Result<TracedReplay, RetimeRefusal> {
         match &self.contention {
-            Some(known) => ContendedEngine::new(self, known, speeds, trace).run(),
-            None => Engine::new(self, speeds, trace).run(),
+            Some(contention) => ContendedEngine::new(self, contention, speeds, trace).run(),
+            None => ReplayEngine::new(self, speeds, trace).run(),
         }
     }
 
-    /// The run with its own.
+    /// Replays the run with its recorded speeds.
     pub(super) fn as_it_was(&self) -> Result<Replay, RetimeRefusal> {
         self.replay(&Speeds::default())
     }
 
-    /// When a vertex is in a replay of this model.
+    /// The time of a vertex in a replay of this model.
     pub fn time(&self, replay: &Replay, vertex: Vertex) -> i64 {
         replay.time[self.place[vertex.0 as usize] as usize]
     }
 }
 
-struct Engine<'a> {
+struct ReplayEngine<'a> {
     model: &'a RetimeModel,
-    /// For each context.
+    /// The speed of each context.
     speeds: &'a [f64],
-    /// Of a vertex that is not settled: the latest of the edges that have come.
+    /// The time of each settled vertex; for others, the latest arrival of an edge so far.
     time: Vec<i64>,
-    /// For each vertex, how many it waits for: edges, and its program order or its worker.
+    /// For each vertex, the number of predecessors without a time: the sources of edges, and the previous
+    /// vertex of its thread or its worker.
     wanted: Vec<u32>,
-    /// For each job, when its worker was free.
+    /// For each job, the time at which its worker was free.
     free: Vec<i64>,
     ready: Vec<u32>,
     events: BinaryHeap<Reverse<ReplayEvent>>,
@@ -88,14 +91,14 @@ struct Engine<'a> {
     trace: Option<Trace>,
 }
 
-impl<'a> Engine<'a> {
-    fn new(model: &'a RetimeModel, speeds: &'a [f64], trace: Option<Trace>) -> Engine<'a> {
+impl<'a> ReplayEngine<'a> {
+    fn new(model: &'a RetimeModel, speeds: &'a [f64], trace: Option<Trace>) -> ReplayEngine<'a> {
         let vertices = model.moments.len();
-        let mut engine = Engine {
+        let mut engine = ReplayEngine {
             model,
             speeds,
             time: vec![i64::MIN; vertices],
-            wanted: model.ways.into.clone(),
+            wanted: model.cause_edges.into.clone(),
             free: vec![i64::MIN; model.jobs.len()],
             ready: Vec::new(),
             events: BinaryHeap::new(),
@@ -108,10 +111,10 @@ impl<'a> Engine<'a> {
             if model.outside[slot] {
                 engine.time[slot] = model.moments.time[slot];
             }
-            let job = model.job[slot];
+            let job = model.job_of_vertex[slot];
             let begins = model.moments.before(at).is_none();
             if job != NONE {
-                // Its queue's worker, beside its job.
+                // A worker of its queue, in addition to its job.
                 engine.wanted[slot] += 1;
                 if begins {
                     let queue = model.jobs[job as usize].queue;
@@ -127,14 +130,14 @@ impl<'a> Engine<'a> {
         engine
     }
 
-    /// All of it.
-    fn run(mut self) -> Result<(Replay, Option<Trace>), RetimeRefusal> {
+    /// Replays the whole run.
+    fn run(mut self) -> Result<TracedReplay, RetimeRefusal> {
         loop {
             while let Some(at) = self.ready.pop() {
                 self.settle(at);
             }
             let Some(Reverse(event)) = self.events.pop() else { break };
-            let queue = match event.what {
+            let queue = match event.step {
                 ReplayStep::Put { job } => {
                     let queue = self.model.jobs[job as usize].queue as usize;
                     self.lines[queue].jobs.push_back((event.time, job));
@@ -151,10 +154,13 @@ impl<'a> Engine<'a> {
         if missing > 0 {
             return Err(RetimeRefusal::Stuck { missing, of: self.time.len() });
         }
-        Ok((Replay { time: self.time, order: self.order }, self.trace))
+        Ok(TracedReplay {
+            replay: Replay { time: self.time, order: self.order },
+            trace: self.trace,
+        })
     }
 
-    /// The first job, by the first worker.
+    /// Gives the first job to the first worker, if both wait.
     fn serve(&mut self, queue: usize) {
         let line = &mut self.lines[queue];
         let (Some(&(put, job)), Some(&(free, after))) = (line.jobs.front(), line.asks.front())
@@ -163,27 +169,27 @@ impl<'a> Engine<'a> {
         };
         line.jobs.pop_front();
         line.asks.pop_front();
-        let known = &self.model.jobs[job as usize];
+        let queued = &self.model.jobs[job as usize];
         self.free[job as usize] = free;
         if let Some(trace) = &mut self.trace {
             trace.worker(job, after);
         }
-        self.reach(known.take, put + self.model.queues[queue].base, known.put);
-        self.fulfil(known.take);
+        self.edge_arrived(queued.take, put + self.model.queues[queue].base, queued.put);
+        self.predecessor_settled(queued.take);
     }
 
-    /// An edge from `from` comes to `to`.
-    fn reach(&mut self, to: u32, time: i64, from: u32) {
+    /// Notes that the edge from `from` arrives at `to` at a time.
+    fn edge_arrived(&mut self, to: u32, time: i64, from: u32) {
         if time > self.time[to as usize] {
             self.time[to as usize] = time;
             if let Some(trace) = &mut self.trace {
                 trace.reach(to, from);
             }
         }
-        self.fulfil(to);
+        self.predecessor_settled(to);
     }
 
-    fn fulfil(&mut self, at: u32) {
+    fn predecessor_settled(&mut self, at: u32) {
         let wanted = &mut self.wanted[at as usize];
         *wanted -= 1;
         if *wanted == 0 {
@@ -191,85 +197,86 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// The length of `work` at the speed of `at`.
     fn work(&self, at: u32, work: Work) -> i64 {
         work.at(self.speeds[self.model.context[at as usize] as usize])
     }
 
-    /// All that `at` follows has a time: it has one, too.
+    /// Sets the time of a vertex whose predecessors all have one.
     fn settle(&mut self, at: u32) {
         let model = self.model;
         let slot = at as usize;
-        let (reached, job) = (self.time[slot], model.job[slot]);
+        let (arrived, job) = (self.time[slot], model.job_of_vertex[slot]);
         let before = model.moments.before(at);
         let free = match (job, before) {
             (NONE, Some(before)) => self.time[before as usize] + self.work(at, model.work[slot]),
             (NONE, None) => i64::MIN,
             (job, _) => self.free[job as usize],
         };
-        let waits = reached > free;
+        let waits = arrived > free;
         let begins = job == NONE && before.is_none() && !waits;
         let time = if begins {
             model.moments.time[slot]
         } else {
-            reached.max(free) + self.rest(at, waits, reached, before)
+            arrived.max(free) + self.residual(at, waits, arrived, before)
         };
         self.time[slot] = time;
         self.order.push(at);
         if let Some(trace) = &mut self.trace {
             trace.settle(model, at, waits, &self.time);
         }
-        for &(to, kind) in model.ways.from(at) {
+        for &(to, kind) in model.cause_edges.from(at) {
             if kind == QUEUED {
-                let job = model.job[to as usize];
+                let job = model.job_of_vertex[to as usize];
                 let late = model.jobs[job as usize].late;
-                self.events.push(Reverse(ReplayEvent {
-                    time: time + late,
-                    what: ReplayStep::Put { job },
-                }));
+                let step = ReplayStep::Put { job };
+                self.events.push(Reverse(ReplayEvent { time: time + late, step }));
             } else {
-                self.reach(to, time + model.ways.base[kind as usize], at);
+                self.edge_arrived(to, time + model.cause_edges.base[kind as usize], at);
             }
         }
-        self.go_on(at, time);
+        self.schedule_next(at, time);
     }
 
-    /// What its thread does next.
-    fn go_on(&mut self, at: u32, time: i64) {
+    /// Schedules the next step of the thread of `at`.
+    fn schedule_next(&mut self, at: u32, time: i64) {
         let model = self.model;
         let (queue, works) = match model.moments.after(at) {
-            Some(next) if model.job[next as usize] == NONE => return self.fulfil(next),
+            Some(next) if model.job_of_vertex[next as usize] == NONE => {
+                return self.predecessor_settled(next);
+            }
             Some(next) => {
-                let job = &model.jobs[model.job[next as usize] as usize];
+                let job = &model.jobs[model.job_of_vertex[next as usize] as usize];
                 (job.queue, self.work(next, model.work[next as usize]))
             }
             None => {
-                let queue = model.pool[model.moments.thread[at as usize] as usize];
+                let queue = model.queue_of_thread[model.moments.thread[at as usize] as usize];
                 let again = model.queues.get(queue as usize).and_then(|queue| queue.again);
                 let Some(again) = again else { return };
                 (queue, again)
             }
         };
-        let what = ReplayStep::Ask { queue, after: at };
-        self.events.push(Reverse(ReplayEvent { time: time + works, what }));
+        let step = ReplayStep::Ask { queue, after: at };
+        self.events.push(Reverse(ReplayEvent { time: time + works, step }));
     }
 
-    /// The extra time of `at`, which depends on whether it waited in this replay.
-    fn rest(&self, at: u32, waits: bool, reached: i64, before: Option<u32>) -> i64 {
+    /// The residual of `at`, which depends on whether it waits in this replay.
+    fn residual(&self, at: u32, waits: bool, arrived: i64, before: Option<u32>) -> i64 {
         let model = self.model;
         let slot = at as usize;
         if waits == model.waited[slot] || model.twin[slot] == NONE {
-            return model.rest[slot];
+            return model.residual[slot];
         }
         let twin = model.twin[slot];
         match before {
-            // One that did not wait says how long such a thread is busy before it gets here.
-            Some(before) if !waits && model.job[slot] == NONE => {
+            // The twin, which did not wait, shows how long such a thread works before it gets here.
+            Some(before) if !waits && model.job_of_vertex[slot] == NONE => {
                 let busy = self.work(at, model.work[twin as usize]);
                 let free = self.time[before as usize] + busy;
                 let now = self.time[before as usize] + self.work(at, model.work[slot]);
-                free.max(reached) - now.max(reached)
+                free.max(arrived) - now.max(arrived)
             }
-            _ => model.rest[twin as usize],
+            _ => model.residual[twin as usize],
         }
     }
 }

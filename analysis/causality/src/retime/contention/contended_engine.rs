@@ -1,4 +1,4 @@
-//! A run, timed again, in which threads wait for CPUs: a simulation of all that happens, in the order of time.
+//! The replay of a run in which threads wait for CPUs: a simulation of all events in the order of time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -9,67 +9,76 @@ use super::queue::{Examples, RunQueue};
 use super::{Contention, Program};
 use crate::retime::cause_edges::QUEUED;
 use crate::retime::critical::Trace;
-use crate::retime::doubt::RetimeRefusal;
 use crate::retime::model::RetimeModel;
 use crate::retime::moments::NONE;
-use crate::retime::replay::Replay;
+use crate::retime::refusal::RetimeRefusal;
+use crate::retime::replay::{Replay, TracedReplay};
 
-/// What happens at a time.
+/// An event. A *carrier* is a simulated thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ContentionEvent {
     /// A slice ends, or a segment of it.
     Done { carrier: u32 },
-    /// It goes on after a wait for anything but a CPU.
+    /// A carrier continues after a wait for anything but a CPU.
     Resumes { carrier: u32 },
-    /// A job is in its queue.
+    /// A job arrives in its queue.
     Put { job: u32 },
-    /// It is ready: it wants a CPU.
+    /// A carrier needs a CPU.
     Ready { carrier: u32 },
 }
 
-/// Where a carrier is on its way.
+/// The progress of a carrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CarrierStage {
-    /// On the way to what `to` waits for.
+    /// On the way to the point where it waits for the causes of `to`.
     Before,
-    /// On the way from there to `to`.
+    /// On the way from that point to `to`.
     After,
-    /// Behind the last vertex.
+    /// After the last vertex.
     Tail,
-    /// Asks for a job again as soon as it is done.
+    /// On the way to ask for a job after its last one.
     Again { queue: u32 },
 }
 
-/// One of the threads that run now. It carries what a thread of the recording did; one of several that
-/// serve a queue carries what any of them did.
+/// A simulated thread. It does what a thread of the recording did; if it serves a queue, it does what any of
+/// the threads of that queue did.
 #[derive(Debug)]
 pub(super) struct Carrier {
     pub machine: u32,
     pub to: u32,
     pub stage: CarrierStage,
     pub segments: Range<u32>,
-    /// What is left of a segment that has begun.
+    /// The rest of the CPU time of a segment that has begun.
     pub left: Option<i64>,
-    /// What it still runs when all segments are over.
+    /// CPU time to run after all segments.
     pub extra: i64,
     pub has_cpu: bool,
-    /// When it gave its CPU back, if nobody can have got it yet.
+    /// The time at which it gave its CPU back.
     pub gave: i64,
-    /// It runs since then.
+    /// The time since which it runs.
     pub since: i64,
-    /// So long it may run until it has to give way.
+    /// The CPU time until it is preempted.
     pub budget: i64,
-    /// Like this slice.
+    /// The slice from which the budget is taken.
     pub cut_like: u32,
-    /// It gives way even if nobody waits: others than the program's threads want the CPU.
+    /// It is preempted even if no thread waits, as threads of other programs need the CPU.
     pub is_forced: bool,
-    pub entry: (u32, bool),
-    /// The vertex that it settled last.
+    pub entry: QueueEntry,
+    /// The last vertex that it settled.
     pub last: u32,
 }
 
+/// How a carrier enters the queue for CPUs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct QueueEntry {
+    /// The slice whose properties it has, or [`NONE`].
+    pub like: u32,
+    /// It is that slice, not just like it.
+    pub is_own: bool,
+}
+
 #[derive(Debug, Default)]
-pub(super) struct MachineNow {
+pub(super) struct MachineState {
     pub idle: usize,
     pub queue: RunQueue,
     pub cut: Examples,
@@ -80,23 +89,26 @@ pub(super) struct MachineNow {
 
 #[derive(Debug, Default)]
 struct JobLine {
+    /// Time and number of each waiting job.
     jobs: VecDeque<(i64, u32)>,
-    /// When it asked, and who.
+    /// Time and carrier of each waiting request for a job.
     asks: VecDeque<(i64, u32)>,
 }
 
-/// Times a run again, with CPUs that threads wait for.
+/// Replays a run in which threads wait for CPUs.
 pub(in crate::retime) struct ContendedEngine<'a> {
     model: &'a RetimeModel,
-    pub(super) known: &'a Contention,
+    pub(super) contention: &'a Contention,
     speeds: &'a [f64],
     time: Vec<i64>,
-    /// For each vertex: the latest of what it waits for, how many have not come, and which thread waits.
-    reached: Vec<i64>,
+    /// For each vertex, the latest arrival of a cause so far.
+    arrived: Vec<i64>,
+    /// For each vertex, the number of causes that have not arrived.
     wanted: Vec<u32>,
+    /// For each vertex, the carrier that waits for its causes.
     parked: Vec<u32>,
     pub(super) carriers: Vec<Carrier>,
-    pub(super) machines: Vec<MachineNow>,
+    pub(super) machines: Vec<MachineState>,
     /// Machines whose queue or CPUs have changed.
     pub(super) dirty: Vec<u32>,
     lines: Vec<JobLine>,
@@ -109,25 +121,25 @@ pub(in crate::retime) struct ContendedEngine<'a> {
 impl<'a> ContendedEngine<'a> {
     pub fn new(
         model: &'a RetimeModel,
-        known: &'a Contention,
+        contention: &'a Contention,
         speeds: &'a [f64],
         trace: Option<Trace>,
     ) -> ContendedEngine<'a> {
         let vertices = model.moments.len();
-        let machine = |at: usize| MachineNow {
-            idle: known.slices.machines[at].cpus,
-            ..MachineNow::default()
+        let machine = |at: usize| MachineState {
+            idle: contention.slices.machines[at].cpus,
+            ..MachineState::default()
         };
         let mut engine = ContendedEngine {
             model,
-            known,
+            contention,
             speeds,
             time: vec![i64::MIN; vertices],
-            reached: vec![i64::MIN; vertices],
-            wanted: model.ways.into.clone(),
+            arrived: vec![i64::MIN; vertices],
+            wanted: model.cause_edges.into.clone(),
             parked: vec![NONE; vertices],
             carriers: Vec::new(),
-            machines: (0..known.slices.machines.len()).map(machine).collect(),
+            machines: (0..contention.slices.machines.len()).map(machine).collect(),
             dirty: Vec::new(),
             lines: model.queues.iter().map(|_| JobLine::default()).collect(),
             events: BinaryHeap::new(),
@@ -137,7 +149,7 @@ impl<'a> ContendedEngine<'a> {
         };
         for at in 0..vertices {
             if model.outside[at] {
-                engine.reached[at] = known.programs.of(at as u32).there;
+                engine.arrived[at] = contention.programs.of(at as u32).ready;
             }
         }
         for thread in 0..model.moments.threads as u32 {
@@ -146,15 +158,15 @@ impl<'a> ContendedEngine<'a> {
         engine
     }
 
-    /// All of it.
-    pub fn run(mut self) -> Result<(Replay, Option<Trace>), RetimeRefusal> {
-        while let Some(Reverse((now, what, _))) = self.events.pop() {
-            self.happens(now, what);
+    /// Replays the whole run.
+    pub fn run(mut self) -> Result<TracedReplay, RetimeRefusal> {
+        while let Some(Reverse((now, event, _))) = self.events.pop() {
+            self.handle(now, event);
             while let Some(&Reverse((then, ..))) = self.events.peek()
                 && then == now
             {
-                if let Some(Reverse((_, what, _))) = self.events.pop() {
-                    self.happens(now, what);
+                if let Some(Reverse((_, event, _))) = self.events.pop() {
+                    self.handle(now, event);
                 }
             }
             let mut dirty = std::mem::take(&mut self.dirty);
@@ -168,12 +180,15 @@ impl<'a> ContendedEngine<'a> {
         if missing > 0 {
             return Err(RetimeRefusal::Stuck { missing, of: self.time.len() });
         }
-        Ok((Replay { time: self.time, order: self.order }, self.trace))
+        Ok(TracedReplay {
+            replay: Replay { time: self.time, order: self.order },
+            trace: self.trace,
+        })
     }
 
     fn carrier(&mut self, thread: u32, to: u32, stage: CarrierStage, segments: Range<u32>) -> u32 {
         self.carriers.push(Carrier {
-            machine: self.known.programs.machine[thread as usize],
+            machine: self.contention.programs.machine[thread as usize],
             to,
             stage,
             segments,
@@ -185,30 +200,30 @@ impl<'a> ContendedEngine<'a> {
             budget: 0,
             cut_like: NONE,
             is_forced: false,
-            entry: (NONE, false),
+            entry: QueueEntry { like: NONE, is_own: false },
             last: NONE,
         });
         self.carriers.len() as u32 - 1
     }
 
     fn begin(&mut self, thread: u32) {
-        let (model, programs) = (self.model, &self.known.programs);
+        let (model, programs) = (self.model, &self.contention.programs);
         let begins = programs.begins[thread as usize];
         let tail = programs.tails[thread as usize].clone();
         let Some(first) = model.moments.first(thread) else {
             if let Some(begins) = begins {
                 let carrier = self.carrier(thread, NONE, CarrierStage::Tail, tail);
-                self.at(begins, ContentionEvent::Resumes { carrier });
+                self.schedule(begins, ContentionEvent::Resumes { carrier });
             }
             return;
         };
-        let job = model.job[first as usize];
+        let job = model.job_of_vertex[first as usize];
         let before = programs.of(first).before.clone();
         if job != NONE {
-            // What it does before its first job is no part of any, and it could have had one at once.
+            // Its work before the first job belongs to none, and it could have taken a job at once.
             if let Some(begins) = begins {
                 let carrier = self.carrier(thread, NONE, CarrierStage::Tail, before);
-                self.at(begins, ContentionEvent::Resumes { carrier });
+                self.schedule(begins, ContentionEvent::Resumes { carrier });
             }
             let carrier = self.carrier(thread, NONE, CarrierStage::Before, 0..0);
             let queue = model.jobs[job as usize].queue as usize;
@@ -217,22 +232,22 @@ impl<'a> ContendedEngine<'a> {
         }
         let carrier = self.carrier(thread, first, CarrierStage::Before, before);
         if let Some(begins) = begins {
-            self.at(begins, ContentionEvent::Resumes { carrier });
+            self.schedule(begins, ContentionEvent::Resumes { carrier });
         } else if self.wanted[first as usize] == 0 && !model.outside[first as usize] {
-            self.at(model.moments.time[first as usize], ContentionEvent::Resumes { carrier });
+            self.schedule(model.moments.time[first as usize], ContentionEvent::Resumes { carrier });
         } else {
             self.parked[first as usize] = carrier;
             self.wake(first, i64::MIN);
         }
     }
 
-    pub(super) fn at(&mut self, time: i64, what: ContentionEvent) {
+    pub(super) fn schedule(&mut self, time: i64, event: ContentionEvent) {
         self.count += 1;
-        self.events.push(Reverse((time, what, self.count)));
+        self.events.push(Reverse((time, event, self.count)));
     }
 
-    fn happens(&mut self, now: i64, what: ContentionEvent) {
-        match what {
+    fn handle(&mut self, now: i64, event: ContentionEvent) {
+        match event {
             ContentionEvent::Put { job } => {
                 let queue = self.model.jobs[job as usize].queue as usize;
                 self.lines[queue].jobs.push_back((now, job));
@@ -241,30 +256,30 @@ impl<'a> ContendedEngine<'a> {
             ContentionEvent::Resumes { carrier } => self.advance(carrier, now),
             ContentionEvent::Ready { carrier } => self.enqueue(carrier, now),
             ContentionEvent::Done { carrier } => {
-                let one = &mut self.carriers[carrier as usize];
-                let ran = now - one.since;
-                one.since = now;
-                one.budget -= ran;
-                if let Some(left) = &mut one.left {
+                let state = &mut self.carriers[carrier as usize];
+                let ran = now - state.since;
+                state.since = now;
+                state.budget -= ran;
+                if let Some(left) = &mut state.left {
                     *left -= ran;
                 } else {
-                    one.extra -= ran;
+                    state.extra -= ran;
                 }
                 self.advance(carrier, now);
             }
         }
     }
 
-    /// As far as it gets without time.
+    /// Lets a carrier continue until it needs time.
     fn advance(&mut self, carrier: u32, now: i64) {
         loop {
-            let one = &self.carriers[carrier as usize];
-            let needs = match one.left {
+            let state = &self.carriers[carrier as usize];
+            let needs = match state.left {
                 Some(left) => left,
-                None if one.segments.is_empty() => one.extra,
+                None if state.segments.is_empty() => state.extra,
                 None => {
-                    let segment = self.known.programs.segment(one.segments.start);
-                    let speed = self.speed(one.to);
+                    let segment = self.contention.programs.segment(state.segments.start);
+                    let speed = self.speed(state.to);
                     let at_speed = |length: i64| (length as f64 / speed).round() as i64;
                     match segment {
                         Segment::Run { length, .. } => {
@@ -277,7 +292,8 @@ impl<'a> ContendedEngine<'a> {
                             let scaled = if speed == 1.0 { scaled } else { at_speed(scaled) };
                             if fixed + scaled > 0 {
                                 self.give_back(carrier, now);
-                                self.at(now + fixed + scaled, ContentionEvent::Resumes { carrier });
+                                let resumes = ContentionEvent::Resumes { carrier };
+                                self.schedule(now + fixed + scaled, resumes);
                                 return;
                             }
                             continue;
@@ -289,9 +305,9 @@ impl<'a> ContendedEngine<'a> {
                 self.run_on(carrier, now, needs);
                 return;
             }
-            let one = &mut self.carriers[carrier as usize];
-            if one.left.take().is_some() {
-                one.segments.start += 1;
+            let state = &mut self.carriers[carrier as usize];
+            if state.left.take().is_some() {
+                state.segments.start += 1;
                 continue;
             }
             if !self.arrive(carrier, now) {
@@ -304,7 +320,7 @@ impl<'a> ContendedEngine<'a> {
         if to == NONE { 1.0 } else { self.speeds[self.model.context[to as usize] as usize] }
     }
 
-    /// All segments are over. Whether there is more to do at once.
+    /// Handles the end of all segments. Returns whether the carrier continues at once.
     fn arrive(&mut self, carrier: u32, now: i64) -> bool {
         let Carrier { stage, to, .. } = self.carriers[carrier as usize];
         match stage {
@@ -319,17 +335,17 @@ impl<'a> ContendedEngine<'a> {
             }
             CarrierStage::Before => {
                 let slot = to as usize;
-                let job = self.model.job[slot];
+                let job = self.model.job_of_vertex[slot];
                 if job != NONE {
                     let queue = self.model.jobs[job as usize].queue as usize;
                     self.ask(carrier, queue, now);
                     return false;
                 }
                 let waits = self.wanted[slot] > 0
-                    || self.reached[slot] > now
-                    || self.reached[slot] == now && self.model.waited[slot];
+                    || self.arrived[slot] > now
+                    || self.arrived[slot] == now && self.model.waited[slot];
                 if !waits {
-                    return self.go_on(carrier, to, now);
+                    return self.proceed(carrier, to, now);
                 }
                 self.give_back(carrier, now);
                 self.parked[slot] = carrier;
@@ -339,7 +355,7 @@ impl<'a> ContendedEngine<'a> {
         }
     }
 
-    /// If all that a thread waits for has come, it goes on.
+    /// Lets the carrier that waits for the causes of a vertex continue, if all of them have arrived.
     fn wake(&mut self, at: u32, now: i64) {
         let slot = at as usize;
         let carrier = self.parked[slot];
@@ -347,48 +363,49 @@ impl<'a> ContendedEngine<'a> {
             return;
         }
         self.parked[slot] = NONE;
-        self.waited(carrier, at, now, self.reached[slot]);
+        self.end_wait(carrier, at, now, self.arrived[slot]);
     }
 
-    /// It waited, for what came at `came`.
-    fn waited(&mut self, carrier: u32, at: u32, now: i64, came: i64) {
-        let (model, known) = (self.model, self.known);
+    /// Ends a wait for a cause that arrived at `arrival`.
+    fn end_wait(&mut self, carrier: u32, at: u32, now: i64, arrival: i64) {
+        let (model, contention) = (self.model, self.contention);
         let slot = at as usize;
         let like =
             if model.waited[slot] || model.twin[slot] == NONE { at } else { model.twin[slot] };
-        let one = &mut self.carriers[carrier as usize];
-        (one.to, one.stage) = (at, CarrierStage::After);
-        (one.segments, one.left, one.extra) = (known.programs.of(like).after.clone(), None, 0);
-        let time = (came + known.delay[like as usize]).max(now);
-        self.at(time, ContentionEvent::Resumes { carrier });
+        let state = &mut self.carriers[carrier as usize];
+        (state.to, state.stage) = (at, CarrierStage::After);
+        state.segments = contention.programs.of(like).after.clone();
+        (state.left, state.extra) = (None, 0);
+        let time = (arrival + contention.wake_delay[like as usize]).max(now);
+        self.schedule(time, ContentionEvent::Resumes { carrier });
     }
 
-    /// All is there that it asks for. Whether there is more to do at once.
-    fn go_on(&mut self, carrier: u32, at: u32, now: i64) -> bool {
-        let (model, known) = (self.model, self.known);
+    /// Lets a carrier pass a vertex without waiting. Returns whether it continues at once.
+    fn proceed(&mut self, carrier: u32, at: u32, now: i64) -> bool {
+        let (model, contention) = (self.model, self.contention);
         let slot = at as usize;
-        let program: &Program = known.programs.of(at);
+        let program: &Program = contention.programs.of(at);
         let speed = self.speed(at);
-        let one = &mut self.carriers[carrier as usize];
-        (one.to, one.stage) = (at, CarrierStage::After);
-        (one.segments, one.left, one.extra) = (0..0, None, 0);
+        let state = &mut self.carriers[carrier as usize];
+        (state.to, state.stage) = (at, CarrierStage::After);
+        (state.segments, state.left, state.extra) = (0..0, None, 0);
         if model.waited[slot] {
-            // It takes as long as one that did not wait.
+            // It takes as long as a vertex that did not wait.
             let twin = model.twin[slot];
             if twin != NONE {
-                let more = (known.programs.of(twin).ran - program.ran_before).max(0);
-                one.extra = (more as f64 / speed).round() as i64;
+                let more = (contention.programs.of(twin).ran - program.ran_before).max(0);
+                state.extra = (more as f64 / speed).round() as i64;
             }
             return true;
         }
-        let delay = known.delay[slot];
+        let delay = contention.wake_delay[slot];
         if program.blocked {
-            // Its thread waited, though the worker that it stands for did not.
+            // The thread waited, though the worker whose job it takes did not.
             self.carriers[carrier as usize].segments = program.after.clone();
             self.give_back(carrier, now);
         }
         if delay > 0 {
-            self.at(now + delay, ContentionEvent::Resumes { carrier });
+            self.schedule(now + delay, ContentionEvent::Resumes { carrier });
         }
         delay == 0
     }
@@ -399,7 +416,7 @@ impl<'a> ContendedEngine<'a> {
         self.serve(queue, now);
     }
 
-    /// The first job, by the first worker.
+    /// Gives the first job to the first worker, if both wait.
     fn serve(&mut self, queue: usize, now: i64) {
         let line = &mut self.lines[queue];
         let (Some(&(put, job)), Some(&(asked, carrier))) = (line.jobs.front(), line.asks.front())
@@ -408,39 +425,39 @@ impl<'a> ContendedEngine<'a> {
         };
         line.jobs.pop_front();
         line.asks.pop_front();
-        let known = &self.model.jobs[job as usize];
-        let slot = known.take as usize;
-        let one = &mut self.carriers[carrier as usize];
-        let after = one.last;
+        let queued = &self.model.jobs[job as usize];
+        let slot = queued.take as usize;
+        let state = &mut self.carriers[carrier as usize];
+        let after = state.last;
         if let Some(trace) = &mut self.trace {
             trace.worker(job, after);
         }
         self.wanted[slot] -= 1;
-        if put > self.reached[slot] {
-            self.reached[slot] = put;
+        if put > self.arrived[slot] {
+            self.arrived[slot] = put;
             if let Some(trace) = &mut self.trace {
-                trace.reach(known.take, known.put);
+                trace.reach(queued.take, queued.put);
             }
         }
-        if self.wanted[slot] > 0 || self.reached[slot] > now {
-            // It takes something else, too.
+        if self.wanted[slot] > 0 || self.arrived[slot] > now {
+            // The vertex has another cause, too.
             self.parked[slot] = carrier;
-            self.wake(known.take, now);
+            self.wake(queued.take, now);
         } else if put > asked {
-            self.waited(carrier, known.take, now, put);
+            self.end_wait(carrier, queued.take, now, put);
         } else {
-            if one.gave == now && self.machines[one.machine as usize].idle > 0 {
-                // It had its CPU all the time.
-                one.has_cpu = true;
-                self.machines[one.machine as usize].idle -= 1;
+            if state.gave == now && self.machines[state.machine as usize].idle > 0 {
+                // It keeps the CPU that it has just given back.
+                state.has_cpu = true;
+                self.machines[state.machine as usize].idle -= 1;
             }
-            if self.go_on(carrier, known.take, now) {
-                self.at(now, ContentionEvent::Resumes { carrier });
+            if self.proceed(carrier, queued.take, now) {
+                self.schedule(now, ContentionEvent::Resumes { carrier });
             }
         }
     }
 
-    /// `at` has a time. Whether there is more to do at once.
+    /// Sets the time of a vertex, and the next stage of its carrier. The carrier continues at once.
     fn settle(&mut self, carrier: u32, at: u32, now: i64) -> bool {
         let model = self.model;
         let slot = at as usize;
@@ -451,45 +468,46 @@ impl<'a> ContendedEngine<'a> {
             let waits = model.waited[slot];
             trace.settle(model, at, waits, &self.time);
         }
-        for &(to, kind) in model.ways.from(at) {
+        for &(to, kind) in model.cause_edges.from(at) {
             if kind == QUEUED {
-                let job = model.job[to as usize];
-                let known = &model.jobs[job as usize];
-                let least = self.known.queued[known.queue as usize];
-                self.at(now + known.late + least, ContentionEvent::Put { job });
+                let job = model.job_of_vertex[to as usize];
+                let queued = &model.jobs[job as usize];
+                let latency = self.contention.min_queue_latency[queued.queue as usize];
+                self.schedule(now + queued.late + latency, ContentionEvent::Put { job });
             } else {
-                self.reach(to, now + self.known.base[kind as usize], at, now);
+                let latency = self.contention.min_edge_latency[kind as usize];
+                self.edge_arrived(to, now + latency, at, now);
             }
         }
         let thread = model.moments.thread[slot] as usize;
-        let one = &mut self.carriers[carrier as usize];
-        (one.left, one.extra) = (None, 0);
+        let state = &mut self.carriers[carrier as usize];
+        (state.left, state.extra) = (None, 0);
         match model.moments.after(at) {
             Some(next) => {
-                (one.to, one.stage) = (next, CarrierStage::Before);
-                one.segments = self.known.programs.of(next).before.clone();
+                (state.to, state.stage) = (next, CarrierStage::Before);
+                state.segments = self.contention.programs.of(next).before.clone();
             }
             None => {
-                let queue = model.pool[thread];
+                let queue = model.queue_of_thread[thread];
                 let again = model.queues.get(queue as usize).and_then(|queue| queue.again);
-                (one.to, one.segments) = (NONE, 0..0);
+                (state.to, state.segments) = (NONE, 0..0);
                 if let Some(again) = again {
-                    one.stage = CarrierStage::Again { queue };
-                    one.extra = again;
+                    state.stage = CarrierStage::Again { queue };
+                    state.extra = again;
                 } else {
-                    one.stage = CarrierStage::Tail;
-                    one.segments = self.known.programs.tails[thread].clone();
+                    state.stage = CarrierStage::Tail;
+                    state.segments = self.contention.programs.tails[thread].clone();
                 }
             }
         }
         true
     }
 
-    /// An edge from `from` comes to `to`.
-    fn reach(&mut self, to: u32, time: i64, from: u32, now: i64) {
+    /// Notes that the effect of `from` arrives at `to` at a time.
+    fn edge_arrived(&mut self, to: u32, time: i64, from: u32, now: i64) {
         let slot = to as usize;
-        if time > self.reached[slot] {
-            self.reached[slot] = time;
+        if time > self.arrived[slot] {
+            self.arrived[slot] = time;
             if let Some(trace) = &mut self.trace {
                 trace.reach(to, from);
             }

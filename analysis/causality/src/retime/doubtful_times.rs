@@ -1,36 +1,36 @@
-//! What is touched where frames are missing.
+//! The times that missing frames affect.
 //!
-//! A loss touches the threads whose causes or effects may be missing, and threads that exchange causes with
-//! them: their group. Other groups are as if nothing had been lost. In time it lasts until nothing waits in
-//! the queues of the group. From then on the run is one that begins there: nobody waits for what came
-//! before. In a closed network, some queue may always hold something. But there, at most as many wait as
-//! there are clients, and all have been served again after a few of the longest waits.
+//! A loss affects the threads whose causes or effects may be missing, and all threads that exchange causes with
+//! them, directly or not: their group. Other groups are not affected. The effect lasts until the queues of the
+//! group are empty; then the run is one that begins there. In a closed network, some queue may never be empty.
+//! But it holds at most one job a client, and all of them have been served after a few of the longest waits.
 
 use super::groups::Groups;
 use super::recording::{Recording, ThreadId, Vertex};
 
-/// After a loss and this many of the longest waits, a queue is no longer what the loss made it.
+/// The effect of a loss on a queue ends after this many of the longest waits.
 const WAITS: i64 = 10;
 
-/// Times in which what threads did is not wholly known.
+/// Times in which the actions of threads are not wholly known.
 #[derive(Debug, Default)]
-pub(super) struct Doubted {
+pub(super) struct DoubtfulTimes {
     /// For each thread, its group.
     group: Vec<usize>,
-    /// For each group, times apart from each other, ascending: where metrics count nothing, …
-    untold: Vec<Vec<TimeRange>>,
-    /// … and where the run is not timed again. These end no later.
+    /// For each group, the times that metrics leave out, disjoint and ascending.
+    excluded: Vec<Vec<TimeRange>>,
+    /// For each group, the times that are not replayed, disjoint and ascending. Each begins with one of
+    /// `excluded`, and ends no later.
     unknown: Vec<Vec<TimeRange>>,
 }
 
-/// From one time to another, both included.
+/// First and last time.
 pub(super) type TimeRange = (i64, i64);
 
-impl Doubted {
-    /// What `recording` says of it.
-    pub fn new(recording: &Recording) -> Doubted {
+impl DoubtfulTimes {
+    /// The times that the doubts of a recording affect.
+    pub fn new(recording: &Recording) -> DoubtfulTimes {
         if recording.doubts.is_empty() {
-            return Doubted::default();
+            return DoubtfulTimes::default();
         }
         let threads = recording.threads.len();
         let thread = |at: Vertex| recording.vertices[at.0 as usize].thread.0 as usize;
@@ -59,78 +59,87 @@ impl Doubted {
                 waits[group].push((time(put), time(take)));
             }
         }
-        let mut untold = Vec::with_capacity(threads);
+        let mut excluded = Vec::with_capacity(threads);
         for (unknown, waits) in unknown.iter_mut().zip(waits) {
-            let ends = Ends::new(waits);
-            let all = merged(std::mem::take(unknown));
-            let both = all.into_iter().map(|(from, to)| (from, ends.of(to)));
-            let (mut cut, mut told) = (Vec::new(), Vec::new());
-            for (from, (known, as_usual)) in both {
-                cut.push((from, known));
-                told.push((from, as_usual));
+            let recovery = Recovery::new(waits);
+            let (mut not_replayed, mut not_counted) = (Vec::new(), Vec::new());
+            for (from, to) in merged(std::mem::take(unknown)) {
+                let RecoveryTimes { replayed_from, counted_from } = recovery.after(to);
+                not_replayed.push((from, replayed_from));
+                not_counted.push((from, counted_from));
             }
-            *unknown = merged(cut);
-            untold.push(merged(told));
+            *unknown = merged(not_replayed);
+            excluded.push(merged(not_counted));
         }
         let group = (0..threads).map(|thread| groups.root(thread)).collect();
-        Doubted { group, untold, unknown }
+        DoubtfulTimes { group, excluded, unknown }
     }
 
-    /// Another thread, which is part of this one.
-    pub fn add_part(&mut self, of: ThreadId) {
-        self.group.push(self.group[of.0 as usize]);
+    /// Adds the next thread, which is a part of `original`.
+    pub fn add_part(&mut self, original: ThreadId) {
+        self.group.push(self.group[original.0 as usize]);
     }
 
-    /// When the run of a thread is not timed again.
+    /// The times of a thread that are not replayed.
     pub fn unknown(&self, thread: ThreadId) -> &[TimeRange] {
         self.group(thread.0).map_or(&[], |group| &self.unknown[group])
     }
 
-    /// Whether what a thread did from one time to another may be wrong.
-    pub fn touches(&self, thread: u32, (from, to): TimeRange) -> bool {
-        self.group(thread).is_some_and(|group| within(&self.untold[group], (from, to)))
+    /// Whether a metric leaves out a time of a thread.
+    pub fn touches(&self, thread: u32, range: TimeRange) -> bool {
+        self.group(thread).is_some_and(|group| overlaps(&self.excluded[group], range))
     }
 
-    /// The group of a thread, where anything is in doubt.
+    /// The group of a thread; None if nothing is in doubt.
     pub fn group(&self, thread: u32) -> Option<usize> {
         self.group.get(thread as usize).copied()
     }
 
-    /// When it may be of any of these threads.
+    /// The times that metrics leave out because of any of these threads.
     pub fn times(&self, threads: impl Iterator<Item = u32>) -> Vec<TimeRange> {
         let mut groups: Vec<_> = threads.filter_map(|thread| self.group(thread)).collect();
         groups.sort_unstable();
         groups.dedup();
-        merged(groups.iter().flat_map(|&group| &self.untold[group]).copied().collect())
+        merged(groups.iter().flat_map(|&group| &self.excluded[group]).copied().collect())
     }
 }
 
-/// When the queues of a group are as usual again.
-struct Ends {
-    /// When something waits.
+/// When the queues of a group recover from a loss.
+struct Recovery {
+    /// The times in which a job waits.
     busy: Vec<TimeRange>,
+    /// The longest wait.
     longest: i64,
 }
 
-impl Ends {
-    fn new(waits: Vec<TimeRange>) -> Ends {
+struct RecoveryTimes {
+    replayed_from: i64,
+    counted_from: i64,
+}
+
+impl Recovery {
+    fn new(waits: Vec<TimeRange>) -> Recovery {
         let longest = waits.iter().map(|wait| wait.1 - wait.0).max().unwrap_or(0);
-        Ends { busy: merged(waits), longest }
+        Recovery { busy: merged(waits), longest }
     }
 
-    /// When the run goes on after a loss that ends at `time`, and when it is as usual: both as soon as
-    /// nothing waits; if that is too late, it goes on at once with what waits.
-    fn of(&self, time: i64) -> TimeRange {
+    /// The times from which the run is replayed and counted after a loss that ends at `time`: as soon as no job
+    /// waits. If that is too late, it is replayed at once, with the jobs that wait.
+    fn after(&self, time: i64) -> RecoveryTimes {
         let at = self.busy.partition_point(|stretch| stretch.1 <= time);
         let empty = self.busy.get(at).filter(|stretch| stretch.0 <= time);
         let empty = empty.map_or(time, |stretch| stretch.1);
-        let as_usual = time.saturating_add(self.longest.saturating_mul(WAITS));
-        if empty <= as_usual { (empty, empty) } else { (time, as_usual) }
+        let latest = time.saturating_add(self.longest.saturating_mul(WAITS));
+        if empty <= latest {
+            RecoveryTimes { replayed_from: empty, counted_from: empty }
+        } else {
+            RecoveryTimes { replayed_from: time, counted_from: latest }
+        }
     }
 }
 
-/// Whether any of `times` has something of a stretch.
-pub(super) fn within(times: &[TimeRange], (from, to): TimeRange) -> bool {
+/// Whether any of the disjoint, ascending `times` overlaps with a range.
+pub(super) fn overlaps(times: &[TimeRange], (from, to): TimeRange) -> bool {
     let next = times.partition_point(|time| time.1 < from);
     times.get(next).is_some_and(|time| time.0 <= to)
 }
@@ -151,8 +160,8 @@ fn merged(mut all: Vec<TimeRange>) -> Vec<TimeRange> {
 mod tests {
     use super::*;
 
-    /// A client and a worker, with their jobs as (put, take), and a thread that has nothing to do with them.
-    fn doubted(jobs: &[TimeRange], doubts: &[(u32, TimeRange)]) -> Doubted {
+    /// The doubtful times of a client and a worker with these jobs (put, take), and of an unrelated thread.
+    fn doubtful(jobs: &[TimeRange], doubts: &[(u32, TimeRange)]) -> DoubtfulTimes {
         let mut recording = Recording::new();
         let name = recording.name("job");
         let threads = [0, 1, 2].map(|process| recording.thread(process));
@@ -161,14 +170,16 @@ mod tests {
             let take = recording.vertex(threads[1], take, name);
             recording.job(put, take, 0);
         }
-        doubts.iter().for_each(|&(of, (from, to))| recording.doubt(threads[of as usize], from, to));
-        Doubted::new(&recording)
+        for &(thread, (from, to)) in doubts {
+            recording.doubt(threads[thread as usize], from, to);
+        }
+        DoubtfulTimes::new(&recording)
     }
 
     #[test]
     fn a_loss_lasts_until_its_group_waits_for_nothing() {
         let jobs = [(5, 6), (10, 30), (20, 40), (39, 50), (60, 61)];
-        let known = doubted(&jobs, &[(1, (12, 15))]);
+        let known = doubtful(&jobs, &[(1, (12, 15))]);
         for thread in [0, 1] {
             let touches = |from, to| known.touches(thread, (from, to));
             assert!(touches(0, 12) && touches(13, 14) && touches(50, 60) && touches(45, 45));
@@ -177,10 +188,10 @@ mod tests {
         assert!(!known.touches(2, (0, 99)));
         assert_eq!(known.times([2].into_iter()), []);
         assert_eq!(known.times([0, 1, 2].into_iter()), [(12, 50)]);
-        // Nothing waits where it ends.
-        assert_eq!(doubted(&jobs, &[(0, (1, 55))]).times([1].into_iter()), [(1, 55)]);
-        // Of a thread that nothing is exchanged with, and of all time.
-        let all = doubted(&jobs, &[(2, (3, 4)), (0, (i64::MIN, i64::MAX))]);
+        // No job waits when the loss ends.
+        assert_eq!(doubtful(&jobs, &[(0, (1, 55))]).times([1].into_iter()), [(1, 55)]);
+        // One loss of an unrelated thread, and one of all time.
+        let all = doubtful(&jobs, &[(2, (3, 4)), (0, (i64::MIN, i64::MAX))]);
         assert_eq!(all.times([2].into_iter()), [(3, 4)]);
         assert!(all.touches(1, (7, 7)));
     }
@@ -188,7 +199,7 @@ mod tests {
     #[test]
     fn who_is_never_idle_is_as_usual_after_some_waits() {
         let jobs: Vec<_> = (0..100).map(|at| (at * 10, at * 10 + 15)).collect();
-        let known = doubted(&jobs, &[(1, (100, 120))]);
+        let known = doubtful(&jobs, &[(1, (100, 120))]);
         assert_eq!(known.times([0].into_iter()), [(100, 270)]);
         assert_eq!(known.unknown(ThreadId(0)), [(100, 120)]);
     }

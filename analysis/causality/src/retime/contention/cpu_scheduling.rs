@@ -1,0 +1,153 @@
+//! The scheduling of CPUs: how threads get them, and how long they keep them.
+
+use super::contended_engine::{ContendedEngine, ContentionEvent, QueueEntry};
+use super::programs::Segment;
+use super::queue::WaitingThread;
+use crate::retime::moments::NONE;
+
+impl ContendedEngine<'_> {
+    /// Runs a carrier until it is done or preempted, if it has a CPU; otherwise, it enters the queue.
+    pub(super) fn run_on(&mut self, carrier: u32, now: i64, needs: i64) {
+        let slot = carrier as usize;
+        if !self.carriers[slot].has_cpu {
+            self.request_cpu(carrier, now);
+            return;
+        }
+        if self.carriers[slot].budget <= 0 {
+            let machine = self.carriers[slot].machine as usize;
+            let none_waits = self.machines[machine].queue.is_empty();
+            if none_waits && !self.carriers[slot].is_forced {
+                self.draw_budget(carrier, 0);
+            } else {
+                self.preempt(carrier, now);
+                return;
+            }
+        }
+        let state = &mut self.carriers[slot];
+        state.since = now;
+        let until = now + needs.min(state.budget);
+        self.schedule(until, ContentionEvent::Done { carrier });
+    }
+
+    /// The slice that the next segment begins, if none of that segment has run yet.
+    fn own_slice(&self, carrier: u32) -> Option<u32> {
+        let state = &self.carriers[carrier as usize];
+        if state.segments.is_empty() {
+            return None;
+        }
+        match self.contention.programs.segment(state.segments.start) {
+            Segment::Run { slice, is_first: true, length }
+                if state.left.is_none_or(|left| {
+                    left == (length as f64 / self.speed(state.to)).round() as i64
+                }) =>
+            {
+                Some(slice)
+            }
+            _ => None,
+        }
+    }
+
+    fn request_cpu(&mut self, carrier: u32, now: i64) {
+        let machine = self.carriers[carrier as usize].machine as usize;
+        let entry = match self.own_slice(carrier) {
+            Some(slice) => QueueEntry { like: slice, is_own: true },
+            None => {
+                let woken = &self.contention.slices.machines[machine].woken;
+                let like = self.machines[machine].woken.next(woken).unwrap_or(NONE);
+                QueueEntry { like, is_own: false }
+            }
+        };
+        self.enter(carrier, now, entry);
+    }
+
+    fn preempt(&mut self, carrier: u32, now: i64) {
+        let cut_like = self.carriers[carrier as usize].cut_like;
+        let entry = match (self.own_slice(carrier), cut_like) {
+            (Some(slice), _) => QueueEntry { like: slice, is_own: true },
+            (None, NONE) => QueueEntry { like: NONE, is_own: false },
+            (None, cut) => QueueEntry { like: self.contention.slices.of(cut).next, is_own: false },
+        };
+        self.give_back(carrier, now);
+        self.enter(carrier, now, entry);
+    }
+
+    fn enter(&mut self, carrier: u32, now: i64, entry: QueueEntry) {
+        self.carriers[carrier as usize].entry = entry;
+        let slices = &self.contention.slices;
+        let late = if entry.like == NONE { 0 } else { slices.of(entry.like).late() };
+        if late > 0 {
+            self.schedule(now + late, ContentionEvent::Ready { carrier });
+        } else {
+            self.enqueue(carrier, now);
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, carrier: u32, now: i64) {
+        let state = &self.carriers[carrier as usize];
+        let (QueueEntry { like, is_own }, at) = (state.entry, state.machine);
+        let slices = &self.contention.slices;
+        let machine = &mut self.machines[at as usize];
+        let waiting = WaitingThread { carrier, like, is_own, since: now };
+        machine.queue.push(waiting, slices, &slices.machines[at as usize]);
+        self.mark_dirty(at);
+    }
+
+    pub(super) fn dispatch(&mut self, at: usize, now: i64) {
+        let slices = &self.contention.slices;
+        while self.machines[at].idle > 0 {
+            let Some(next) = self.machines[at].queue.pop(slices) else { break };
+            let machine = &mut self.machines[at];
+            machine.idle -= 1;
+            let waits = now > next.since;
+            let recorded = (next.like != NONE).then(|| slices.of(next.like));
+            let like = match recorded {
+                Some(slice) if next.is_own && slice.waited() == waits => Some(next.like),
+                _ => {
+                    let which = usize::from(waits);
+                    machine.switched[which].next(&slices.machines[at].switched[which])
+                }
+            };
+            let switch = like.map_or(0, |number| slices.of(number).switch());
+            let state = &mut self.carriers[next.carrier as usize];
+            state.has_cpu = true;
+            state.gave = i64::MIN;
+            let own = next.is_own.then_some(next.like);
+            self.draw_budget(next.carrier, own.map_or(0, |slice| slices.of(slice).length()));
+            if let Some(slice) = own.filter(|&slice| slices.of(slice).is_cut) {
+                let state = &mut self.carriers[next.carrier as usize];
+                state.cut_like = slice;
+                state.budget = slices.of(slice).length();
+                state.is_forced = true;
+            }
+            self.schedule(now + switch, ContentionEvent::Resumes { carrier: next.carrier });
+        }
+    }
+
+    /// Gives a carrier the budget of the next preempted slice, but at least `least`.
+    fn draw_budget(&mut self, carrier: u32, least: i64) {
+        let state = &mut self.carriers[carrier as usize];
+        let machine = state.machine as usize;
+        let slices = &self.contention.slices;
+        let drawn = self.machines[machine].cut.next(&slices.machines[machine].cut);
+        state.cut_like = drawn.unwrap_or(NONE);
+        state.budget = drawn.map_or(i64::MAX / 4, |slice| slices.of(slice).length()).max(least);
+        state.is_forced = false;
+    }
+
+    pub(super) fn give_back(&mut self, carrier: u32, now: i64) {
+        let state = &mut self.carriers[carrier as usize];
+        if std::mem::take(&mut state.has_cpu) {
+            state.gave = now;
+            let machine = state.machine;
+            self.machines[machine as usize].idle += 1;
+            self.mark_dirty(machine);
+        }
+    }
+
+    /// Notes that a thread may get a CPU of a machine.
+    fn mark_dirty(&mut self, machine: u32) {
+        if !std::mem::replace(&mut self.machines[machine as usize].is_dirty, true) {
+            self.dirty.push(machine);
+        }
+    }
+}
