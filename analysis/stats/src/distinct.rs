@@ -9,9 +9,9 @@ use crate::Budget;
 const BITS: u32 = 14;
 const REGISTERS: usize = 1 << BITS;
 /// Approximate overhead of a value in bytes, without its own heap memory.
-const EACH: usize = 2 * size_of::<DistinctValue>();
-/// Bytes that are taken from the budget at a time.
-const STEP: usize = 1 << 14;
+const VALUE_BYTES: usize = 2 * size_of::<DistinctValue>();
+/// The smallest number of bytes to take from the budget.
+const BUDGET_STEP: usize = 1 << 14;
 
 /// A value as it is compared for distinctness.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -34,13 +34,14 @@ pub struct DistinctCount {
 /// Counts the distinct values of a column in bounded memory.
 #[derive(Debug)]
 pub struct Distinct {
-    known: DistinctSet,
+    set: DistinctSet,
     values: u64,
     nulls: u64,
     /// All values are 0, or bytes of 0.
     is_zero: bool,
-    /// Bytes of the budget that are held, and bytes that the known values take.
+    /// Bytes taken from the budget.
     held: usize,
+    /// Bytes that the values take.
     taken: usize,
     budget: Budget,
 }
@@ -56,9 +57,9 @@ enum DistinctSet {
 impl Distinct {
     /// An empty counter.
     pub fn new(budget: &Budget) -> Distinct {
-        let known = DistinctSet::All(HashSet::new());
+        let set = DistinctSet::All(HashSet::new());
         let budget = budget.clone();
-        Distinct { known, values: 0, nulls: 0, is_zero: true, held: 0, taken: 0, budget }
+        Distinct { set, values: 0, nulls: 0, is_zero: true, held: 0, taken: 0, budget }
     }
 
     /// Adds a value.
@@ -68,11 +69,11 @@ impl Distinct {
             DistinctValue::Number(number) => *number == 0,
             DistinctValue::Bytes(bytes) => bytes.iter().all(|&byte| byte == 0),
         };
-        match &mut self.known {
-            DistinctSet::All(known) => {
-                let bytes = EACH + if let DistinctValue::Bytes(it) = &value { it.len() } else { 0 };
-                if known.insert(value) {
-                    self.taken += bytes;
+        match &mut self.set {
+            DistinctSet::All(values) => {
+                let heap = if let DistinctValue::Bytes(bytes) = &value { bytes.len() } else { 0 };
+                if values.insert(value) {
+                    self.taken += VALUE_BYTES + heap;
                     self.make_room();
                 }
             }
@@ -90,7 +91,7 @@ impl Distinct {
         self.values += other.values;
         self.nulls += other.nulls;
         self.is_zero &= other.is_zero;
-        match std::mem::replace(&mut other.known, DistinctSet::All(HashSet::new())) {
+        match std::mem::replace(&mut other.set, DistinctSet::All(HashSet::new())) {
             DistinctSet::All(theirs) => {
                 let values = self.values;
                 theirs.into_iter().for_each(|value| self.push(value));
@@ -98,8 +99,8 @@ impl Distinct {
             }
             DistinctSet::Registers(theirs) => {
                 self.give_up();
-                if let DistinctSet::Registers(ours) = &mut self.known {
-                    reach(ours, &theirs);
+                if let DistinctSet::Registers(ours) = &mut self.set {
+                    raise(ours, &theirs);
                 }
             }
         }
@@ -122,8 +123,8 @@ impl Distinct {
 
     /// The number of distinct values.
     pub fn count(&self) -> DistinctCount {
-        match &self.known {
-            DistinctSet::All(known) => DistinctCount { count: known.len() as u64, exact: true },
+        match &self.set {
+            DistinctSet::All(values) => DistinctCount { count: values.len() as u64, exact: true },
             DistinctSet::Registers(registers) => {
                 let count = (estimate(registers).round() as u64).min(self.values);
                 DistinctCount { count, exact: false }
@@ -133,26 +134,26 @@ impl Distinct {
 
     /// The number of distinct values in the union of both.
     pub fn count_with(&self, other: &Distinct) -> DistinctCount {
-        if let (DistinctSet::All(ours), DistinctSet::All(theirs)) = (&self.known, &other.known) {
+        if let (DistinctSet::All(ours), DistinctSet::All(theirs)) = (&self.set, &other.set) {
             let more = theirs.iter().filter(|value| !ours.contains(value)).count();
             return DistinctCount { count: (ours.len() + more) as u64, exact: true };
         }
-        let mut all = [0; REGISTERS];
-        for known in [&self.known, &other.known] {
-            match known {
-                DistinctSet::All(known) => known.iter().for_each(|value| add(&mut all, value)),
-                DistinctSet::Registers(registers) => reach(&mut all, registers),
+        let mut union = [0; REGISTERS];
+        for set in [&self.set, &other.set] {
+            match set {
+                DistinctSet::All(values) => values.iter().for_each(|value| add(&mut union, value)),
+                DistinctSet::Registers(registers) => raise(&mut union, registers),
             }
         }
         let values = self.values.saturating_add(other.values);
-        DistinctCount { count: (estimate(&all).round() as u64).min(values), exact: false }
+        DistinctCount { count: (estimate(&union).round() as u64).min(values), exact: false }
     }
 
     fn make_room(&mut self) {
         if self.taken <= self.held {
             return;
         }
-        let more = (self.taken - self.held).max(STEP);
+        let more = (self.taken - self.held).max(BUDGET_STEP);
         if self.budget.take(more) {
             self.held += more;
         } else {
@@ -160,12 +161,12 @@ impl Distinct {
         }
     }
 
-    /// Drops the values.
+    /// Replaces the values by registers, and returns their share of the budget.
     fn give_up(&mut self) {
-        let DistinctSet::All(known) = &mut self.known else { return };
+        let DistinctSet::All(values) = &mut self.set else { return };
         let mut registers = Box::new([0; REGISTERS]);
-        known.iter().for_each(|value| add(&mut registers, value));
-        self.known = DistinctSet::Registers(registers);
+        values.iter().for_each(|value| add(&mut registers, value));
+        self.set = DistinctSet::Registers(registers);
         self.taken = 0;
         self.budget.give(std::mem::take(&mut self.held));
     }
@@ -177,8 +178,8 @@ impl Drop for Distinct {
     }
 }
 
-/// The longest run of each register.
-fn reach(ours: &mut [u8; REGISTERS], theirs: &[u8; REGISTERS]) {
+/// Raises each register to the longer of both runs.
+fn raise(ours: &mut [u8; REGISTERS], theirs: &[u8; REGISTERS]) {
     ours.iter_mut().zip(theirs).for_each(|(one, two)| *one = (*one).max(*two));
 }
 
@@ -261,7 +262,7 @@ mod tests {
         assert_eq!(all.count(), DistinctCount { count: 1501, exact: true });
         assert_eq!((all.values(), all.nulls()), (4001, 4));
         drop(all);
-        // All of it is given back.
+        // The whole budget is returned.
         assert!(budget.take(1 << 20));
     }
 
@@ -271,7 +272,7 @@ mod tests {
             let budget = Budget::new(0);
             let mut parts = [Distinct::new(&budget), Distinct::new(&budget)];
             for value in 0..count {
-                // Every value is seen twice, every fifth by both.
+                // Every value is added twice, every fifth to both.
                 let second = usize::from(value % 2 == 1);
                 parts[second].push(number(value * 7919));
                 parts[if value % 5 == 0 { 1 - second } else { second }].push(number(value * 7919));
@@ -280,10 +281,10 @@ mod tests {
             let together = one.count_with(&two);
             one.join(two);
             assert_eq!(one.count(), together);
-            let told = one.count();
-            assert_eq!(told.exact, count == 0);
-            let off = (told.count as f64 - count as f64).abs();
-            assert!(off <= count as f64 * 0.03, "{} of {count}", told.count);
+            let estimated = one.count();
+            assert_eq!(estimated.exact, count == 0);
+            let off = (estimated.count as f64 - count as f64).abs();
+            assert!(off <= count as f64 * 0.03, "{} of {count}", estimated.count);
         }
     }
 

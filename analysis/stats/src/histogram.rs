@@ -14,9 +14,9 @@ pub enum BinScale {
 /// A bin: from its start up to the start of the next one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bin {
-    /// Its start.
+    /// The start.
     pub from: f64,
-    /// Its end.
+    /// The end.
     pub to: f64,
     /// The number of values in it.
     pub count: u64,
@@ -38,11 +38,11 @@ pub struct Histogram {
 }
 
 /// The ratio of the greatest to the least value from which the scale is logarithmic: three decades.
-const WIDE: f64 = 1000.0;
+const MIN_LOGARITHMIC_RATIO: f64 = 1000.0;
 /// The greatest height of a valley between two modes, relative to the lower mode.
-const VALLEY: f64 = 0.5;
+const MAX_VALLEY: f64 = 0.5;
 /// The least height of a mode, relative to the highest one.
-const LOW: f64 = 0.1;
+const MIN_MODE: f64 = 0.1;
 /// The least number of values for which modes are reported.
 const MIN_VALUES: u64 = 50;
 
@@ -58,7 +58,7 @@ impl Histogram {
             Some(BinScale::Linear) => BinScale::Linear,
             _ if least <= 0.0 => BinScale::Linear,
             Some(BinScale::Logarithmic) => BinScale::Logarithmic,
-            None if greatest / least >= WIDE => BinScale::Logarithmic,
+            None if greatest / least >= MIN_LOGARITHMIC_RATIO => BinScale::Logarithmic,
             None => BinScale::Linear,
         };
         let all_whole = buckets().all(|bucket| middle(bucket.0, bucket.1).fract() == 0.0);
@@ -67,9 +67,9 @@ impl Histogram {
             // Each bin holds equally many whole numbers.
             BinScale::Linear if all_whole => {
                 let count = greatest - least + 1.0;
-                let each = (count / bins as f64).ceil();
-                bins = (count / each).ceil() as usize;
-                (least, least + each * bins as f64)
+                let width = (count / bins as f64).ceil();
+                bins = (count / width).ceil() as usize;
+                (least, least + width * bins as f64)
             }
             BinScale::Linear => (least, if greatest > least { greatest } else { least + 1.0 }),
             BinScale::Logarithmic => (least.ln(), greatest.ln()),
@@ -107,15 +107,15 @@ fn modes(bins: &[Bin]) -> Vec<f64> {
         match peaks.last().copied() {
             None if height > 0.0 => peaks.push(at),
             None => {}
-            Some(peak) if height > smooth[peak] && valley > VALLEY * smooth[peak] => {
+            Some(peak) if height > smooth[peak] && valley > MAX_VALLEY * smooth[peak] => {
                 // No valley lies between them, so this is the same mode, only higher.
                 *peaks.last_mut().unwrap_or(&mut 0) = at;
                 valley = height;
             }
             Some(_)
-                if valley <= VALLEY * height && height >= LOW * highest && {
+                if valley <= MAX_VALLEY * height && height >= MIN_MODE * highest && {
                     let peak = peaks.last().map_or(0.0, |&peak| smooth[peak]);
-                    valley <= VALLEY * peak
+                    valley <= MAX_VALLEY * peak
                 } =>
             {
                 peaks.push(at);
@@ -127,7 +127,7 @@ fn modes(bins: &[Bin]) -> Vec<f64> {
             valley = if peak == at { height } else { valley.min(height) };
         }
     }
-    peaks.retain(|&peak| smooth[peak] >= LOW * highest);
+    peaks.retain(|&peak| smooth[peak] >= MIN_MODE * highest);
     if bins.iter().map(|bin| bin.count).sum::<u64>() < MIN_VALUES {
         peaks.truncate(1);
     }
@@ -139,13 +139,13 @@ fn modes(bins: &[Bin]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn of(values: impl Iterator<Item = f64>) -> Histogram {
+    fn histogram_of(values: impl Iterator<Item = f64>) -> Histogram {
         let mut sketch = Sketch::default();
         values.for_each(|value| sketch.add(value));
         Histogram::from_sketch(&sketch, 40, None).unwrap()
     }
 
-    /// A bell around `at`.
+    /// Bell-shaped values around `at`.
     fn bell(at: f64, width: f64) -> impl Iterator<Item = f64> {
         (0..2000).map(move |number| {
             let uniform = |k: u64| ((number * 7919 + k * 104_729) % 2000) as f64 / 2000.0;
@@ -155,17 +155,20 @@ mod tests {
 
     #[test]
     fn every_value_is_in_a_bin() {
-        for histogram in [of(bell(100.0, 5.0)), of((1..5000).map(f64::from)), of([3.0].into_iter())]
-        {
+        for histogram in [
+            histogram_of(bell(100.0, 5.0)),
+            histogram_of((1..5000).map(f64::from)),
+            histogram_of([3.0].into_iter()),
+        ] {
             let all: u64 = histogram.bins.iter().map(|bin| bin.count).sum();
             assert!(all == 2000 || all == 4999 || all == 1, "{all}");
-            assert!(histogram.bins.windows(2).all(|it| it[0].to == it[1].from));
+            assert!(histogram.bins.windows(2).all(|pair| pair[0].to == pair[1].from));
         }
     }
 
     #[test]
     fn whole_numbers_have_bins_of_their_own() {
-        let histogram = of([1.0, 2.0, 2.0, 4.0].into_iter());
+        let histogram = histogram_of([1.0, 2.0, 2.0, 4.0].into_iter());
         let bins: Vec<_> = histogram.bins.iter().map(|bin| (bin.from, bin.count)).collect();
         assert_eq!(bins, [(1.0, 1), (2.0, 2), (3.0, 0), (4.0, 1)]);
     }
@@ -173,9 +176,9 @@ mod tests {
     #[test]
     fn bins_of_whole_numbers_hold_equally_many() {
         for most in 1..300 {
-            let histogram = of((0..=most).map(f64::from));
+            let histogram = histogram_of((0..=most).map(f64::from));
             let [full @ .., last] = &histogram.bins[..] else { panic!("no bins") };
-            assert!(full.iter().all(|it| it.count == histogram.bins[0].count), "{histogram:?}");
+            assert!(full.iter().all(|bin| bin.count == histogram.bins[0].count), "{histogram:?}");
             assert!((1..=histogram.bins[0].count).contains(&last.count), "{histogram:?}");
             assert!(histogram.bins.len() <= 40 && histogram.bins.len() > 40.min(most as usize) / 2);
         }
@@ -183,25 +186,33 @@ mod tests {
 
     #[test]
     fn the_data_say_which_scale() {
-        assert_eq!(of((0..20).map(|it| f64::from(1 << it))).scale, BinScale::Logarithmic);
-        assert_eq!(of((0..20).map(f64::from)).scale, BinScale::Linear);
-        assert_eq!(of([-5.0, 100_000.0].into_iter()).scale, BinScale::Linear);
+        assert_eq!(
+            histogram_of((0..20).map(|bit| f64::from(1 << bit))).scale,
+            BinScale::Logarithmic
+        );
+        assert_eq!(histogram_of((0..20).map(f64::from)).scale, BinScale::Linear);
+        assert_eq!(histogram_of([-5.0, 100_000.0].into_iter()).scale, BinScale::Linear);
     }
 
     #[test]
     fn modes_are_counted() {
-        assert_eq!(of(bell(100.0, 5.0)).modes.len(), 1);
-        assert_eq!(of(bell(100.0, 5.0).chain(bell(300.0, 5.0))).modes.len(), 2);
-        assert_eq!(of((0..5000).map(f64::from)).modes.len(), 1);
-        assert_eq!(of([1.0, 100.0].into_iter()).modes.len(), 1, "two values are no modes");
+        assert_eq!(histogram_of(bell(100.0, 5.0)).modes.len(), 1);
+        assert_eq!(histogram_of(bell(100.0, 5.0).chain(bell(300.0, 5.0))).modes.len(), 2);
+        assert_eq!(histogram_of((0..5000).map(f64::from)).modes.len(), 1);
+        assert_eq!(
+            histogram_of([1.0, 100.0].into_iter()).modes.len(),
+            1,
+            "two values are no modes"
+        );
         let three = bell(100.0, 5.0).chain(bell(300.0, 5.0)).chain(bell(600.0, 5.0));
-        assert_eq!(of(three).modes.len(), 3);
+        assert_eq!(histogram_of(three).modes.len(), 3);
     }
 
     #[test]
     fn infinite_values_are_counted() {
-        let histogram = of([1.0, f64::INFINITY, 2.0, f64::NEG_INFINITY, f64::INFINITY].into_iter());
-        assert_eq!(histogram.bins.iter().map(|it| it.count).sum::<u64>(), 2);
+        let histogram =
+            histogram_of([1.0, f64::INFINITY, 2.0, f64::NEG_INFINITY, f64::INFINITY].into_iter());
+        assert_eq!(histogram.bins.iter().map(|bin| bin.count).sum::<u64>(), 2);
         assert_eq!(histogram.infinite, 3);
     }
 }

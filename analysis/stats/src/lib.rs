@@ -23,11 +23,11 @@ pub use summary::{PERCENTILES, Summary, SummaryNumber};
 
 /// A value of a column. NaN counts as missing.
 pub trait ColumnValue: Copy + PartialOrd + Send + 'static {
-    /// As a number for output, exact where it fits.
+    /// The value for output, exact if it fits.
     fn number(self) -> SummaryNumber;
-    /// For arithmetic.
+    /// The value for arithmetic.
     fn float(self) -> f64;
-    /// Whole values are summed without rounding.
+    /// The value if its type has whole numbers only, which are summed without rounding.
     fn whole(self) -> Option<i128>;
 }
 

@@ -7,7 +7,7 @@ use crate::summary::SummaryNumber;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RunningMoments {
     pub count: f64,
-    /// The first value, if it is whole: what is near it differs by few digits, which a float holds.
+    /// The first value, if it is whole: floats represent small distances from it exactly.
     origin: i128,
     /// Relative to the origin.
     mean: f64,

@@ -1,7 +1,7 @@
-//! Quantiles.
+//! Quantiles of values.
 
 use crate::ColumnValue;
-use crate::summary::SummaryNumber;
+use crate::summary::{PERCENTILES, SummaryNumber};
 
 /// A quantile of sorted values, interpolated between neighbours as numpy does by default; None
 /// without values. `share` is 0 to 1.
@@ -13,13 +13,27 @@ pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(between(sorted[low], above, place - place.floor()))
 }
 
+/// The percentiles of values, which are reordered: each is selected among the values above the previous one.
+pub(crate) fn percentiles<T: ColumnValue>(values: &mut [T]) -> [Option<SummaryNumber>; 4] {
+    let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
+    let last = values.len() - 1;
+    let (mut above_previous, mut offset) = (values, 0);
+    PERCENTILES.map(|p| {
+        let place = last as f64 * p;
+        let low = (place.floor() as usize).min(last);
+        above_previous.select_nth_unstable_by(low - offset, order);
+        let searched = std::mem::take(&mut above_previous);
+        above_previous = &mut searched[low - offset..];
+        offset = low;
+        let below = above_previous[0];
+        let above = above_previous[1..].iter().copied().min_by(order).unwrap_or(below);
+        Some(between_values(below, above, place - low as f64))
+    })
+}
+
 /// Interpolates from one value to the next at `share`. Where floats cannot represent the values,
 /// the result is rounded to a whole number.
-pub(crate) fn between_values(
-    below: impl ColumnValue,
-    above: impl ColumnValue,
-    share: f64,
-) -> SummaryNumber {
+fn between_values(below: impl ColumnValue, above: impl ColumnValue, share: f64) -> SummaryNumber {
     if let (Some(low), Some(high)) = (below.whole(), above.whole())
         && [below.number(), above.number()].iter().any(|number| number.beyond_floats().is_some())
     {
@@ -65,8 +79,8 @@ mod tests {
     fn what_numpy_says() {
         // numpy.quantile([1, 1, 2, 3, 4, 5, 6, 9], [0, .5, .9, .99, 1])
         let sorted = [1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0];
-        let told = [0.0, 0.5, 0.9, 0.99, 1.0].map(|share| quantile(&sorted, share));
-        assert_eq!(told, [1.0, 3.5, 6.8999999999999995, 8.79, 9.0].map(Some));
+        let quantiles = [0.0, 0.5, 0.9, 0.99, 1.0].map(|share| quantile(&sorted, share));
+        assert_eq!(quantiles, [1.0, 3.5, 6.8999999999999995, 8.79, 9.0].map(Some));
         assert_eq!((quantile(&[], 0.5), quantile(&[7.0], 0.3)), (None, Some(7.0)));
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use crate::ColumnValue;
 use crate::moments::{RunningMoments, deviation, ends, mean, number, squares, sum};
-use crate::quantile::between_values;
+use crate::quantile::percentiles;
 use crate::sketch::Sketch;
 use crate::summary::{PERCENTILES, Summary, SummaryNumber};
 
@@ -14,7 +14,7 @@ use crate::summary::{PERCENTILES, Summary, SummaryNumber};
 pub struct Budget(Arc<AtomicI64>);
 
 impl Budget {
-    /// So many bytes.
+    /// A budget of this many bytes.
     pub fn new(bytes: usize) -> Budget {
         Budget(Arc::new(AtomicI64::new(i64::try_from(bytes).unwrap_or(i64::MAX))))
     }
@@ -25,8 +25,8 @@ impl Budget {
         self.0.fetch_update(Relaxed, Relaxed, taken).is_ok()
     }
 
-    /// Takes this many bytes even if fewer are left; no other column gets them.
-    fn hold(&self, bytes: usize) {
+    /// Takes this many bytes even if fewer are left.
+    fn force_take(&self, bytes: usize) {
         self.0.fetch_sub(bytes as i64, Relaxed);
     }
 
@@ -45,7 +45,7 @@ pub struct Samples<T: ColumnValue> {
 
 #[derive(Debug)]
 enum KeptValues<T> {
-    /// All of them.
+    /// All values.
     Values(Vec<T>),
     Sketch(Box<Sketched<T>>),
 }
@@ -61,7 +61,7 @@ struct Sketched<T> {
 /// Initial capacity for the values of a column.
 const INITIAL_CAPACITY: usize = 1024;
 /// Smaller batches go into a sketch value by value.
-const SINGLE: usize = 48;
+const MIN_BATCH: usize = 48;
 
 impl<T: ColumnValue> Samples<T> {
     /// An empty collection.
@@ -101,7 +101,7 @@ impl<T: ColumnValue> Samples<T> {
         match &mut self.kept {
             KeptValues::Values(values) => {
                 let before = values.len();
-                values.extend(all.iter().filter(|it| it.partial_cmp(it).is_some()));
+                values.extend(all.iter().filter(|value| value.partial_cmp(value).is_some()));
                 self.nulls += (all.len() - (values.len() - before)) as u64;
             }
             KeptValues::Sketch(sketched) => self.nulls += sketched.extend(all),
@@ -154,7 +154,7 @@ impl<T: ColumnValue> Samples<T> {
         }
     }
 
-    /// Drops the values.
+    /// Replaces the values by a sketch, and returns their share of the budget.
     fn give_up(&mut self) {
         let KeptValues::Values(values) = &mut self.kept else { return };
         let values = std::mem::take(values);
@@ -217,7 +217,7 @@ impl<T: ColumnValue> Samples<T> {
                 values.extend_from_slice(own);
             }
         }
-        budget.hold(values.capacity() * size_of::<T>());
+        budget.force_take(values.capacity() * size_of::<T>());
         whole.kept = KeptValues::Values(values);
         whole
     }
@@ -244,30 +244,31 @@ impl<T: ColumnValue> Sketched<T> {
 
     /// Adds all of these; returns the number of missing ones.
     fn extend(&mut self, all: &[T]) -> u64 {
-        let mut none = 0;
+        let mut missing = 0;
         for values in all.chunks(INITIAL_CAPACITY) {
-            if values.len() < SINGLE {
-                let there = values.iter().filter(|value| value.partial_cmp(value).is_some());
+            if values.len() < MIN_BATCH {
+                let present = values.iter().filter(|value| value.partial_cmp(value).is_some());
                 let before = self.sketch.count();
-                there.for_each(|&value| self.add(value));
-                none += values.len() as u64 - (self.sketch.count() - before);
+                present.for_each(|&value| self.add(value));
+                missing += values.len() as u64 - (self.sketch.count() - before);
                 continue;
             }
-            // The moments of few values are those of all, so that none waits for the one before.
-            let is_there = |value: &T| value.partial_cmp(value).is_some();
-            let there = || values.iter().copied().filter(is_there);
-            let Some((low, high)) = ends(there()) else {
-                none += values.len() as u64;
+            // The moments of a chunk are computed at once and then joined, so that no addition waits for the
+            // previous one.
+            let is_present = |value: &T| value.partial_cmp(value).is_some();
+            let present = || values.iter().copied().filter(is_present);
+            let Some((low, high)) = ends(present()) else {
+                missing += values.len() as u64;
                 continue;
             };
             self.reach(low, high);
             let before = self.sketch.count();
-            self.sketch.extend(there().map(ColumnValue::float));
+            self.sketch.extend(present().map(ColumnValue::float));
             let count = self.sketch.count() - before;
-            none += values.len() as u64 - count;
-            self.moments = self.moments.join(RunningMoments::new(there(), count, low));
+            missing += values.len() as u64 - count;
+            self.moments = self.moments.join(RunningMoments::new(present(), count, low));
         }
-        none
+        missing
     }
 
     fn reach(&mut self, low: T, high: T) {
@@ -328,25 +329,6 @@ fn of_values<T: ColumnValue>(values: &mut [T], nulls: u64) -> Summary {
     }
 }
 
-/// Selects instead of sorting: each percentile among the values above the previous one.
-fn percentiles<T: ColumnValue>(values: &mut [T]) -> [Option<SummaryNumber>; 4] {
-    let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
-    let last = values.len() - 1;
-    let (mut rest, mut offset) = (values, 0);
-    PERCENTILES.map(|p| {
-        let place = last as f64 * p;
-        let low = (place.floor() as usize).min(last);
-        rest.select_nth_unstable_by(low - offset, order);
-        // The position from which the search continued.
-        let taken = std::mem::take(&mut rest);
-        rest = &mut taken[low - offset..];
-        offset = low;
-        let below = rest[0];
-        let above = rest[1..].iter().copied().min_by(order).unwrap_or(below);
-        Some(between_values(below, above, place - low as f64))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -367,7 +349,7 @@ mod tests {
         assert_eq!(
             summary.percentiles,
             [3.5, 6.8999999999999995, 8.79, 8.979000000000001]
-                .map(|it| Some(SummaryNumber::Real(it)))
+                .map(|value| Some(SummaryNumber::Real(value)))
         );
         assert_eq!((summary.mean_as_float(), summary.sum), (Some(3.875), SummaryNumber::Whole(31)));
         assert!((summary.sd.unwrap() - 2.748376143938713).abs() < 1e-12);
@@ -432,8 +414,8 @@ mod tests {
         let exact = of(&[first; 3], 1 << 20);
         let one = Some(SummaryNumber::Whole(first.into()));
         assert_eq!((exact.min, exact.mean, exact.percentiles), (one, one, [one; 4]));
-        let told = of(&[first; 3], 0);
-        assert_eq!((told.mean, told.percentiles), (one, [one; 4]));
+        let sketched = of(&[first; 3], 0);
+        assert_eq!((sketched.mean, sketched.percentiles), (one, [one; 4]));
         let pair = of(&[first, u64::MAX], 1 << 20);
         let middle = i128::from(first) + i128::from(u64::MAX - first) / 2;
         let Some(SummaryNumber::Whole(half)) = pair.percentiles[0] else { panic!("{pair:?}") };
@@ -443,8 +425,8 @@ mod tests {
     #[test]
     fn the_mean_of_equal_values_is_that_value() {
         // 0.1 + 0.1 + 0.1 is more than 0.3.
-        let told = [1 << 20, 0].map(|budget| of(&[0.1; 3], budget).mean);
-        assert_eq!(told, [Some(SummaryNumber::Real(0.1)); 2]);
+        let means = [1 << 20, 0].map(|budget| of(&[0.1; 3], budget).mean);
+        assert_eq!(means, [Some(SummaryNumber::Real(0.1)); 2]);
     }
 
     proptest! {
@@ -456,12 +438,13 @@ mod tests {
             ),
             budget in prop_oneof![Just(0usize), Just(1 << 20)],
         ) {
-            let told = of(&values, budget);
-            let middle = told.percentiles.map(Option::unwrap);
-            let rising = [vec![told.min.unwrap()], middle.to_vec(), vec![told.max.unwrap()]].concat();
-            let mean = [told.min.unwrap(), told.mean.unwrap(), told.max.unwrap()];
+            let summary = of(&values, budget);
+            let (min, max) = (summary.min.unwrap(), summary.max.unwrap());
+            let percentiles = summary.percentiles.map(Option::unwrap);
+            let rising = [vec![min], percentiles.to_vec(), vec![max]].concat();
+            let mean = [min, summary.mean.unwrap(), max];
             for pair in rising.windows(2).chain(mean.windows(2)) {
-                prop_assert!(!pair[1].is_less(pair[0]), "{:?}", told);
+                prop_assert!(!pair[1].is_less(pair[0]), "{:?}", summary);
             }
         }
 
@@ -478,24 +461,28 @@ mod tests {
                 samples.extend(part);
                 all.join(samples);
             }
-            let told = all.finish();
-            prop_assert!(!told.exact);
-            prop_assert_eq!((told.count, told.min, told.max), (exact.count, exact.min, exact.max));
-            prop_assert_eq!((told.sum, told.mean), (exact.sum, exact.mean));
+            let sketched = all.finish();
+            prop_assert!(!sketched.exact);
+            prop_assert_eq!(
+            (sketched.count, sketched.min, sketched.max),
+            (exact.count, exact.min, exact.max)
+            );
+            prop_assert_eq!((sketched.sum, sketched.mean), (exact.sum, exact.mean));
             let near = |a: f64, b: f64, by: f64| (a - b).abs() <= by * b.abs().max(1.0);
-            match (told.sd, exact.sd) {
-                (Some(told), Some(exact)) => prop_assert!(near(told, exact, 1e-9)),
-                (told, exact) => prop_assert_eq!(told, exact),
+            match (sketched.sd, exact.sd) {
+            (Some(sketched), Some(exact)) => prop_assert!(near(sketched, exact, 1e-9)),
+            (sketched, exact) => prop_assert_eq!(sketched, exact),
             }
             let mut sorted = values.clone();
             sorted.sort_unstable();
-            for (p, told) in PERCENTILES.iter().zip(told.percentiles) {
+            for (p, percentile) in PERCENTILES.iter().zip(sketched.percentiles) {
                 // Any value between neighbours is valid: a sketch does not interpolate.
                 let place = (sorted.len() - 1) as f64 * p;
                 let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-                let told = told.unwrap().float();
+                let percentile = percentile.unwrap().float();
                 let slack = |value: i64| (value as f64).abs() * 1e-3 + 1e-9;
-                prop_assert!(low as f64 - slack(low) <= told && told <= high as f64 + slack(high));
+                prop_assert!(low as f64 - slack(low) <= percentile);
+                prop_assert!(percentile <= high as f64 + slack(high));
             }
         }
 
@@ -508,17 +495,20 @@ mod tests {
             let (mut one, mut other) = (Samples::new(&budget), Samples::new(&budget));
             one.extend(&values[..at]);
             values[at..].iter().for_each(|&value| other.push(value));
-            let mut told = one.summary();
-            prop_assert_eq!(told.count, at as u64);
-            told = Samples::together(vec![one, other], &budget).finish();
+            prop_assert_eq!(one.summary().count, at as u64);
+            let joined = Samples::together(vec![one, other], &budget).finish();
             // Sums of floats depend on their order, and the first part is reordered now.
             let whole = of(&values, 1 << 20);
             let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
                 (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs().max(1e3),
                 (a, b) => a == b,
             };
-            prop_assert!(near(told.sd, whole.sd) && near(told.mean_as_float(), whole.mean_as_float()));
-            prop_assert_eq!((told.percentiles, told.min, told.max), (whole.percentiles, whole.min, whole.max));
+            prop_assert!(near(joined.sd, whole.sd));
+            prop_assert!(near(joined.mean_as_float(), whole.mean_as_float()));
+            prop_assert_eq!(
+            (joined.percentiles, joined.min, joined.max),
+            (whole.percentiles, whole.min, whole.max)
+            );
         }
 
         #[test]

@@ -7,17 +7,18 @@
 
 use std::collections::BTreeMap;
 
-/// The most powers of two with their own buckets, 8 KiB each. Numbers in programs span a few dozen.
+/// The largest number of powers of two with their own buckets, 8 KiB each. Numbers in programs span a few
+/// dozen.
 const FINE_OCTAVES: usize = 512;
 
 /// Bits of the fraction in a bucket's index: its width is at most 1/1024 of its value.
 const BITS: u32 = 10;
-const EACH: usize = 1 << BITS;
+const BUCKETS: usize = 1 << BITS;
 
 /// Bits of sign and exponent, which select the octave.
 const OCTAVE_BITS: u32 = 64 - 52;
 /// Marks an octave without numbers.
-const NOWHERE: u16 = u16::MAX;
+const ABSENT: u16 = u16::MAX;
 
 /// The distribution of values.
 #[derive(Debug, Clone, Default)]
@@ -31,14 +32,14 @@ pub struct Sketch {
 #[derive(Debug, Clone)]
 enum Octave {
     /// Counts by bucket.
-    Fine(Box<[u64; EACH]>),
+    Fine(Box<[u64; BUCKETS]>),
     /// The total count only, because there are too many octaves.
     Coarse(u64),
 }
 
 impl Octave {
     fn empty(is_coarse: bool) -> Octave {
-        if is_coarse { Octave::Coarse(0) } else { Octave::Fine(Box::new([0; EACH])) }
+        if is_coarse { Octave::Coarse(0) } else { Octave::Fine(Box::new([0; BUCKETS])) }
     }
 
     fn total(&self) -> u64 {
@@ -75,7 +76,7 @@ impl Sketch {
         let is_full = self.octaves.len() >= FINE_OCTAVES;
         let octave = self.octaves.entry((bucket >> BITS) as u16);
         match octave.or_insert_with(|| Octave::empty(is_full)) {
-            Octave::Fine(counts) => counts[bucket as usize % EACH] += times,
+            Octave::Fine(counts) => counts[bucket as usize % BUCKETS] += times,
             Octave::Coarse(count) => *count += times,
         }
         self.count += times;
@@ -87,7 +88,7 @@ impl Sketch {
         // octaves.
         let mut octaves: Vec<(u16, Octave)> =
             std::mem::take(&mut self.octaves).into_iter().collect();
-        let mut places = [NOWHERE; 1 << OCTAVE_BITS];
+        let mut places = [ABSENT; 1 << OCTAVE_BITS];
         for (place, octave) in octaves.iter().enumerate() {
             places[usize::from(octave.0)] = place as u16;
         }
@@ -98,12 +99,12 @@ impl Sketch {
             let bucket = ordered(value) >> (52 - BITS);
             let octave = (bucket >> BITS) as u16;
             let place = &mut places[usize::from(octave)];
-            if *place == NOWHERE {
+            if *place == ABSENT {
                 *place = octaves.len() as u16;
                 octaves.push((octave, Octave::empty(octaves.len() >= FINE_OCTAVES)));
             }
             match &mut octaves[usize::from(*place)].1 {
-                Octave::Fine(counts) => counts[bucket as usize % EACH] += 1,
+                Octave::Fine(counts) => counts[bucket as usize % BUCKETS] += 1,
                 Octave::Coarse(count) => *count += 1,
             }
             self.count += 1;
@@ -136,7 +137,7 @@ impl Sketch {
         self.octaves.iter().flat_map(|(octave, counts)| {
             let (counts, width): (&[u64], usize) = match counts {
                 Octave::Fine(counts) => (&counts[..], 1),
-                Octave::Coarse(count) => (std::slice::from_ref(count), EACH),
+                Octave::Coarse(count) => (std::slice::from_ref(count), BUCKETS),
             };
             let used = counts.iter().enumerate().filter(|(_, count)| **count > 0);
             used.map(move |(index, &count)| {
@@ -167,7 +168,8 @@ impl Sketch {
     }
 }
 
-/// Small whole numbers are themselves: a bucket that holds one begins with it, or, below 0, ends.
+/// The value that stands for a bucket: the whole number that it holds, or else its middle. A bucket of a small
+/// whole number begins with that number or, below 0, ends with it.
 pub(crate) fn middle(from: f64, to: f64) -> f64 {
     if from == to {
         return from;
@@ -184,9 +186,9 @@ mod tests {
     #[test]
     fn order_is_kept() {
         let values = [f64::NEG_INFINITY, -1e300, -2.0, -1.0, -1e-300, 0.0, 1e-300, 1.0, 1e300];
-        assert!(values.windows(2).all(|it| ordered(it[0]) < ordered(it[1])));
+        assert!(values.windows(2).all(|pair| ordered(pair[0]) < ordered(pair[1])));
         assert_eq!(ordered(-0.0), ordered(0.0));
-        assert!(values.iter().all(|&it| value(ordered(it)) == it));
+        assert!(values.iter().all(|&number| value(ordered(number)) == number));
     }
 
     #[test]
@@ -210,8 +212,8 @@ mod tests {
             sketch.buckets().map(|(from, to, count)| (from, to > from, count)).collect();
         let (least, most) = (f64::NEG_INFINITY, f64::INFINITY);
         assert_eq!(all, [(least, false, 1), (1.0, true, 1), (most, false, 1)]);
-        let told = [0.0, 0.5, 1.0].map(|share| sketch.quantile(share));
-        assert_eq!(told, [Some(least), Some(1.0), Some(most)]);
+        let quantiles = [0.0, 0.5, 1.0].map(|share| sketch.quantile(share));
+        assert_eq!(quantiles, [Some(least), Some(1.0), Some(most)]);
     }
 
     #[test]
@@ -232,14 +234,14 @@ mod tests {
         for value in [f64::INFINITY, f64::NEG_INFINITY] {
             let mut sketch = up.clone();
             sketch.add(value);
-            assert_eq!(sketch.buckets().filter(|it| it.0 == value).count(), 1, "{value}");
+            assert_eq!(sketch.buckets().filter(|bucket| bucket.0 == value).count(), 1, "{value}");
         }
         up.join(&down);
         assert!(fine(&up) <= FINE_OCTAVES);
         assert_eq!(up.count(), 4000);
-        assert_eq!(up.buckets().map(|it| it.2).sum::<u64>(), 4000);
+        assert_eq!(up.buckets().map(|bucket| bucket.2).sum::<u64>(), 4000);
         let all: Vec<_> = up.buckets().collect();
-        assert!(all.windows(2).all(|it| it[0].1 < it[1].0));
+        assert!(all.windows(2).all(|pair| pair[0].1 < pair[1].0));
     }
 
     #[test]
