@@ -1,4 +1,4 @@
-//! A side of a comparison that is kept for later: what `--save` writes and `--baseline` reads.
+//! A saved side of a comparison, which `--save` writes and `--baseline` reads.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::measured::{CompareError, MeasuredField};
 
-/// The number of the form; another one is not read.
+/// The version of the format.
 const VERSION: u32 = 1;
 
-/// Fields of one side.
+/// The fields of one side of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     version: u32,
-    /// Each field and group.
+    /// The entries by field and group.
     pub entries: Vec<Entry>,
 }
 
@@ -22,40 +22,40 @@ pub struct Baseline {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Its full name: `dve.job.handle`.
+    /// The full name of the field: `dve.job.handle`.
     pub field: String,
-    /// The columns that name the group, and their values.
+    /// The columns of the group, and their values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by: BTreeMap<String, String>,
-    /// What was measured.
+    /// The measured statistics.
     pub measured: MeasuredField,
 }
 
 impl Baseline {
-    /// Of these.
+    /// A baseline of these entries.
     pub fn new(entries: Vec<Entry>) -> Baseline {
         Baseline { version: VERSION, entries }
     }
 
-    /// The one of this field and group.
+    /// The entry of this field and group.
     pub fn find(&self, field: &str, by: &BTreeMap<String, String>) -> Option<&MeasuredField> {
         let entry = self.entries.iter().find(|entry| entry.field == field && entry.by == *by);
         entry.map(|entry| &entry.measured)
     }
 
-    /// As JSON.
+    /// The baseline as JSON.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
     }
 
-    /// From JSON, which may come from anybody.
+    /// Parses JSON of any origin.
     ///
     /// # Errors
-    /// It is no baseline, or has values that nobody can have measured.
+    /// The text is not a baseline, or has impossible values.
     pub fn from_json(text: &str) -> Result<Baseline, CompareError> {
-        let damaged = |what: String| CompareError::Damaged { what };
+        let damaged = |reason: String| CompareError::Damaged { reason };
         let found: Baseline =
             serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
         if found.version != VERSION {

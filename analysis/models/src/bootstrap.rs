@@ -1,6 +1,6 @@
-//! What the same work would have given with other runs: runs are drawn with replacement.
+//! The bootstrap over runs: runs are drawn with replacement.
 //!
-//! Frames of a run follow each other and are no independent witnesses; runs are.
+//! Frames of one run are not independent; runs are.
 
 use nalgebra::{DMatrix, DVector};
 use ppt_stats::quantile;
@@ -11,17 +11,17 @@ use crate::interval::ConfidenceInterval;
 use crate::squares::Squares;
 use crate::table::Runs;
 
-/// At least this many runs more than coefficients.
-const MORE_RUNS: usize = 4;
-/// At most this part of the resamples may fail.
-const FAILING: f64 = 0.05;
+/// The smallest number of runs beyond the number of coefficients.
+const MIN_MORE_RUNS: usize = 4;
+/// The largest share of resamples that may fail.
+const MAX_FAILED_SHARE: f64 = 0.05;
 
-/// How often, and from which seed. The same seed gives the same numbers everywhere.
+/// The parameters of resampling. The same seed gives the same numbers on every machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resampling {
-    /// So many resamples.
+    /// The number of resamples.
     pub count: usize,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -34,29 +34,29 @@ impl Default for Resampling {
 /// The coefficients of each resample.
 #[derive(Debug, Clone)]
 pub struct Bootstrap {
-    /// One column a resample; None where it could not be fitted.
+    /// The coefficients of each resample; None if it could not be fitted.
     resamples: Vec<Option<DVector<f64>>>,
     runs: usize,
     freedom: f64,
 }
 
 impl Bootstrap {
-    /// Of the rows of `runs`, where `rest` is what a fit of all of them left.
+    /// Resamples the rows of `runs`. `residuals` are those of the fit of all rows.
     pub(crate) fn new(
         squares: &Squares,
         coefficients: &DVector<f64>,
-        rest: &DVector<f64>,
+        residuals: &DVector<f64>,
         runs: Option<&Runs>,
         resampling: Resampling,
     ) -> Result<Bootstrap, NoBootstrap> {
         let runs = runs.ok_or(NoBootstrap::NoRuns)?;
         let (count, terms) = (runs.count(), coefficients.len());
-        let least = terms + MORE_RUNS;
+        let least = terms + MIN_MORE_RUNS;
         if count < least {
             return Err(NoBootstrap::TooFew { runs: count, least });
         }
-        let parts = parts(squares, rest, runs);
-        // The same runs are drawn for every fit of the same runs: what they share cancels out.
+        let parts = parts(squares, residuals, runs);
+        // Fits of the same runs draw the same resamples, so that common effects cancel out.
         let mut dice = Resampler::new(resampling.seed ^ hash(&runs.names));
         let mut whole = DMatrix::zeros(terms, terms);
         let mut answer = DVector::zeros(terms);
@@ -68,65 +68,69 @@ impl Bootstrap {
                 whole += square;
                 answer += product;
             }
-            // In the basis of all rows, `whole` is near the identity, unless runs are missing that
-            // alone separate coefficients.
+            // In the basis of all rows, `whole` is near the identity, unless the resample lacks the only runs
+            // that separate coefficients.
             let solved = whole.clone().cholesky()?;
             let least = solved.l_dirty().diagonal().iter().copied().fold(f64::INFINITY, f64::min);
             (least > 1e-4).then(|| coefficients + &squares.to_coefficients * solved.solve(&answer))
         };
         let resamples: Vec<_> = (0..resampling.count.max(1)).map(|_| resample()).collect();
         let failed = resamples.iter().filter(|resample| resample.is_none()).count();
-        if failed as f64 > FAILING * resamples.len() as f64 {
+        if failed as f64 > MAX_FAILED_SHARE * resamples.len() as f64 {
             return Err(NoBootstrap::Alike { failed, of: resamples.len() });
         }
         Ok(Bootstrap { resamples, runs: count, freedom: (count - terms) as f64 })
     }
 
-    /// So many runs were drawn from.
+    /// The number of runs.
     pub fn runs(&self) -> usize {
         self.runs
     }
 
-    /// What `of` the coefficients is in each resample.
-    pub(crate) fn each(&self, mut of: impl FnMut(&DVector<f64>) -> f64) -> Vec<Option<f64>> {
-        self.resamples.iter().map(|resample| resample.as_ref().map(&mut of)).collect()
+    /// A function of the coefficients in each resample.
+    pub(crate) fn each(&self, mut value: impl FnMut(&DVector<f64>) -> f64) -> Vec<Option<f64>> {
+        self.resamples.iter().map(|resample| resample.as_ref().map(&mut value)).collect()
     }
 
-    /// Between what `of` the coefficients lies.
+    /// The interval of a function of the coefficients.
     pub(crate) fn interval(
         &self,
         level: f64,
-        of: impl FnMut(&DVector<f64>) -> f64,
+        value: impl FnMut(&DVector<f64>) -> f64,
     ) -> ConfidenceInterval {
-        self.interval_of(level, self.each(of))
+        self.interval_of(level, self.each(value))
     }
 
-    /// Between what these lie, which [`Bootstrap::each`] gave.
+    /// The interval of values from [`Bootstrap::each`].
     pub(crate) fn interval_of(&self, level: f64, each: Vec<Option<f64>>) -> ConfidenceInterval {
         let values = each.into_iter().flatten().collect();
         expanded(values, level, self.runs as f64, self.freedom)
     }
 
-    /// The coefficients of each resample; None where it could not be fitted.
+    /// The coefficients of each resample; None if it could not be fitted.
     pub(crate) fn coefficients(&self) -> &[Option<DVector<f64>>] {
         &self.resamples
     }
 
-    /// Degrees of freedom: runs beyond the coefficients.
+    /// The degrees of freedom: runs beyond the coefficients.
     pub(crate) fn freedom(&self) -> f64 {
         self.freedom
     }
 }
 
-/// Each run's part of the normal equations, in the basis.
-fn parts(squares: &Squares, rest: &DVector<f64>, runs: &Runs) -> Vec<(DMatrix<f64>, DVector<f64>)> {
+/// The part of each run in the normal equations, in the basis.
+fn parts(
+    squares: &Squares,
+    residuals: &DVector<f64>,
+    runs: &Runs,
+) -> Vec<(DMatrix<f64>, DVector<f64>)> {
     let terms = squares.basis.ncols();
     let mut parts = vec![(DMatrix::zeros(terms, terms), DVector::zeros(terms)); runs.count()];
     for (row, &run) in runs.of_row.iter().enumerate() {
         let (square, product) = &mut parts[run];
         for i in 0..terms {
             let left = squares.basis[(row, i)];
-            product[i] += left * rest[row];
+            product[i] += left * residuals[row];
             for j in 0..terms {
                 square[(i, j)] += left * squares.basis[(row, j)];
             }
@@ -135,7 +139,7 @@ fn parts(squares: &Squares, rest: &DVector<f64>, runs: &Runs) -> Vec<(DMatrix<f6
     parts
 }
 
-/// [`expanded_by`] where resamples of `units` vary by σ²/units, and σ² has `freedom`.
+/// [`expanded_by`] for resamples of `units` with the variance σ²/units, where σ² has `freedom`.
 pub(crate) fn expanded(
     values: Vec<f64>,
     level: f64,
@@ -145,9 +149,9 @@ pub(crate) fn expanded(
     expanded_by(values, level, (units / freedom).sqrt(), freedom)
 }
 
-/// The percentile interval, further out for few units: percentiles of resamples are too narrow, as
-/// they believe to know the variance, and as that of n units is n − 1 parts in n of it (Hesterberg
-/// 2015, "expanded percentile"). `wider` makes up for the latter.
+/// The percentile interval, expanded for few units: percentiles of resamples are too narrow, as they assume a
+/// known variance, and as the variance of resamples of n units is (n − 1)/n of it (Hesterberg 2015, "expanded
+/// percentile"). `wider` corrects the latter.
 pub(crate) fn expanded_by(
     mut values: Vec<f64>,
     level: f64,
@@ -160,7 +164,7 @@ pub(crate) fn expanded_by(
     ConfidenceInterval { low: at(tail), high: at(1.0 - tail) }
 }
 
-/// FNV-1a: the same runs draw the same numbers.
+/// FNV-1a of the names of runs, so that the same runs draw the same numbers.
 pub(crate) fn hash(names: &[String]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for byte in names.iter().flat_map(|name| name.bytes().chain([0])) {

@@ -10,7 +10,7 @@ pub(crate) fn t_quantile(share: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |t| t.inverse_cdf(share))
 }
 
-/// How probable a t at least so far from 0 is, to either side.
+/// The two-sided p value of a t.
 pub(crate) fn t_beyond(t: f64, freedom: f64) -> f64 {
     if t.is_nan() {
         return f64::NAN;
@@ -18,7 +18,7 @@ pub(crate) fn t_beyond(t: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |students_t| 2.0 * students_t.sf(t.abs()))
 }
 
-/// How probable an F at least so large is.
+/// The p value of an F.
 pub(crate) fn f_beyond(f: f64, one: f64, other: f64) -> f64 {
     if f.is_nan() {
         return f64::NAN;
@@ -26,7 +26,7 @@ pub(crate) fn f_beyond(f: f64, one: f64, other: f64) -> f64 {
     FisherSnedecor::new(one, other).map_or(f64::NAN, |snedecor| snedecor.sf(f.max(0.0)))
 }
 
-/// The share of a normal distribution below.
+/// The cumulative distribution function of the normal distribution.
 pub(crate) fn normal_below(z: f64) -> f64 {
     Normal::standard().cdf(z)
 }
@@ -36,7 +36,7 @@ pub(crate) fn normal_quantile(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)
 }
 
-/// Random places, from a seed.
+/// Random indexes from a seed.
 pub(crate) struct Resampler(ChaCha8Rng);
 
 impl Resampler {
@@ -44,7 +44,7 @@ impl Resampler {
         Resampler(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A number below `count`, each as probable as any other to 1 in 2^32.
+    /// A random number below `count`, uniform to 1 in 2^32.
     pub fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
     }

@@ -1,8 +1,8 @@
-//! Two sets of runs, held against each other.
+//! The comparison of two sets of runs.
 //!
-//! The unit is the run: a statistic of a field is taken in each, and these numbers are compared.
-//! Frames of one run share its fate (its memory layout, its neighbours), so that a million of them
-//! say little about the next run.
+//! The unit is the run: the statistics of a field in each run are compared. Frames of one run share its
+//! conditions, such as its memory layout and its neighbours, so even a million frames predict little about the
+//! next run.
 
 use std::fmt;
 
@@ -11,20 +11,20 @@ use crate::chance::{Resampler, t_quantile};
 use crate::interval::ConfidenceInterval;
 use crate::measured::{CompareError, MeasuredField, Repetition, Statistic, Units};
 
-/// Fewer units say too little for a bootstrap.
+/// The smallest number of units for a bootstrap.
 const MIN_UNITS: usize = 5;
 
-/// How sure a comparison is.
+/// The parameters of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparing {
-    /// Intervals hold the truth in this part of all cases: 0.95.
+    /// The share of cases in which an interval holds the truth: 0.95.
     pub level: f64,
-    /// So many changes are looked at together. A verdict stands for all of them: by chance, one of
-    /// all is wrong as rarely as one alone would be.
+    /// The number of changes that are judged together. The probability that any of their verdicts is wrong by
+    /// chance is that of a single one.
     pub family: usize,
-    /// A change of a smaller part is none.
+    /// Changes by a smaller share are ignored.
     pub margin: f64,
-    /// The bootstrap's.
+    /// The parameters of the bootstrap.
     pub resampling: Resampling,
 }
 
@@ -35,39 +35,39 @@ impl Default for Comparing {
     }
 }
 
-/// A field of two sets of runs.
+/// The comparison of a field in two sets of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// Each statistic.
+    /// The changes of its statistics.
     pub changes: Vec<Change>,
-    /// How probably a value of the second set is above one of the first: 0.5 where nothing changed.
-    /// Of all values, by their quantiles.
+    /// The probability that a value of the second set is above one of the first, by quantiles of all values:
+    /// 0.5 without a change.
     pub above: f64,
-    /// The units of both sides, and how many there are.
+    /// The kinds and numbers of units of both sides.
     pub units: [(Repetition, usize); 2],
 }
 
 impl Comparison {
-    /// Whether a side has one run alone: then nothing says how runs differ, and a change may be that
-    /// of any two runs.
+    /// Whether a side has a single run: then the difference of runs is unknown, and any two runs might differ
+    /// as much.
     pub fn one_run(&self) -> bool {
         self.units.iter().any(|unit| unit.0 == Repetition::Part)
     }
 }
 
-/// What a number is, and between what.
+/// A value and its intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Its value.
+    /// The value.
     pub value: f64,
-    /// By Welch's t.
+    /// The interval by Welch's t.
     pub interval: ConfidenceInterval,
-    /// By resampling units, where each side has at least five.
+    /// The interval by resampling units, if each side has at least five.
     pub bootstrap: Option<ConfidenceInterval>,
 }
 
 impl Estimate {
-    /// What both intervals hold.
+    /// The smallest interval that contains both.
     pub fn believed(&self) -> ConfidenceInterval {
         let Some(other) = self.bootstrap else { return self.interval };
         let (low, high) = (self.interval.low.min(other.low), self.interval.high.max(other.high));
@@ -75,40 +75,40 @@ impl Estimate {
     }
 }
 
-/// How a statistic changed from the first set to the second.
+/// The change of a statistic from the first set to the second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Which.
+    /// The statistic.
     pub statistic: Statistic,
-    /// Its value in both.
+    /// Its values in both sets.
     pub values: [f64; 2],
-    /// The second less the first.
+    /// The second minus the first.
     pub difference: Estimate,
-    /// The second in parts of the first; None unless every unit of both is above 0.
+    /// The second by the first; None unless every unit of both is above 0.
     pub ratio: Option<Estimate>,
-    /// The difference in standard deviations of units (Hedges' g); None where they do not vary.
+    /// The difference in standard deviations of units (Hedges' g); None if units do not vary.
     pub effect: Option<f64>,
-    /// What that means.
+    /// The verdict.
     pub direction: Direction,
-    /// The level at which it does: higher where many changes are looked at.
+    /// The level of the verdict: higher if many changes are judged together.
     pub level: f64,
-    /// The ratio at that level, or the difference where there is no ratio.
+    /// The ratio at that level, or the difference if there is no ratio.
     pub decisive: Estimate,
     /// The difference at that level.
     pub decisive_difference: Estimate,
 }
 
-/// What a change means.
+/// The verdict about a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "lowercase")]
 pub enum Direction {
-    /// It rose.
+    /// The statistic rose.
     Higher,
-    /// It fell.
+    /// The statistic fell.
     Lower,
-    /// If it changed, then by less than the margin.
+    /// Any change is smaller than the margin.
     Same,
-    /// Too little is known: nothing is shown.
+    /// Undecided.
     Unclear,
 }
 
@@ -153,7 +153,7 @@ impl fmt::Display for Change {
 }
 
 impl Comparison {
-    /// The second side against the first, by the statistics that the second has.
+    /// Compares the second side with the first, by the statistics of the second.
     ///
     /// # Errors
     /// A side has no values, or the first lacks a statistic of the second.
@@ -193,7 +193,7 @@ impl UnitMoments {
     }
 }
 
-/// Degrees of freedom of a sum of two variances of means.
+/// The degrees of freedom of the sum of two variances of means (Welch, Satterthwaite).
 fn welch(one: f64, other: f64, counts: [f64; 2]) -> f64 {
     let sum = one + other;
     let freedom = sum * sum / (one * one / (counts[0] - 1.0) + other * other / (counts[1] - 1.0));
@@ -210,14 +210,14 @@ fn change(first: &Units, second: &Units, options: Comparing) -> Change {
         .then(|| draw(&first.units, &second.units, options.resampling));
     let freedom = welch(one.variance, other.variance, counts);
     let variance = one.variance + other.variance;
-    // Resamples vary by what n units vary, not n − 1.
+    // The variance of resamples is (n − 1)/n of the unbiased one.
     let resampled = one.variance * (one.count - 1.0) / one.count
         + other.variance * (other.count - 1.0) / other.count;
     let wider = if resampled > 0.0 { (variance / resampled).sqrt() } else { 1.0 };
     let difference = |level: f64| {
         let value = values[1] - values[0];
         let wide = t_quantile((1.0 + level) / 2.0, freedom) * variance.sqrt();
-        // Around what was measured, also where that is no mean of the units.
+        // Centred at the measured value, which is not always the mean of the units.
         let off = value - (other.mean - one.mean);
         let bootstrap = drawn.as_ref().map(|drawn| {
             let each = drawn.iter().map(|values| values[1] - values[0] + off).collect();
@@ -272,7 +272,7 @@ fn change(first: &Units, second: &Units, options: Comparing) -> Change {
     }
 }
 
-/// The means of both sides, of units drawn with replacement.
+/// The means of both sides in each resample of units.
 fn draw(first: &[f64], second: &[f64], resampling: Resampling) -> Vec<[f64; 2]> {
     let mut dice = Resampler::new(resampling.seed);
     let mut mean = |units: &[f64]| {
@@ -282,7 +282,7 @@ fn draw(first: &[f64], second: &[f64], resampling: Resampling) -> Vec<[f64; 2]> 
     (0..resampling.count.max(1)).map(|_| [mean(first), mean(second)]).collect()
 }
 
-/// How probably a value of the second is above one of the first; the same counts half.
+/// The probability that a value of the second side is above one of the first; equal values count half.
 fn above(first: &[f64], second: &[f64]) -> f64 {
     let mut sum = 0.0;
     for value in second {

@@ -1,4 +1,4 @@
-//! A formula over a table: what is explained, and what explains it, as numbers.
+//! The design matrix and the response of a formula over a table.
 
 use std::ops::Range;
 
@@ -9,17 +9,17 @@ use crate::error::FitError;
 use crate::formula::{Formula, Term};
 use crate::table::{RunTable, Runs};
 
-/// The columns that least squares work on.
+/// The input of least squares.
 #[derive(Debug, Clone)]
 pub(crate) struct Design {
     /// The names of the coefficients.
     pub names: Vec<String>,
-    /// A column for each of them.
+    /// A column for each coefficient.
     pub inputs: DMatrix<f64>,
     pub response: DVector<f64>,
-    /// The least and the greatest value of each column of the right side.
+    /// The smallest and the largest value of each column of the right side.
     pub measured: Vec<(String, f64, f64)>,
-    /// Its columns as they are, for what a formula may lack.
+    /// The columns of the right side, from which a verdict makes terms that the formula lacks.
     pub columns: Vec<(String, Vec<f64>)>,
     pub runs: Option<Runs>,
 }
@@ -82,13 +82,13 @@ impl Design {
 
 fn check_column(table: &RunTable, name: &str, span: &Range<usize>) -> Result<(), FitError> {
     let Some(values) = table.column(name) else {
-        let there: Vec<String> = table.names().map(str::to_owned).collect();
+        let available: Vec<String> = table.names().map(str::to_owned).collect();
         let nearest = nearest(name, table.names()).map(str::to_owned);
         return Err(FitError::NoColumn {
             name: name.to_owned(),
             span: span.clone(),
             nearest,
-            there,
+            available,
         });
     };
     check_numbers(name.to_owned(), span, values)
@@ -111,7 +111,7 @@ fn column_of(term: &Term, table: &RunTable) -> Result<Vec<f64>, FitError> {
     Ok(values)
 }
 
-/// The value that all of them have.
+/// The common value, if all are equal.
 fn constant(values: &[f64]) -> Option<f64> {
     let first = *values.first()?;
     values.iter().all(|value| *value == first).then_some(first)

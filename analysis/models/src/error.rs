@@ -1,4 +1,4 @@
-//! Why there is no answer.
+//! Errors of formulas, tables, fits and predictions.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,52 +6,52 @@ use std::ops::Range;
 use ppt_text::{did_you_mean, escaped, masked};
 use thiserror::Error;
 
-/// A formula that cannot be read, and where.
+/// A text that is not a formula.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[error("{mistake}")]
 pub struct FormulaError {
-    /// What is wrong.
+    /// The mistake in it.
     pub mistake: FormulaMistake,
-    /// Bytes of the text.
+    /// The position of the mistake, in bytes of the text.
     pub span: Range<usize>,
 }
 
-/// What is wrong with a formula.
+/// A mistake in a formula.
 #[derive(Debug, Clone, PartialEq, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case", prefix = "formula-")]
 pub enum FormulaMistake {
-    /// Something else should stand here.
+    /// The syntax requires something else here.
     #[error("expected {}, found {}", choice(.names), quoted_char(*.found))]
     Expected {
-        /// What stands there; None at the end.
+        /// The character that was found; None at the end.
         found: Option<char>,
-        /// What could.
+        /// The expected alternatives.
         names: Vec<&'static str>,
     },
     /// The right side has neither a term nor a constant.
     #[error("the formula has no term: there is nothing to fit")]
     NoTerm,
-    /// A number as a term.
+    /// A term is a number.
     #[error("a number is no term: `1` keeps the constant, `0` takes it out")]
     Number,
-    /// A term with a minus.
+    /// A term has a minus.
     #[error("only `- 1` may follow a minus here: a fit finds the sign of a term itself")]
     Minus,
-    /// A function that nobody knows.
-    #[error("there is no function `{name}`; there are: {}", .there.join(", "))]
+    /// A function is unknown.
+    #[error("there is no function `{name}`; there are: {}", .available.join(", "))]
     NoFunction {
         /// Its name.
         name: String,
-        /// Those that are known.
-        there: &'static [&'static str],
+        /// The known functions.
+        available: &'static [&'static str],
     },
-    /// The same term again.
+    /// A term is repeated.
     #[error("the term `{term}` is there twice")]
     Repeated {
         /// The term.
         term: String,
     },
-    /// Too many bytes.
+    /// The text is too long.
     #[error("the formula has {bytes} bytes: at most {most} are read")]
     TooLong {
         /// So many.
@@ -59,7 +59,7 @@ pub enum FormulaMistake {
         /// So many may be.
         most: usize,
     },
-    /// Too many brackets within each other.
+    /// Brackets are nested too deeply.
     #[error("more than {most} brackets are within each other")]
     TooDeep {
         /// So many may be.
@@ -68,14 +68,13 @@ pub enum FormulaMistake {
 }
 
 impl FormulaError {
-    /// The line of the text where it is wrong, and carets below that place.
+    /// The line of the text with the mistake, and carets below that mark it.
     pub fn drawn(&self, text: &str) -> String {
         carets(text, &self.span)
     }
 }
 
-/// The line of `text` that has `span`, and a line with carets below. `?` replaces characters
-/// that are not shown.
+/// The line of `text` with `span`, and a line with carets below it. `?` replaces characters that are not shown.
 pub fn carets(text: &str, span: &Range<usize>) -> String {
     let floor =
         |at: usize| (0..=at.min(text.len())).rev().find(|&index| text.is_char_boundary(index));
@@ -103,21 +102,21 @@ pub(crate) fn quoted_char(found: Option<char>) -> String {
     }
 }
 
-/// Why numbers are no table.
+/// Why columns do not make a table.
 #[derive(Debug, Clone, PartialEq, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case", prefix = "table-")]
 pub enum TableError {
-    /// Columns of several lengths.
+    /// Columns have different lengths.
     #[error("column `{column}` has {found} rows, the others have {expected}")]
     Length {
         /// Its name.
         column: String,
-        /// Its rows.
+        /// The number of its rows.
         found: usize,
-        /// Those of the others.
+        /// The number of rows of the other columns.
         expected: usize,
     },
-    /// A name of two columns.
+    /// Two columns have the same name.
     #[error("two columns are named `{column}`")]
     Twice {
         /// The name.
@@ -129,79 +128,79 @@ pub enum TableError {
 #[derive(Debug, Clone, PartialEq, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case", prefix = "fit-")]
 pub enum FitError {
-    /// A column that the table does not have.
-    #[error("there is no column `{name}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
+    /// The table does not have a column.
+    #[error("there is no column `{name}`{}; there are: {}", did_you_mean(.nearest), .available.join(", "))]
     NoColumn {
         /// Its name.
         name: String,
-        /// Where the formula names it.
+        /// The position in the formula.
         span: Range<usize>,
-        /// One that is spelt nearly so.
+        /// A name of similar spelling.
         nearest: Option<String>,
-        /// All of them.
-        there: Vec<String>,
+        /// The columns of the table.
+        available: Vec<String>,
     },
-    /// A cell that is no number.
+    /// A cell is not a number.
     #[error("`{term}` is {value} in row {}: {rows} of {of} rows have no number there", .row + 1)]
     NoNumber {
-        /// The column, or the term that became none.
+        /// The column, or the term whose value is not a number.
         term: String,
-        /// Where the formula has it.
+        /// The position in the formula.
         span: Range<usize>,
         /// The first such row, from 0.
         row: usize,
         /// NaN or an infinity.
         value: f64,
-        /// So many rows are like that.
+        /// The number of such rows.
         rows: usize,
         /// The number of all.
         of: usize,
     },
-    /// Fewer points than a fit needs.
+    /// The table has too few rows.
     #[error("{points} points are too few for {} coefficients ({}): {} are the least",
         .terms.len(), .terms.join(", "), .terms.len() + 1)]
     TooFew {
-        /// Rows.
+        /// The number of rows.
         points: usize,
-        /// Coefficients.
+        /// The coefficients.
         terms: Vec<String>,
     },
-    /// A term that never changes.
+    /// A term is constant.
     #[error("`{term}` is {value} in every row: {}", constant(*.response))]
     Constant {
         /// The term.
         term: String,
-        /// Where the formula has it.
+        /// The position in the formula.
         span: Range<usize>,
-        /// Its value.
+        /// The value of the term.
         value: f64,
-        /// Whether that is what should be explained.
+        /// Whether it is the response.
         response: bool,
     },
-    /// A term that follows from others.
+    /// A term depends on others.
     #[error("`{term}` follows from {}: no data can tell them apart, so leave one out",
-        quoted(.of))]
+        quoted(.others))]
     Collinear {
         /// The term.
         term: String,
-        /// Where the formula has it.
+        /// The position in the formula.
         span: Range<usize>,
-        /// Those that it follows from.
-        of: Vec<String>,
+        /// The terms on which it depends.
+        others: Vec<String>,
     },
-    /// A level that is none.
+    /// The level is not between 0 and 1.
     #[error("a level of {level} is not between 0 and 1")]
     Level {
         /// The level.
         level: f64,
     },
-    /// The sum of squares leaves the range of numbers.
+    /// The sum of squares is not finite.
     #[error("the numbers are too large to be squared")]
     TooLarge,
 }
 
 impl FitError {
-    /// Where in the formula's text the cause is, if it is there.
+    /// The position of the cause in the formula's text, if it is there.
     pub fn span(&self) -> Option<Range<usize>> {
         match self {
             FitError::NoColumn { span, .. }
@@ -222,22 +221,22 @@ pub(crate) fn quoted(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Why there is no bootstrap over runs. The fit stands without it.
+/// Why a fit has no bootstrap over runs.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoBootstrap {
-    /// Nobody said which rows are of one run.
+    /// The runs of rows are unknown.
     #[error("the rows do not say of which run they are")]
     NoRuns,
-    /// So few runs say nothing of how runs differ.
+    /// Too few runs to show how runs differ.
     #[error("{runs} {} too few for a bootstrap: {least} are the least",
         if *.runs == 1 { "run is" } else { "runs are" })]
     TooFew {
-        /// So many there are.
+        /// The number of runs.
         runs: usize,
-        /// So many are needed.
+        /// The smallest sufficient number.
         least: usize,
     },
-    /// Most resamples cannot be fitted.
+    /// Too many resamples cannot be fitted.
     #[error("{failed} of {of} resamples could not be fitted: too few runs differ in the inputs")]
     Alike {
         /// So many.
@@ -247,27 +246,27 @@ pub enum NoBootstrap {
     },
 }
 
-/// Why a fit cannot be asked about a point.
+/// Why a fit cannot predict at a point.
 #[derive(Debug, Clone, PartialEq, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case", prefix = "predict-")]
 pub enum PredictError {
-    /// An input without a value.
+    /// An input has no value.
     #[error("the formula needs a value of `{column}`")]
     Missing {
         /// The column.
         column: String,
     },
-    /// A value that nothing uses.
-    #[error("the formula has no `{column}`{}; it has: {}", did_you_mean(.nearest), .there.join(", "))]
+    /// A value has no input.
+    #[error("the formula has no `{column}`{}; it has: {}", did_you_mean(.nearest), .available.join(", "))]
     Unknown {
         /// The name.
         column: String,
-        /// One that is spelt nearly so.
+        /// A name of similar spelling.
         nearest: Option<String>,
-        /// Those it has.
-        there: Vec<String>,
+        /// The inputs of the formula.
+        available: Vec<String>,
     },
-    /// A term has no value there.
+    /// A term has no value at the point.
     #[error("`{term}` has no value at {at}")]
     NoValue {
         /// The term.
@@ -275,15 +274,15 @@ pub enum PredictError {
         /// The point.
         at: ColumnValues,
     },
-    /// A bound that is no number.
-    #[error("{bound} is no bound")]
+    /// The bound is not a number.
+    #[error("{bound} is not a bound")]
     Bound {
         /// The bound.
         bound: f64,
     },
 }
 
-/// Values of columns, to be shown.
+/// Values of columns, for messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnValues(pub Vec<(String, f64)>);
 

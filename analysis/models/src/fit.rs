@@ -1,4 +1,4 @@
-//! A formula fitted to a table, and what is known of it.
+//! A formula fitted to a table.
 
 use nalgebra::DVector;
 use ppt_text::nearest;
@@ -12,12 +12,12 @@ use crate::interval::ConfidenceInterval;
 use crate::squares::Squares;
 use crate::table::RunTable;
 
-/// How sure, and how often resampled.
+/// The confidence level and the resampling of a fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitOptions {
-    /// Intervals hold the truth in this part of all cases: 0.95.
+    /// The share of cases in which an interval holds the truth: 0.95.
     pub level: f64,
-    /// The bootstrap's.
+    /// The parameters of the bootstrap.
     pub resampling: Resampling,
 }
 
@@ -32,28 +32,28 @@ impl Default for FitOptions {
 pub struct Coefficient {
     /// The term that it multiplies; `1` is the constant.
     pub term: String,
-    /// Its value by least squares.
+    /// The value by least squares.
     pub estimate: f64,
-    /// Its standard error, if rows are independent.
+    /// The standard error, if rows are independent.
     pub error: f64,
-    /// The estimate in standard errors.
+    /// The t value: the estimate in standard errors.
     pub t: f64,
-    /// How probable such a t is if the coefficient is 0.
+    /// The p value: the probability of such a t if the coefficient is 0.
     pub p: f64,
-    /// By Student's t, if rows are independent.
+    /// The interval by Student's t, if rows are independent.
     pub interval: ConfidenceInterval,
-    /// By resampling runs, if there are enough.
+    /// The interval by resampling runs, if there are enough.
     pub bootstrap: Option<ConfidenceInterval>,
 }
 
 impl Coefficient {
-    /// The interval to believe: over runs, where there are enough.
+    /// The better interval: over runs, if there are enough.
     pub fn believed(&self) -> ConfidenceInterval {
         self.bootstrap.unwrap_or(self.interval)
     }
 
-    /// Whether the two intervals disagree: one is at least half as wide again as the other, or only
-    /// one holds 0. Then rows of a run are not independent: believe the bootstrap.
+    /// Whether the two intervals disagree: one is at least 1.5 times as wide as the other, or only one holds 0.
+    /// Then rows of a run are not independent, and the bootstrap is right.
     pub fn disagrees(&self) -> bool {
         let Some(bootstrap) = self.bootstrap else { return false };
         let (one, other) = (self.interval.width(), bootstrap.width());
@@ -61,12 +61,12 @@ impl Coefficient {
     }
 }
 
-/// A test of a fit: its statistic, and how probable at least so much is by chance.
+/// A statistical test of a fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Test {
     /// The statistic.
     pub value: f64,
-    /// How probable.
+    /// The p value: the probability of at least this statistic by chance.
     pub p: f64,
 }
 
@@ -75,32 +75,32 @@ pub struct Test {
 pub struct Fit {
     /// The formula.
     pub formula: Formula,
-    /// In the formula's order, the constant first.
+    /// The coefficients in the order of the formula, the constant first.
     pub coefficients: Vec<Coefficient>,
-    /// The level of every interval.
+    /// The level of all intervals.
     pub level: f64,
-    /// Rows.
+    /// The number of rows.
     pub points: usize,
-    /// Rows beyond the coefficients.
+    /// The degrees of freedom: rows beyond the coefficients.
     pub freedom: f64,
-    /// The standard deviation of what is left, in units of the response.
+    /// The standard deviation of the residuals, in units of the response.
     pub sigma: f64,
-    /// The part of the response's squares that the fit explains: around its mean, or around 0 if
-    /// there is no constant. NaN where there are none.
+    /// R²: the explained share of the squares of the response, around its mean, or around 0 without a constant.
+    /// NaN without squares.
     pub r2: f64,
-    /// The same, less what as many terms explain by chance.
+    /// The adjusted R²: less the share that as many terms explain by chance.
     pub adjusted_r2: f64,
-    /// Akaike's criterion, of the likelihood of normal errors: the lower, the better.
+    /// Akaike's information criterion for normal errors: the lower, the better.
     pub aic: f64,
-    /// Schwarz's criterion, likewise.
+    /// Schwarz's information criterion, likewise.
     pub bic: f64,
-    /// Whether the terms together explain anything; None without a term.
+    /// The test of all terms together; None without a term.
     pub f: Option<Test>,
-    /// What is left of each row.
+    /// The residual of each row.
     pub residuals: Vec<f64>,
-    /// What the fit says of each row.
+    /// The fitted value of each row.
     pub fitted: Vec<f64>,
-    /// The bootstrap over runs, or why there is none.
+    /// The bootstrap over runs, or the reason why there is none.
     pub bootstrap: Result<Bootstrap, NoBootstrap>,
     pub(crate) design: Design,
     pub(crate) squares: Squares,
@@ -108,49 +108,49 @@ pub struct Fit {
     pub(crate) options: FitOptions,
 }
 
-/// What a fit says of a point.
+/// The prediction of a fit at a point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
     /// The value.
     pub value: f64,
-    /// Where the mean of many measurements there lies, by Student's t.
+    /// The interval of the mean of many measurements, by Student's t.
     pub mean: ConfidenceInterval,
-    /// Where a single measurement there lies, by Student's t.
+    /// The interval of a single measurement, by Student's t.
     pub single: ConfidenceInterval,
-    /// Where the mean lies, by resampling runs.
+    /// The interval of the mean, by resampling runs.
     pub bootstrap: Option<ConfidenceInterval>,
-    /// Inputs outside of what was measured.
+    /// The inputs outside of the measured range.
     pub beyond: Vec<Beyond>,
 }
 
 impl Prediction {
-    /// The interval of the mean to believe: over runs, where there are enough.
+    /// The better interval of the mean: over runs, if there are enough.
     pub fn believed(&self) -> ConfidenceInterval {
         self.bootstrap.unwrap_or(self.mean)
     }
 
-    /// The interval of a single measurement to believe: it is wider than that of the mean.
+    /// The better interval of a single measurement, which is wider than that of the mean.
     pub fn believed_single(&self) -> ConfidenceInterval {
         self.single.of_one(self.value, self.mean, self.believed())
     }
 }
 
-/// An input outside of what was measured.
+/// An input outside of the measured range.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Beyond {
-    /// Its column.
+    /// The column.
     pub column: String,
     /// Its value.
     pub at: f64,
-    /// The least and the greatest that were measured.
+    /// The smallest and the largest measured value.
     pub measured: ConfidenceInterval,
 }
 
 impl Fit {
     /// Fits `formula` to `table`.
     ///
-    /// # Errors
-    /// A column is missing or has no number, there are too few rows, or terms depend on each other.
+    /// # Errors A column is missing or has a value that is not a number, there are too few rows, or terms
+    /// depend on each other.
     pub fn new(formula: &Formula, table: &RunTable, options: FitOptions) -> Result<Fit, FitError> {
         let level = options.level;
         if !(level > 0.0 && level < 1.0) {
@@ -161,8 +161,8 @@ impl Fit {
             let name = |at: usize| design.names[at].clone();
             let place = error.column.checked_sub(usize::from(formula.constant));
             let span = place.map(|at| formula.terms[at].span.clone()).unwrap_or_default();
-            let of = error.of.into_iter().map(name).collect();
-            FitError::Collinear { term: name(error.column), span, of }
+            let others = error.others.into_iter().map(name).collect();
+            FitError::Collinear { term: name(error.column), span, others }
         })?;
         let (place, rest) = squares.nearest(&design.response);
         let estimate = &squares.to_coefficients * place;
@@ -225,19 +225,19 @@ impl Fit {
         })
     }
 
-    /// The least and the greatest measured value of each input.
+    /// The smallest and the largest measured value of each input.
     pub fn measured(&self) -> impl Iterator<Item = (&str, ConfidenceInterval)> {
         let range =
             |entry: &'_ (String, f64, f64)| ConfidenceInterval { low: entry.1, high: entry.2 };
         self.design.measured.iter().map(move |entry| (&entry.0[..], range(entry)))
     }
 
-    /// What each row's response was.
+    /// The response of each row.
     pub fn response(&self) -> &[f64] {
         self.design.response.as_slice()
     }
 
-    /// The factors of the coefficients where the inputs are so.
+    /// The factors of the coefficients at these inputs.
     pub(crate) fn weights(
         &self,
         column: &impl Fn(&str) -> f64,
@@ -259,22 +259,23 @@ impl Fit {
         Ok(DVector::from_vec(weights))
     }
 
-    /// The variance of the mean there.
+    /// The variance of the mean with these factors.
     pub(crate) fn variance(&self, weights: &DVector<f64>) -> f64 {
         self.sigma * self.sigma * self.squares.variance(weights)
     }
 
-    /// What the formula says where its columns have these values.
+    /// Predicts the response where columns have these values.
     ///
     /// # Errors
-    /// A column of the formula has no value, a value is of no such column, or a term has no number there.
+    /// A column of the formula has no value, a value has no such column, or a term is not a number there.
     pub fn predict(&self, at: &[(&str, f64)]) -> Result<Prediction, PredictError> {
         let inputs = self.formula.inputs();
         for (name, _) in at {
             if !inputs.contains(name) {
-                let there = inputs.iter().map(|&input| input.to_owned()).collect();
+                let available = inputs.iter().map(|&input| input.to_owned()).collect();
                 let nearest = nearest(name, inputs.iter().copied()).map(str::to_owned);
-                return Err(PredictError::Unknown { column: (*name).to_owned(), nearest, there });
+                let column = (*name).to_owned();
+                return Err(PredictError::Unknown { column, nearest, available });
             }
         }
         let given = |name: &str| at.iter().find(|entry| entry.0 == name).map(|entry| entry.1);

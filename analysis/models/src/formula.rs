@@ -1,25 +1,25 @@
-//! What a model says: which column follows from which terms.
+//! Formulas: the terms from which a column follows.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A formula, as in R: `cpu ~ 1 + n + n^2`. The constant is in it unless `0 +` or `- 1` takes it out.
+/// A formula as in R: `cpu ~ 1 + n + n^2`. It has a constant unless `0 +` or `- 1` removes it.
 /// Unlike in R, everything within a term is plain arithmetic: `n*m` is a product, `n^2` a square
 /// (`I(n^2)` means the same).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Formula {
-    /// What is explained.
+    /// The column to explain.
     pub response: Term,
-    /// What explains it, without the constant.
+    /// The terms that explain it, without the constant.
     pub terms: Vec<Term>,
-    /// Whether a constant is added.
+    /// Whether the formula has a constant.
     pub constant: bool,
 }
 
-/// A term, and where it stands in the text.
+/// A term and its position in the text.
 #[derive(Debug, Clone)]
 pub struct Term {
-    /// What is computed of each row.
+    /// The expression of each row.
     pub expression: Expression,
     /// Bytes of the formula's text.
     pub span: Range<usize>,
@@ -38,16 +38,16 @@ pub enum Expression {
     Number(f64),
     /// A column.
     Column {
-        /// Its name.
+        /// The name of the column.
         name: String,
-        /// Where it stands.
+        /// Its position in the text.
         span: Range<usize>,
     },
-    /// The same with the other sign.
+    /// An expression with the opposite sign.
     Negative(Box<Expression>),
-    /// Two of them, joined.
+    /// Two expressions, joined by an operator.
     Binary(Operator, Box<Expression>, Box<Expression>),
-    /// A function of one.
+    /// A function of an expression.
     Call(Function, Box<Expression>),
 }
 
@@ -68,7 +68,7 @@ impl PartialEq for Expression {
     }
 }
 
-/// What joins two numbers.
+/// An operator between two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// `+`
@@ -98,14 +98,14 @@ pub enum Function {
     Log10,
     /// The square root.
     Sqrt,
-    /// e to the power of it.
+    /// The exponential function.
     Exp,
-    /// Without its sign.
+    /// The absolute value.
     Abs,
 }
 
 impl Expression {
-    /// Its value where `column` gives the values of columns.
+    /// The value of the expression; `column` returns the values of columns.
     pub fn value(&self, column: &impl Fn(&str) -> f64) -> f64 {
         match self {
             Expression::Number(number) => *number,
@@ -136,7 +136,7 @@ impl Expression {
         }
     }
 
-    /// Calls `found` for each column with its place.
+    /// Calls `found` with each column and its position.
     pub fn columns<'a>(&'a self, found: &mut impl FnMut(&'a str, &Range<usize>)) {
         match self {
             Expression::Number(_) => {}
@@ -149,7 +149,7 @@ impl Expression {
         }
     }
 
-    /// How tightly it holds together: what is looser needs brackets inside.
+    /// The precedence: an inner expression of lower precedence needs brackets.
     fn tightness(&self) -> u8 {
         match self {
             Expression::Binary(Operator::Add | Operator::Subtract, ..) => 0,
@@ -212,7 +212,7 @@ impl fmt::Display for Expression {
 
 impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A sum would read as several terms.
+        // Without brackets, a sum would be several terms.
         self.expression.write(f, 1)
     }
 }
@@ -226,24 +226,24 @@ impl fmt::Display for Formula {
 }
 
 impl Formula {
-    /// The columns of the right side, each once.
+    /// The distinct columns of the right side.
     pub fn inputs(&self) -> Vec<&str> {
         columns(&self.terms)
     }
 
-    /// The columns that it needs, each once.
+    /// The distinct columns of both sides.
     pub fn columns(&self) -> Vec<&str> {
         columns(std::iter::once(&self.response).chain(&self.terms))
     }
 
-    /// The names of the coefficients, in their order.
+    /// The names of the coefficients, in order.
     pub fn names(&self) -> Vec<String> {
         let constant = self.constant.then(|| "1".to_owned());
         constant.into_iter().chain(self.terms.iter().map(Term::to_string)).collect()
     }
 }
 
-/// The columns of these terms, each once.
+/// The distinct columns of these terms.
 fn columns<'a>(terms: impl IntoIterator<Item = &'a Term>) -> Vec<&'a str> {
     let mut all: Vec<&str> = Vec::new();
     for term in terms {

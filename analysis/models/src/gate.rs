@@ -1,4 +1,4 @@
-//! Which change is too much: `job.handle p99 > 1.1x`.
+//! Gates, which bound changes: `job.handle p99 > 1.1x`.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,131 +19,131 @@ use crate::measured::Statistic;
 #[grammar = "gate.pest"]
 struct GateGrammar;
 
-/// A change that is too much.
+/// The bound of a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gate {
-    /// The field, as it was written: its name, or more of where it is.
+    /// The name of the field, as it is written.
     pub field: String,
-    /// Where it was written.
+    /// The position of that name in the text.
     pub span: Range<usize>,
-    /// What of it.
+    /// The statistic of the field.
     pub statistic: Statistic,
-    /// To which side.
+    /// The side on which a change is too much.
     pub relation: Relation,
-    /// How much.
+    /// The bound.
     pub bound: Bound,
 }
 
-/// To which side a change is too much.
+/// The side on which a change is too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// More is too much.
+    /// Values above the bound are too much.
     Above,
-    /// Less is too much.
+    /// Values below the bound are too much.
     Below,
 }
 
-/// How much is too much.
+/// A bound, relative to the first side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
-    /// So many times the first: `1.1x`, and `10%` likewise.
+    /// A ratio: `1.1x`, or `10%`.
     Ratio(f64),
-    /// The first and so much: `200us` is 200,000, as times are in nanoseconds.
+    /// A difference: `200us` is 200,000, as times are in nanoseconds.
     Difference(f64),
 }
 
-/// What a change is to a gate.
+/// The result of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
 pub enum GateResult {
-    /// Too much: its whole interval is beyond the bound.
+    /// Too much: the whole interval of the change is beyond the bound.
     TooMuch,
-    /// Not too much: none of its interval is.
+    /// Not too much: no part of the interval is beyond the bound.
     Fine,
-    /// The bound is within the interval: nothing is shown.
+    /// Undecided: the bound is within the interval.
     Unclear,
 }
 
-/// A gate that cannot be read, and where.
+/// A text that is not a gate.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[error("{mistake}")]
 pub struct GateError {
-    /// What is wrong.
+    /// The mistake in it.
     pub mistake: GateMistake,
-    /// Bytes of the text.
+    /// The position of the mistake, in bytes of the text.
     pub span: Range<usize>,
 }
 
 impl GateError {
-    /// The line of the text where it is wrong, and carets below that place.
+    /// The line of the text with the mistake, and carets below that mark it.
     pub fn drawn(&self, text: &str) -> String {
         carets(text, &self.span)
     }
 }
 
-/// What is wrong with a gate.
+/// A mistake in a gate.
 #[derive(Debug, Clone, PartialEq, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case", prefix = "gate-")]
 pub enum GateMistake {
-    /// Something else should stand here.
+    /// The syntax requires something else here.
     #[error("expected {}, found {}: a gate is `job.handle p99 > 1.1x`",
         choice(.names), quoted_char(*.found))]
     Expected {
-        /// What stands there; None at the end.
+        /// The character that was found; None at the end.
         found: Option<char>,
-        /// What could.
+        /// The expected alternatives.
         names: Vec<&'static str>,
     },
-    /// A word that names no statistic.
+    /// A word is not a statistic.
     #[error(transparent)]
     Statistic(#[from] crate::measured::NoStatistic),
-    /// A unit that nobody knows.
+    /// A unit is unknown.
     #[error("there is no unit `{unit}`; there are: x, %, ns, us, ms, s, or none")]
     Unit {
         /// The unit.
         unit: String,
     },
-    /// A ratio that is not above 0.
+    /// A ratio is not above 0.
     #[error("a ratio above 0 is needed: 1x is no change")]
     Ratio,
-    /// Too many bytes.
+    /// The text is too long.
     #[error("the gate has {bytes} bytes: at most {most} are read")]
     TooLong {
-        /// So many.
+        /// The length of the text.
         bytes: usize,
-        /// So many may be.
+        /// The largest length.
         most: usize,
     },
-    /// A field that was not compared.
-    #[error("there is no field `{field}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
+    /// The field was not compared.
+    #[error("there is no field `{field}`{}; there are: {}", did_you_mean(.nearest), .available.join(", "))]
     NoField {
-        /// Its name.
+        /// The name of the field.
         field: String,
-        /// One that is spelt nearly so.
+        /// A field of similar spelling.
         nearest: Option<String>,
-        /// All of them.
-        there: Vec<String>,
+        /// The fields that were compared.
+        available: Vec<String>,
     },
 }
 
 impl GateMistake {
-    /// There is no field of this name among `fields`.
+    /// The mistake that none of `fields` has this name.
     pub fn no_field(field: &str, fields: &[&str]) -> GateMistake {
         GateMistake::NoField {
             field: field.to_owned(),
             nearest: nearest(field, fields.iter().copied()).map(str::to_owned),
-            there: fields.iter().map(|&name| name.to_owned()).collect(),
+            available: fields.iter().map(|&name| name.to_owned()).collect(),
         }
     }
 }
 
-/// Whether `name` names this field: it is the whole of its name, or the end of it after a dot.
+/// Whether `name` is the whole name of a field, or the end of it after a dot.
 pub fn is_called(field: &str, name: &str) -> bool {
     let before = field.strip_suffix(name);
     before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
-/// A change of which no ratio is known.
+/// A change without a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{0} is not above 0 everywhere: a ratio says nothing, so give a difference as the bound")]
 pub struct NoRatio(pub Statistic);
@@ -232,10 +232,10 @@ impl Gate {
         Ok(())
     }
 
-    /// Those of `fields` that it is about: of this name, or whose name ends so after a dot.
+    /// The `fields` with the gate's name, or whose name ends with it after a dot.
     ///
     /// # Errors
-    /// No field has such a name.
+    /// No field has that name.
     pub fn select<'a>(&self, fields: &[&'a str]) -> Result<Vec<&'a str>, GateError> {
         let is_its = |field: &&str| is_called(field, &self.field);
         let found: Vec<&str> = fields.iter().copied().filter(is_its).collect();
@@ -246,8 +246,7 @@ impl Gate {
         Ok(found)
     }
 
-    /// Whether this change is too much. Shown is what all of the interval shows, at the level of the
-    /// change's verdict.
+    /// Whether a change is too much, by its interval at the level of its verdict.
     ///
     /// # Errors
     /// The bound is a ratio, and the change has none: the first side is 0.

@@ -1,10 +1,10 @@
-//! Between what and what something lies.
+//! Confidence intervals.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Holds the true value in as many of a hundred cases as its level says.
+/// A confidence interval: at level 0.95, it holds the true value in 95 % of cases.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ConfidenceInterval {
     /// The lower end.
@@ -14,13 +14,13 @@ pub struct ConfidenceInterval {
 }
 
 impl ConfidenceInterval {
-    /// So much to both sides.
+    /// The interval from `middle - half` to `middle + half`.
     pub fn around(middle: f64, half: f64) -> ConfidenceInterval {
         ConfidenceInterval { low: middle - half, high: middle + half }
     }
 
-    /// As this interval, which is of one measurement, is to `mean`, which is of the mean of many, so is
-    /// the answer to `believed`: both are around `value`, and what a measurement is off is the same.
+    /// The interval of one measurement around `value` that corresponds to the interval `believed` of the mean,
+    /// as this one corresponds to `mean`: the scatter of a measurement is the same.
     pub(crate) fn of_one(
         self,
         value: f64,
@@ -35,12 +35,12 @@ impl ConfidenceInterval {
         }
     }
 
-    /// Whether it is in it.
+    /// Whether a value is in the interval.
     pub fn holds(self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// From end to end.
+    /// The distance of the ends.
     pub fn width(self) -> f64 {
         self.high - self.low
     }

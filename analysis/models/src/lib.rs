@@ -1,12 +1,11 @@
 //! Models of measurements and their comparison: arithmetic only, no I/O.
 //!
-//! A [`Formula`] says which column of a [`RunTable`] follows from which terms. A [`Fit`] calibrates it:
-//! coefficients with intervals by Student's t, which believe that rows are independent, and beside
-//! them by a bootstrap over runs, which does not. [`Residuals`] say in words what the formula leaves;
-//! a [`Judgement`] whether measurements confirm it. A [`Resource`] is a sum of fits: what it takes at
-//! a load, the load at which it meets a bound, and whose uncertainty decides that answer. A
-//! [`Comparison`] holds two sets of runs against each other, and a [`Gate`] says which change is too
-//! much.
+//! A [`Formula`] states from which terms a column of a [`RunTable`] follows. A [`Fit`] calibrates it:
+//! coefficients with intervals by Student's t, which assumes that rows are independent, and by a bootstrap over
+//! runs, which does not. [`Residuals`] has the patterns that the formula leaves, a [`Judgement`] whether
+//! measurements confirm it. A [`Resource`] is a sum of fits: its value at a load, the load at which it meets a
+//! bound, and the component whose uncertainty decides that answer. A [`Comparison`] compares two sets of runs,
+//! and a [`Gate`] bounds a change.
 #![forbid(unsafe_code)]
 
 // pest's derive names it.
@@ -44,7 +43,7 @@ pub use fit::{Beyond, Coefficient, Fit, FitOptions, Prediction, Test};
 pub use formula::{Expression, Formula, Function, Operator, Term};
 pub use gate::{Bound, Gate, GateError, GateMistake, GateResult, NoRatio, Relation, is_called};
 pub use interval::ConfidenceInterval;
-pub use limit::Meets;
+pub use limit::{Crossing, CrossingRange};
 pub use measured::{CompareError, MeasuredField, NoStatistic, Repetition, Statistic, Units};
 pub use plan::{ModelPlan, PlanError, PlannedComponent, PlannedResource};
 pub use residuals::{Finding, Residuals};

@@ -1,54 +1,63 @@
-//! Where a growing cost meets its bound.
+//! The load at which a growing cost meets its bound.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Where a cost meets its bound.
+/// The load at which a cost meets its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub enum Meets {
-    /// Here.
+pub enum Crossing {
+    /// The cost reaches the bound at this load.
     At(f64),
-    /// It is above from the beginning, which is the least value that was measured.
+    /// The cost is above the bound already at this load, the smallest one measured.
     FromTheStart(f64),
-    /// Nowhere up to here, which is far beyond what was measured.
+    /// The cost does not reach the bound up to a load far beyond all measurements.
     Never {
-        /// So far it was looked for.
+        /// The largest load of the search.
         searched: f64,
     },
 }
 
-impl Meets {
-    /// For comparisons: never is beyond all numbers.
+/// A confidence interval of a crossing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CrossingRange {
+    /// The earliest crossing.
+    pub low: Crossing,
+    /// The latest crossing.
+    pub high: Crossing,
+}
+
+impl Crossing {
+    /// The load as a number; infinity for never.
     pub(crate) fn number(self) -> f64 {
         match self {
-            Meets::At(at) | Meets::FromTheStart(at) => at,
-            Meets::Never { .. } => f64::INFINITY,
+            Crossing::At(at) | Crossing::FromTheStart(at) => at,
+            Crossing::Never { .. } => f64::INFINITY,
         }
     }
 }
 
-impl fmt::Display for Meets {
+impl fmt::Display for Crossing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Meets::At(at) => write!(f, "{at}"),
-            Meets::FromTheStart(at) => write!(f, "{at} or fewer"),
-            Meets::Never { searched } => write!(f, "never (looked for up to {searched})"),
+            Crossing::At(at) => write!(f, "{at}"),
+            Crossing::FromTheStart(at) => write!(f, "{at} or fewer"),
+            Crossing::Never { searched } => write!(f, "never (looked for up to {searched})"),
         }
     }
 }
 
-/// Where to look: from the least measured value to a thousand times the greatest.
+/// The loads of a search: from the smallest measured load to a thousand times the largest.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
-    /// In order.
+    /// Ascending loads.
     pub places: Vec<f64>,
 }
 
-/// Places within what was measured, and beyond.
+/// Numbers of loads within and beyond the measured ones.
 const WITHIN: usize = 200;
 const BEYOND: usize = 400;
-/// How many times the greatest measured value.
+/// The end of the search, in largest measured loads.
 const FAR: f64 = 1000.0;
 
 impl Search {
@@ -63,26 +72,26 @@ impl Search {
         Search { places }
     }
 
-    /// The first place where `cost` is at least `bound`; its values at `places` are known.
+    /// The first load at which `cost` is at least `bound`. `cost_at` has its values by index of `places`.
     pub fn first(
         &self,
         bound: f64,
-        known: impl Fn(usize) -> f64,
+        cost_at: impl Fn(usize) -> f64,
         cost: impl Fn(f64) -> f64,
-    ) -> Meets {
+    ) -> Crossing {
         let reached = |value: f64| value >= bound;
-        let Some(at) = (0..self.places.len()).find(|&index| reached(known(index))) else {
-            return Meets::Never { searched: self.places.last().copied().unwrap_or(0.0) };
+        let Some(at) = (0..self.places.len()).find(|&index| reached(cost_at(index))) else {
+            return Crossing::Never { searched: self.places.last().copied().unwrap_or(0.0) };
         };
         if at == 0 {
-            return Meets::FromTheStart(self.places[0]);
+            return Crossing::FromTheStart(self.places[0]);
         }
         let (mut below, mut above) = (self.places[at - 1], self.places[at]);
         for _ in 0..40 {
             let middle = below + (above - below) / 2.0;
             if reached(cost(middle)) { above = middle } else { below = middle }
         }
-        Meets::At(above)
+        Crossing::At(above)
     }
 }
 
@@ -90,23 +99,23 @@ impl Search {
 mod tests {
     use super::*;
 
-    fn first(bound: f64, cost: impl Fn(f64) -> f64) -> Meets {
+    fn first(bound: f64, cost: impl Fn(f64) -> f64) -> Crossing {
         let search = Search::new(10.0, 500.0);
         search.first(bound, |index| cost(search.places[index]), &cost)
     }
 
     #[test]
     fn within_beyond_and_never() {
-        let near = |found: Meets, expected: f64| match found {
-            Meets::At(at) => assert!((at / expected - 1.0).abs() < 1e-9, "{at} {expected}"),
+        let near = |found: Crossing, expected: f64| match found {
+            Crossing::At(at) => assert!((at / expected - 1.0).abs() < 1e-9, "{at} {expected}"),
             other => panic!("{other}"),
         };
         near(first(0.9, |n| n / 300.0), 270.0);
         near(first(0.9, |n| n * n / 1e6), 948.683_298_050_513_8);
         near(first(100.0, |n| n / 1000.0), 100_000.0);
-        assert_eq!(first(1.0, |_| 2.0), Meets::FromTheStart(10.0));
-        assert_eq!(first(1.0, |n| 1.0 - 1.0 / n), Meets::Never { searched: 500_000.0 });
-        // The first of several.
+        assert_eq!(first(1.0, |_| 2.0), Crossing::FromTheStart(10.0));
+        assert_eq!(first(1.0, |n| 1.0 - 1.0 / n), Crossing::Never { searched: 500_000.0 });
+        // Of several crossings, the first.
         near(first(1.0, |n| 1.5 - ((n - 200.0) / 100.0).powi(2)), 200.0 - 100.0 * 0.5f64.sqrt());
     }
 }

@@ -1,4 +1,4 @@
-//! One side of a comparison: a field in one run or in several.
+//! One side of a comparison: a field in one or more runs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use ppt_stats::quantile;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What is compared of the values of a field.
+/// A statistic of the values of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Statistic {
@@ -15,28 +15,28 @@ pub enum Statistic {
     Mean,
     /// The value below which this many of 100,000 lie.
     Quantile(u32),
-    /// The least.
+    /// The smallest value.
     Min,
-    /// The greatest.
+    /// The largest value.
     Max,
     /// The standard deviation.
     Deviation,
 }
 
-/// Parts of a [`Statistic::Quantile`].
+/// The unit of a [`Statistic::Quantile`] is 1 by this number.
 const WHOLE: f64 = 100_000.0;
 
 impl Statistic {
     /// The median.
     pub const MEDIAN: Statistic = Statistic::Quantile(50_000);
-    /// What a comparison shows by default.
+    /// The statistics that a comparison shows by default.
     pub const USUAL: [Statistic; 3] =
         [Statistic::Mean, Statistic::MEDIAN, Statistic::Quantile(99_000)];
-    /// What can be asked for.
+    /// The words for statistics.
     pub const WORDS: [&'static str; 6] =
         ["mean", "median", "p99 (any p0 … p100)", "min", "max", "sd"];
 
-    /// Of values that are sorted and not none.
+    /// The statistic of sorted values, of which there is at least one.
     fn compute(self, sorted: &[f64]) -> f64 {
         let count = sorted.len() as f64;
         let mean = || sorted.iter().map(|value| value / count).sum::<f64>();
@@ -69,7 +69,7 @@ impl fmt::Display for Statistic {
     }
 }
 
-/// A word that names no statistic.
+/// A word that is not a statistic.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("there is no statistic `{0}`; there are: {list}", list = Statistic::WORDS.join(", "))]
 pub struct NoStatistic(pub String);
@@ -111,27 +111,27 @@ impl TryFrom<String> for Statistic {
     }
 }
 
-/// What stands for an independent repetition.
+/// The units that count as independent repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Repetition {
     /// A run of the program.
     Run,
-    /// A part of the only run, cut in the order of its values: nothing says how runs differ.
+    /// A part of the only run, cut in the order of its values: the difference of runs is unknown.
     Part,
 }
 
-/// A field of one side: its statistics in each unit.
+/// The statistics of a field of one side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredField {
-    /// What each unit is.
+    /// The kind of units.
     pub unit: Repetition,
-    /// Values in all.
+    /// The number of values.
     pub values: u64,
-    /// Each statistic.
+    /// The statistics, with their values in each unit.
     pub statistics: Vec<Units>,
-    /// Quantiles of all values, at equal steps from the least to the greatest.
+    /// Quantiles of all values, at equal steps from the smallest to the largest.
     pub spread: Vec<f64>,
 }
 
@@ -139,19 +139,19 @@ pub struct MeasuredField {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Units {
-    /// Which.
+    /// The statistic.
     pub statistic: Statistic,
-    /// Of runs their mean; of a single run that of all its values.
+    /// The mean over runs; of a single run, the statistic of all its values.
     pub value: f64,
-    /// In each unit.
+    /// The statistic of each unit.
     pub units: Vec<f64>,
 }
 
-/// The only run is cut into this many parts: few enough that one says little about the next.
+/// The number of parts of the only run: few enough to be nearly independent.
 const PARTS: usize = 10;
-/// Values that a part of a run has at least.
-const EACH: usize = 5;
-/// Quantiles of a spread.
+/// The smallest number of values in a part.
+const MIN_PART_VALUES: usize = 5;
+/// The number of steps between the quantiles of a spread.
 const STEPS: usize = 200;
 
 /// Why a field cannot be compared.
@@ -161,53 +161,52 @@ pub enum CompareError {
     /// No run has a value.
     #[error("there are no values")]
     NoValues,
-    /// The only run has too few values to say how they vary.
+    /// The only run has too few values to show how they vary.
     #[error("the only run has {values} values: at least {least} are needed, or more runs")]
     TooFew {
-        /// So many.
+        /// The number of values.
         values: usize,
-        /// So many are needed.
+        /// The smallest sufficient number.
         least: usize,
     },
-    /// A value that is infinite.
+    /// A value is infinite.
     #[error("value {} of run {} is {value}", .row + 1, .run + 1)]
     NotFinite {
         /// The run, from 0.
         run: usize,
-        /// Its place there, from 0.
+        /// Its index in the run, from 0.
         row: usize,
         /// The value.
         value: f64,
     },
-    /// A statistic that a side does not have.
-    #[error("{statistic} was not saved; there are: {}", .there.iter().map(ToString::to_string)
+    /// A side does not have the statistic.
+    #[error("{statistic} was not saved; there are: {}", .available.iter().map(ToString::to_string)
         .collect::<Vec<_>>().join(", "))]
     NotThere {
-        /// Which.
+        /// The statistic.
         statistic: Statistic,
-        /// Those that it has.
-        there: Vec<Statistic>,
+        /// The statistics that it has.
+        available: Vec<Statistic>,
     },
-    /// A level that is none.
+    /// The level is not between 0 and 1.
     #[error("a level of {level} is not between 0 and 1")]
     Level {
         /// The level.
         level: f64,
     },
-    /// A file that is no side.
-    #[error("what was saved is damaged: {what}")]
+    /// A file is not a saved side.
+    #[error("what was saved is damaged: {reason}")]
     Damaged {
-        /// Why.
-        what: String,
+        /// The reason.
+        reason: String,
     },
 }
 
 impl MeasuredField {
-    /// Of the values of each run, in the order of time. NaN is none; a run without a value does not
-    /// count.
+    /// Computes statistics of the values of each run, which are in the order of time. NaN counts as no value,
+    /// and a run without a value does not count.
     ///
-    /// # Errors
-    /// No run has a value, or a value is infinite.
+    /// # Errors No run has a value, or a value is infinite.
     pub fn measure(
         runs: &[Vec<f64>],
         statistics: &[Statistic],
@@ -217,22 +216,22 @@ impl MeasuredField {
                 return Err(CompareError::NotFinite { run, row, value: values[row] });
             }
         }
-        let there = |values: &Vec<f64>| {
+        let present = |values: &Vec<f64>| {
             values.iter().copied().filter(|value| !value.is_nan()).collect::<Vec<f64>>()
         };
         let mut units: Vec<Vec<f64>> =
-            runs.iter().map(there).filter(|values| !values.is_empty()).collect();
+            runs.iter().map(present).filter(|values| !values.is_empty()).collect();
         let mut all: Vec<f64> = units.concat();
         if all.is_empty() {
             return Err(CompareError::NoValues);
         }
         let unit = if units.len() > 1 { Repetition::Run } else { Repetition::Part };
         if unit == Repetition::Part {
-            let least = 2 * EACH;
+            let least = 2 * MIN_PART_VALUES;
             if all.len() < least {
                 return Err(CompareError::TooFew { values: all.len(), least });
             }
-            let parts = PARTS.min(all.len() / EACH);
+            let parts = PARTS.min(all.len() / MIN_PART_VALUES);
             let edge = |at: usize| at * all.len() / parts;
             units = (0..parts).map(|at| all[edge(at)..edge(at + 1)].to_vec()).collect();
         }
@@ -255,28 +254,28 @@ impl MeasuredField {
         })
     }
 
-    /// How many units there are.
+    /// The number of units.
     pub fn units(&self) -> usize {
         self.statistics.first().map_or(0, |statistic| statistic.units.len())
     }
 
-    /// One of its statistics.
+    /// One of the statistics.
     ///
     /// # Errors
-    /// It was not measured.
+    /// The side does not have it.
     pub fn statistic(&self, statistic: Statistic) -> Result<&Units, CompareError> {
         self.statistics.iter().find(|units| units.statistic == statistic).ok_or_else(|| {
-            let there = self.statistics.iter().map(|statistic| statistic.statistic).collect();
-            CompareError::NotThere { statistic, there }
+            let available = self.statistics.iter().map(|units| units.statistic).collect();
+            CompareError::NotThere { statistic, available }
         })
     }
 
-    /// What was read from a file is what could have been measured.
+    /// Checks that values from a file are possible.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The values are impossible.
     pub fn check(&self) -> Result<(), CompareError> {
-        let damaged = |what: &str| Err(CompareError::Damaged { what: what.to_owned() });
+        let damaged = |reason: &str| Err(CompareError::Damaged { reason: reason.to_owned() });
         let finite = |values: &[f64]| values.iter().all(|value| value.is_finite());
         if self.statistics.is_empty() || self.units() < 2 {
             return damaged("a field has fewer than two units");

@@ -1,4 +1,4 @@
-//! Text → formula, by the grammar of `formula.pest`. Nothing outside this file names a rule.
+//! The parser of formulas, by the grammar of `formula.pest`. Only this file names its rules.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -63,7 +63,7 @@ fn read(text: &str) -> Result<Formula, FormulaError> {
     }
 }
 
-/// What is too long or too deep to be read.
+/// Refuses texts that are too long or nested too deeply.
 fn bounded(text: &str) -> Result<(), FormulaError> {
     if text.len() > MOST_BYTES {
         let mistake = FormulaMistake::TooLong { bytes: text.len(), most: MOST_BYTES };
@@ -122,7 +122,7 @@ impl Right {
 }
 
 fn place(pair: &Pair<'_, Rule>) -> Range<usize> {
-    // Rules end before the white space that follows them, some after it.
+    // Some rules end before the white space that follows them, some after it.
     let start = pair.as_span().start();
     start..start + pair.as_str().trim_end().len()
 }
@@ -137,7 +137,7 @@ fn operator(pair: &Pair<'_, Rule>) -> Operator {
     }
 }
 
-/// One after the other, from the left.
+/// Joins operands from the left.
 fn chain(
     pair: Pair<'_, Rule>,
     part: fn(Pair<'_, Rule>) -> Result<Expression, FormulaError>,
@@ -199,12 +199,13 @@ fn call(pair: Pair<'_, Rule>) -> Result<Expression, FormulaError> {
     let mut inner = Expression::Number(f64::NAN);
     for part in pair.into_inner() {
         match part.as_rule() {
-            // As in R: what is inside is arithmetic, which it is here anyway.
+            // As in R, `I(…)` is plain arithmetic, as everything is here.
             Rule::function if part.as_str() == "I" => {}
             Rule::function => {
                 function = Some(Function::from_str(part.as_str()).map_err(|_| {
                     let name = part.as_str().to_owned();
-                    let mistake = FormulaMistake::NoFunction { name, there: Function::VARIANTS };
+                    let mistake =
+                        FormulaMistake::NoFunction { name, available: Function::VARIANTS };
                     FormulaError { mistake, span: place(&part) }
                 })?);
             }
@@ -218,7 +219,7 @@ fn call(pair: Pair<'_, Rule>) -> Result<Expression, FormulaError> {
     })
 }
 
-/// What stands where, and what could have stood there.
+/// The found character and the expected alternatives.
 fn expected(text: &str, error: &pest::error::Error<Rule>) -> FormulaError {
     let at = match error.location {
         InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,

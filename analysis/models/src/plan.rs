@@ -1,4 +1,4 @@
-//! `model.toml`: which resources there are, and what they are the sum of.
+//! `model.toml`: resources and their components.
 
 use serde::Deserialize;
 use thiserror::Error;
@@ -7,54 +7,54 @@ use toml::Spanned;
 use crate::error::FormulaError;
 use crate::formula::Formula;
 
-/// What `model.toml` says.
+/// The content of `model.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelPlan {
-    /// The column of all queries that is the load: the number of users.
+    /// The column of the load in all queries, such as the number of users.
     pub load: String,
-    /// The resources, in their order.
+    /// The resources, in the order of the file.
     pub resources: Vec<PlannedResource>,
 }
 
 /// A resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedResource {
-    /// Its name: cpu, memory, net.
+    /// The name: cpu, memory, net.
     pub name: String,
-    /// Of its values, for people.
+    /// The unit of its values, for people.
     pub unit: Option<String>,
-    /// Where it runs out.
+    /// The largest possible use.
     pub limit: Option<f64>,
-    /// What it is the sum of.
+    /// The components.
     pub components: Vec<PlannedComponent>,
 }
 
 /// A component of a resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedComponent {
-    /// Its name: input, simulation, output.
+    /// The name: input, simulation, output.
     pub name: String,
-    /// A query whose rows the formula is fitted to.
+    /// The query for the rows of the fit.
     pub sql: String,
-    /// The column of the query that says of which run a row is, if there is one.
+    /// The column of the query with the run of each row, if there is one.
     pub run: Option<String>,
-    /// How it grows.
+    /// The formula of its growth.
     pub formula: Formula,
 }
 
-/// Why a text is no plan.
+/// Why a text is not a plan.
 #[derive(Debug, Clone, PartialEq, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case", prefix = "plan-")]
 pub enum PlanError {
-    /// Not TOML, or with words that mean nothing here.
-    #[error("line {line}: {what}")]
+    /// The text is not TOML, or has unknown keys.
+    #[error("line {line}: {mistake}")]
     Toml {
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
-        what: String,
+        /// The mistake.
+        mistake: String,
     },
-    /// A formula that cannot be read.
+    /// A formula has a mistake.
     #[error("line {line}, formula of `{component}`: {error}")]
     Formula {
         /// The line, from 1.
@@ -63,10 +63,10 @@ pub enum PlanError {
         component: String,
         /// Its formula.
         text: String,
-        /// What is wrong with it.
+        /// The mistake.
         error: FormulaError,
     },
-    /// A name that two have.
+    /// Two resources or components have the same name.
     #[error("line {line}: there are two of the name `{name}`")]
     Twice {
         /// The line of the second, from 1.
@@ -74,7 +74,7 @@ pub enum PlanError {
         /// The name.
         name: String,
     },
-    /// A formula that needs what the model does not know.
+    /// A formula needs a column other than the load.
     #[error(
         "line {line}, formula of `{component}`: a model knows `{load}` alone, this needs `{other}`"
     )]
@@ -85,10 +85,10 @@ pub enum PlanError {
         component: String,
         /// The load.
         load: String,
-        /// What else it needs.
+        /// The other column.
         other: String,
     },
-    /// A resource without a component.
+    /// A resource has no component.
     #[error("line {line}: `{name}` has no component")]
     Empty {
         /// The line, from 1.
@@ -96,7 +96,7 @@ pub enum PlanError {
         /// The resource.
         name: String,
     },
-    /// A limit that is no number.
+    /// A limit is not a number.
     #[error("line {line}: the limit of `{name}` is {limit}")]
     Limit {
         /// The line, from 1.
@@ -136,17 +136,17 @@ struct FileComponent {
 }
 
 impl ModelPlan {
-    /// From the text of a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// The line and the mistake.
+    /// The text has a mistake.
     pub fn parse(text: &str) -> Result<ModelPlan, PlanError> {
         let line = |at: usize| {
             1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
         };
         let file: PlanFile = toml::from_str(text).map_err(|error| PlanError::Toml {
             line: line(error.span().map_or(0, |span| span.start)),
-            what: error.message().to_owned(),
+            mistake: error.message().to_owned(),
         })?;
         let mut resources: Vec<PlannedResource> = Vec::new();
         for found in file.resources {

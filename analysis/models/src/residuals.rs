@@ -1,4 +1,4 @@
-//! What is left of the rows, and what it says about the model.
+//! Residuals, and the findings about the model that they support.
 
 use std::fmt;
 
@@ -10,66 +10,65 @@ use crate::chance::{f_beyond, normal_below};
 use crate::fit::{Fit, Test};
 use crate::squares::Squares;
 
-/// What is less probable than this by chance is reported.
+/// Findings with a smaller p value are reported.
 const RARE: f64 = 0.01;
-/// A row that moves its own fit by so much, in Cook's measure, decides it.
+/// Cook's distance from which a row decides the fit.
 const DECIDES: f64 = 1.0;
-/// A change of the spread by less than this factor, from the lower to the upper half, is not
-/// reported.
+/// The smallest reported ratio of the spreads of the upper and the lower half.
 const SPREAD: f64 = 1.25;
-/// A correlation of neighbours below this is not reported.
+/// The smallest reported correlation of neighbours.
 const FOLLOWS: f64 = 0.1;
-/// Bins in which modes are looked for: this factor times the cubic root of the rows, up to a maximum.
+/// The number of bins for the search of modes: this factor times the cube root of the rows, up to a maximum.
 const BINS_OF_ONE: f64 = 2.0;
 const BINS: f64 = 40.0;
-/// A valley between modes is this many standard deviations deeper than chance.
+/// The smallest depth of a valley between modes, in standard deviations.
 const SURE: f64 = 4.0;
 
-/// What is left of the rows of a fit.
+/// Tests of the residuals of a fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Residuals {
-    /// Whether the square and the cube of the fitted values explain more (Ramsey's RESET): F. None
-    /// where they follow from the terms.
+    /// Ramsey's RESET: whether the square and the cube of the fitted values explain more (F). None if they
+    /// follow from the terms.
     pub bend: Option<Test>,
-    /// Whether the squares of the residuals follow from the terms (Breusch, Pagan, Koenker): χ².
+    /// The test of Breusch, Pagan and Koenker: whether the squared residuals depend on the terms (χ²).
     pub spread: Option<Test>,
-    /// Durbin and Watson's: 2 where neighbours in time know nothing of each other, 0 where they are
-    /// the same. Only neighbours of one run count.
+    /// Durbin and Watson's statistic: 2 if neighbours in time are not correlated, 0 if they are equal. Only
+    /// neighbours of one run count.
     pub durbin_watson: Option<f64>,
-    /// What is worth knowing, worst first. Nothing: there is no trace of a pattern.
+    /// The findings, the worst first. Empty if there is no trace of a pattern.
     pub findings: Vec<Finding>,
 }
 
-/// What the residuals say.
+/// A pattern of residuals.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
-    /// They bend.
+    /// The residuals are curved.
     Bend {
-        /// How probable by chance.
+        /// The p value.
         p: f64,
     },
-    /// Their spread is not the same everywhere.
+    /// Their spread is not constant.
     Spread {
-        /// How many times as wide it is where the fitted values are in their upper half.
+        /// The ratio of the spreads in the upper and the lower half of the fitted values.
         times: f64,
-        /// How probable by chance.
+        /// The p value.
         p: f64,
     },
-    /// Each is like the one before.
+    /// Neighbours are correlated.
     Follow {
         /// The correlation of neighbours.
         correlation: f64,
     },
-    /// They crowd around several values.
+    /// They have several modes.
     Modes {
-        /// Around which.
+        /// The modes.
         at: Vec<f64>,
     },
     /// One row decides the fit.
     Decisive {
-        /// Which, from 0.
+        /// The index of the row, from 0.
         row: usize,
-        /// Its columns.
+        /// The columns of the row.
         values: Vec<(String, f64)>,
         /// Cook's distance.
         distance: f64,
@@ -131,9 +130,9 @@ fn by_chance(p: f64) -> String {
 }
 
 impl Residuals {
-    /// Of this fit.
+    /// Tests the residuals of a fit.
     pub fn from_fit(fit: &Fit) -> Residuals {
-        // Rounding leaves patterns of its own where nothing else is left.
+        // If only rounding errors are left, their patterns mean nothing.
         let largest = fit.response().iter().fold(0.0, |most: f64, value| most.max(value.abs()));
         if fit.sigma <= largest * 1e-12 {
             return Residuals { bend: None, spread: None, durbin_watson: None, findings: vec![] };
@@ -167,7 +166,7 @@ impl Residuals {
     }
 }
 
-/// How much of what is left these columns explain.
+/// The share of the residuals that these columns explain.
 fn more(fit: &Fit, columns: &[DVector<f64>]) -> Option<Test> {
     let added = columns.len();
     let inputs = beside(&fit.design.inputs, columns);
@@ -183,7 +182,7 @@ fn more(fit: &Fit, columns: &[DVector<f64>]) -> Option<Test> {
     p.is_finite().then_some(Test { value, p })
 }
 
-/// Columns beside those that are there.
+/// Appends columns to a matrix.
 pub(crate) fn beside(inputs: &DMatrix<f64>, columns: &[DVector<f64>]) -> DMatrix<f64> {
     let all: Vec<_> =
         inputs.column_iter().chain(columns.iter().map(|column| column.column(0))).collect();
@@ -200,7 +199,7 @@ fn bend(fit: &Fit) -> Option<Test> {
     more(fit, &[fitted.map(|value| value * value), fitted.map(|value| value * value * value)])
 }
 
-/// Whether squares of residuals follow from the terms; how many times as wide the upper half is.
+/// Whether squared residuals depend on the terms, and the ratio of the spreads of upper and lower half.
 fn spread(fit: &Fit) -> Option<(Test, f64)> {
     let terms = fit.formula.terms.len();
     if terms == 0 {
@@ -221,7 +220,7 @@ fn spread(fit: &Fit) -> Option<(Test, f64)> {
     let p = ChiSquared::new(terms as f64).ok()?.sf(value.max(0.0));
     let mut order: Vec<usize> = (0..rows).collect();
     order.sort_by(|&i, &j| fit.fitted[i].total_cmp(&fit.fitted[j]));
-    // Rows of one input stay together, whatever their order.
+    // Rows of one input stay together.
     let middle = fit.fitted[order[rows / 2]];
     let same = 1e-9 * middle.abs();
     let below = |cut: f64| order.partition_point(|&index| fit.fitted[index] < cut);
@@ -234,7 +233,7 @@ fn spread(fit: &Fit) -> Option<(Test, f64)> {
     (p.is_finite() && times.is_finite()).then_some((Test { value, p }, times))
 }
 
-/// Durbin and Watson's, and the correlation of neighbours.
+/// Durbin and Watson's statistic, and the correlation of neighbours.
 fn follow(fit: &Fit) -> Option<(f64, f64)> {
     let run = |row: usize| fit.design.runs.as_ref().map(|runs| runs.of_row[row]);
     let all: f64 = fit.residuals.iter().map(|residual| residual * residual).sum();
@@ -246,20 +245,20 @@ fn follow(fit: &Fit) -> Option<(f64, f64)> {
             count += 1;
         }
     }
-    // As if all rows were of one run.
+    // Scaled as if all rows were of one run.
     let part = (fit.points - 1) as f64 / f64::from(count);
     let correlation = (part * products / all).clamp(-1.0, 1.0);
     (count > 0 && all > 0.0).then_some((part * steps / all, correlation))
 }
 
-/// Around which values residuals crowd, where chance alone would not part them.
+/// The modes of residuals, if the valleys between them are significant.
 fn modes(residuals: &[f64]) -> Vec<f64> {
     let mut sketch = Sketch::default();
     residuals.iter().for_each(|&residual| sketch.add(residual));
     let bins = (BINS_OF_ONE * (residuals.len() as f64).cbrt()).min(BINS) as usize;
     let histogram = Histogram::from_sketch(&sketch, bins, Some(BinScale::Linear));
     let Some(Histogram { bins, modes, .. }) = histogram else { return Vec::new() };
-    // Three bins together.
+    // Each bin is smoothed with its two neighbours.
     let count = |at: usize| {
         let around = &bins[at.saturating_sub(1)..(at + 2).min(bins.len())];
         around.iter().map(|bin| bin.count).sum::<u64>() as f64
@@ -284,7 +283,7 @@ fn modes(residuals: &[f64]) -> Vec<f64> {
     parted
 }
 
-/// Four digits of it. 0 has none.
+/// The number to four digits.
 fn short(value: f64) -> f64 {
     let scale = 10.0f64.powf(3.0 - value.abs().log10().floor());
     let short = (value * scale).round() / scale;

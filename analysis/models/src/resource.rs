@@ -1,4 +1,4 @@
-//! What a resource takes: the sum of its components, each with a formula of its own.
+//! The use of a resource: the sum of its components, each with a formula of its own.
 
 use nalgebra::DVector;
 use thiserror::Error;
@@ -8,14 +8,14 @@ use crate::chance::t_quantile;
 use crate::error::{ColumnValues, PredictError, quoted};
 use crate::fit::{Beyond, Fit};
 use crate::interval::ConfidenceInterval;
-use crate::limit::{Meets, Search};
+use crate::limit::{Crossing, CrossingRange, Search};
 
 /// A part of a resource.
 #[derive(Debug, Clone)]
 pub struct Component {
-    /// Its name: input, simulation, output.
+    /// The name: input, simulation, output.
     pub name: String,
-    /// What it takes.
+    /// The fit of its use.
     pub fit: Fit,
 }
 
@@ -27,21 +27,21 @@ pub struct Resource {
     level: f64,
 }
 
-/// Why components are no resource.
+/// Why components do not make a resource.
 #[derive(Debug, Clone, PartialEq, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case", prefix = "resource-")]
 pub enum ResourceError {
-    /// There are none.
+    /// There is no component.
     #[error("a resource needs at least one component")]
     Empty,
     /// A formula needs more than the load.
     #[error("the formula of `{component}` has {}: a model knows `{load}` alone", quoted(.others))]
     Others {
-        /// The component.
+        /// The name of the component.
         component: String,
-        /// The load.
+        /// The name of the load.
         load: String,
-        /// What else it needs.
+        /// The other columns that its formula needs.
         others: Vec<String>,
     },
     /// No formula has the load.
@@ -52,83 +52,92 @@ pub enum ResourceError {
     },
 }
 
-/// What a resource takes at some load.
+/// The use of a resource at some load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Total {
     /// The value.
     pub value: f64,
-    /// Where the mean of many measurements there lies, by Student's t, as if components were
-    /// independent.
+    /// The interval of the mean of many measurements, by Student's t, as if components were independent.
     pub mean: ConfidenceInterval,
-    /// Where a single measurement there lies, likewise.
+    /// The interval of a single measurement, likewise.
     pub single: ConfidenceInterval,
-    /// Where the mean lies, by resampling runs, for all components at once if they are of the same
-    /// runs. None where there are too few.
+    /// The interval of the mean, by resampling runs, for all components at once if they have the same runs.
+    /// None if there are too few.
     pub bootstrap: Option<ConfidenceInterval>,
-    /// Each component's part.
+    /// The share of each component.
     pub parts: Vec<ComponentShare>,
-    /// Whether the load is outside of what was measured.
+    /// The load, if it is outside of the measured range.
     pub beyond: Option<Beyond>,
 }
 
 impl Total {
-    /// The interval of the mean to believe: over runs, where there are enough.
+    /// The better interval of the mean: over runs, if there are enough.
     pub fn believed(&self) -> ConfidenceInterval {
         self.bootstrap.unwrap_or(self.mean)
     }
 
-    /// The interval of a single measurement to believe: it is wider than that of the mean.
+    /// The better interval of a single measurement, which is wider than that of the mean.
     pub fn believed_single(&self) -> ConfidenceInterval {
         self.single.of_one(self.value, self.mean, self.believed())
     }
 
-    /// The component that most of the uncertainty comes from: the one to model more finely next.
+    /// The component with the largest share of the uncertainty: the one to model more finely next.
     pub fn dominant(&self) -> Option<&ComponentShare> {
         self.parts.iter().max_by(|one, other| one.uncertainty.total_cmp(&other.uncertainty))
     }
 }
 
-/// What a component contributes.
+/// The contribution of a component.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComponentShare {
-    /// The component.
+    /// The name of the component.
     pub name: String,
-    /// What it takes.
+    /// Its use.
     pub value: f64,
-    /// Its part of the variance of the total: of all components it sums to 1. Below 0 it makes up
-    /// for the errors of others. NaN where nothing is uncertain.
+    /// Its share of the variance of the total; all shares sum to 1. A share below 0 cancels errors of others.
+    /// NaN if the total is certain.
     pub uncertainty: f64,
 }
 
-/// Where a resource meets its bound.
+/// The load at which a resource meets its bound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
     /// The bound.
     pub bound: f64,
-    /// Where it is met.
-    pub meets: Meets,
-    /// Where it is met at the earliest and at the latest, by Student's t, as if components were
-    /// independent.
-    pub range: (Meets, Meets),
-    /// The same by resampling runs.
-    pub bootstrap: Option<(Meets, Meets)>,
-    /// What the resource takes there, or at the end of the search: its parts say whose uncertainty
-    /// decides the answer.
-    pub there: Total,
+    /// The load at which it is met.
+    pub crossing: Crossing,
+    /// The interval of that load, by Student's t, as if components were independent.
+    pub range: CrossingRange,
+    /// The interval of that load, by resampling runs.
+    pub bootstrap: Option<CrossingRange>,
+    /// The use of the resource at that load, or at the largest measured load if the bound is never met. Its
+    /// parts show whose uncertainty decides the answer.
+    pub at_limit: Total,
 }
 
 impl Limit {
-    /// The range to believe: over runs, where there are enough.
-    pub fn believed(&self) -> (Meets, Meets) {
+    /// The better interval: over runs, if there are enough.
+    pub fn believed(&self) -> CrossingRange {
         self.bootstrap.unwrap_or(self.range)
     }
 }
 
+/// The estimated use of a resource at some load.
+struct LoadEstimate {
+    value: f64,
+    /// The variance of the mean.
+    variance: f64,
+    /// The variance of a single measurement.
+    single_variance: f64,
+    /// The degrees of freedom.
+    freedom: f64,
+}
+
 impl Resource {
-    /// The sum of these, whose formulas have no input but `load`.
+    /// The sum of components whose formulas have no input but `load`.
     ///
     /// # Errors
-    /// A component has another input, or there are none.
+    /// A component has another input, or there is no component.
     pub fn new(load: &str, components: Vec<Component>) -> Result<Resource, ResourceError> {
         let Some(level) = components.first().map(|component| component.fit.level) else {
             return Err(ResourceError::Empty);
@@ -150,7 +159,7 @@ impl Resource {
         Ok(Resource { load: load.to_owned(), components, level })
     }
 
-    /// A single fit as a resource of its own.
+    /// A resource of a single component.
     ///
     /// # Errors
     /// The formula has another input.
@@ -158,12 +167,12 @@ impl Resource {
         Resource::new(load, vec![Component { name: fit.formula.response.to_string(), fit }])
     }
 
-    /// Its components.
+    /// The components.
     pub fn components(&self) -> &[Component] {
         &self.components
     }
 
-    /// The least and the greatest load that any component was measured at.
+    /// The smallest and the largest load at which any component was measured.
     pub fn measured(&self) -> ConfidenceInterval {
         let ranges = self
             .components
@@ -181,36 +190,34 @@ impl Resource {
         self.components.iter().map(weights).collect()
     }
 
-    /// The estimate, its variance, the variance of a single measurement, degrees of freedom (Welch,
-    /// Satterthwaite).
-    fn moments(&self, weights: &[DVector<f64>]) -> (f64, f64, f64, f64) {
-        let (mut value, mut mean, mut noise, mut squares) = (0.0, 0.0, 0.0, 0.0);
-        for (it, weights) in self.components.iter().zip(weights) {
-            let variance = it.fit.variance(weights);
-            value += it.fit.estimate.dot(weights);
-            mean += variance;
-            noise += it.fit.sigma * it.fit.sigma;
-            squares += variance * variance / it.fit.freedom;
+    /// The estimate at a load, with degrees of freedom after Welch and Satterthwaite.
+    fn estimate(&self, weights: &[DVector<f64>]) -> LoadEstimate {
+        let (mut value, mut variance, mut noise, mut squares) = (0.0, 0.0, 0.0, 0.0);
+        for (Component { fit, .. }, weights) in self.components.iter().zip(weights) {
+            let part = fit.variance(weights);
+            value += fit.estimate.dot(weights);
+            variance += part;
+            noise += fit.sigma * fit.sigma;
+            squares += part * part / fit.freedom;
         }
         let least = self
             .components
             .iter()
             .map(|component| component.fit.freedom)
             .fold(f64::INFINITY, f64::min);
-        let freedom = mean * mean / squares;
-        (value, mean, mean + noise, if freedom.is_finite() { freedom } else { least })
+        let freedom = variance * variance / squares;
+        let freedom = if freedom.is_finite() { freedom } else { least };
+        LoadEstimate { value, variance, single_variance: variance + noise, freedom }
     }
 
-    /// The mean's interval at a place.
+    /// The interval of the mean.
     fn band(&self, weights: &[DVector<f64>]) -> ConfidenceInterval {
-        let (value, mean, _, freedom) = self.moments(weights);
-        ConfidenceInterval::around(
-            value,
-            t_quantile((1.0 + self.level) / 2.0, freedom) * mean.sqrt(),
-        )
+        let LoadEstimate { value, variance, freedom, .. } = self.estimate(weights);
+        let half = t_quantile((1.0 + self.level) / 2.0, freedom) * variance.sqrt();
+        ConfidenceInterval::around(value, half)
     }
 
-    /// Whether each component has a bootstrap of as many resamples as the others.
+    /// Whether all components have bootstraps with the same number of resamples.
     fn resampled(&self) -> bool {
         let counts: Vec<_> = self
             .components
@@ -221,28 +228,29 @@ impl Resource {
             && counts.iter().all(|count| *count == counts[0])
     }
 
-    /// Each component's value in each resample. The same runs drew the same numbers, so that what
-    /// they have in common stays together.
+    /// The values of each component in each resample. Components with the same runs have the same resamples, so
+    /// that common effects stay together.
     fn resamples(&self, weights: &[DVector<f64>]) -> Vec<Vec<Option<f64>>> {
         let parts = self.components.iter().zip(weights);
         let parts = parts.filter_map(|(component, weights)| {
             let bootstrap = component.fit.bootstrap.as_ref().ok()?;
-            Some(bootstrap.each(|all| all.dot(weights)))
+            Some(bootstrap.each(|coefficients| coefficients.dot(weights)))
         });
         parts.collect()
     }
 
-    /// The sums of resamples, the units and the degrees of freedom of the poorest component.
+    /// The sums over components in each resample.
     fn sums(parts: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
         let count = parts.first().map_or(0, Vec::len);
         (0..count).map(|at| parts.iter().map(|part| part[at]).sum()).collect()
     }
 
+    /// The numbers of runs and of degrees of freedom of the component with the fewest.
     fn units(&self) -> (f64, f64) {
-        let all =
+        let bootstraps =
             self.components.iter().filter_map(|component| component.fit.bootstrap.as_ref().ok());
-        let poorest = all.map(|bootstrap| (bootstrap.runs() as f64, bootstrap.freedom()));
-        poorest.min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or((1.0, 1.0))
+        let counts = bootstraps.map(|bootstrap| (bootstrap.runs() as f64, bootstrap.freedom()));
+        counts.min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or((1.0, 1.0))
     }
 
     fn interval(&self, values: Vec<Option<f64>>) -> ConfidenceInterval {
@@ -250,25 +258,25 @@ impl Resource {
         expanded(values.into_iter().flatten().collect(), self.level, units, freedom)
     }
 
-    /// What it takes at this load.
+    /// The use of the resource at a load.
     ///
     /// # Errors
-    /// The result is no number.
+    /// The result is not a number.
     pub fn predict(&self, load: f64) -> Result<Total, PredictError> {
         if !load.is_finite() {
             let at = ColumnValues(vec![(self.load.clone(), load)]);
             return Err(PredictError::NoValue { term: self.load.clone(), at });
         }
         let weights = self.weights(load)?;
-        let (value, mean, single, freedom) = self.moments(&weights);
+        let LoadEstimate { value, variance, single_variance, freedom } = self.estimate(&weights);
         let wide = t_quantile((1.0 + self.level) / 2.0, freedom);
         let resamples = if self.resampled() { self.resamples(&weights) } else { Vec::new() };
         let uncertainty: Vec<f64> = if resamples.is_empty() {
-            let variance = |component: &Component, weights| component.fit.variance(weights) / mean;
+            let share = |component: &Component, weights| component.fit.variance(weights) / variance;
             self.components
                 .iter()
                 .zip(&weights)
-                .map(|(component, w)| variance(component, w))
+                .map(|(component, weights)| share(component, weights))
                 .collect()
         } else {
             shares(&resamples)
@@ -283,8 +291,8 @@ impl Resource {
         let measured = self.measured();
         Ok(Total {
             value,
-            mean: ConfidenceInterval::around(value, wide * mean.sqrt()),
-            single: ConfidenceInterval::around(value, wide * single.sqrt()),
+            mean: ConfidenceInterval::around(value, wide * variance.sqrt()),
+            single: ConfidenceInterval::around(value, wide * single_variance.sqrt()),
             bootstrap: (!resamples.is_empty()).then(|| self.interval(Self::sums(&resamples))),
             parts,
             beyond: (!measured.holds(load)).then(|| Beyond {
@@ -295,35 +303,35 @@ impl Resource {
         })
     }
 
-    /// The load at which it reaches `bound` from below.
+    /// The load at which the use reaches `bound` from below.
     ///
     /// # Errors
-    /// The sum is no number on the way there.
+    /// The sum is not a number on the way there.
     pub fn limit(&self, bound: f64) -> Result<Limit, PredictError> {
         if !bound.is_finite() {
             return Err(PredictError::Bound { bound });
         }
         let measured = self.measured();
         let search = Search::new(measured.low, measured.high);
-        // A term may have no value far out (an exponential); nothing is met there.
+        // Terms may have no value at large loads (an exponential); the bound is not met there.
         let weights: Vec<Option<Vec<DVector<f64>>>> =
             search.places.iter().map(|place| self.weights(*place).ok()).collect();
-        let first = |of: &dyn Fn(&[DVector<f64>]) -> f64| {
-            let known = |at: usize| weights[at].as_deref().map_or(f64::NAN, of);
-            let cost = |load: f64| self.weights(load).map_or(f64::NAN, |weight| of(&weight));
-            search.first(bound, known, cost)
+        let first = |use_of: &dyn Fn(&[DVector<f64>]) -> f64| {
+            let use_at = |at: usize| weights[at].as_deref().map_or(f64::NAN, use_of);
+            let cost = |load: f64| self.weights(load).map_or(f64::NAN, |weights| use_of(&weights));
+            search.first(bound, use_at, cost)
         };
-        let meets = first(&|matrixes| self.moments(matrixes).0);
-        let range = (
-            first(&|matrixes| self.band(matrixes).high),
-            first(&|matrixes| self.band(matrixes).low),
-        );
-        let at = match meets {
-            Meets::At(at) | Meets::FromTheStart(at) => at,
-            Meets::Never { .. } => measured.high,
+        let crossing = first(&|weights| self.estimate(weights).value);
+        let range = CrossingRange {
+            low: first(&|weights| self.band(weights).high),
+            high: first(&|weights| self.band(weights).low),
+        };
+        let at = match crossing {
+            Crossing::At(at) | Crossing::FromTheStart(at) => at,
+            Crossing::Never { .. } => measured.high,
         };
         let bootstrap = self.resampled().then(|| self.limits(&search, &weights, bound));
-        Ok(Limit { bound, meets, range, bootstrap, there: self.predict(at)? })
+        Ok(Limit { bound, crossing, range, bootstrap, at_limit: self.predict(at)? })
     }
 
     fn limits(
@@ -331,43 +339,43 @@ impl Resource {
         search: &Search,
         weights: &[Option<Vec<DVector<f64>>>],
         bound: f64,
-    ) -> (Meets, Meets) {
-        let all: Vec<&[Option<DVector<f64>>]> = self
+    ) -> CrossingRange {
+        let coefficients: Vec<&[Option<DVector<f64>>]> = self
             .components
             .iter()
             .filter_map(|component| Some(component.fit.bootstrap.as_ref().ok()?.coefficients()))
             .collect();
-        let count = all.first().map_or(0, |matrixes| matrixes.len());
-        let each = (0..count).map(|resample| {
+        let count = coefficients.first().map_or(0, |resamples| resamples.len());
+        let loads = (0..count).map(|resample| {
             let drawn: Option<Vec<&DVector<f64>>> =
-                all.iter().map(|matrixes| matrixes[resample].as_ref()).collect();
+                coefficients.iter().map(|resamples| resamples[resample].as_ref()).collect();
             let drawn = drawn?;
             let cost = |weights: &[DVector<f64>]| {
                 drawn.iter().zip(weights).map(|(one, other)| one.dot(other)).sum::<f64>()
             };
-            let known = |at: usize| weights[at].as_deref().map_or(f64::NAN, cost);
+            let cost_at = |at: usize| weights[at].as_deref().map_or(f64::NAN, cost);
             let at = |load: f64| self.weights(load).map_or(f64::NAN, |weight| cost(&weight));
-            Some(search.first(bound, known, at).number())
+            Some(search.first(bound, cost_at, at).number())
         });
-        let interval = self.interval(each.collect());
+        let interval = self.interval(loads.collect());
         let start = search.places[0];
-        let meets = |number: f64| match number {
+        let crossing = |number: f64| match number {
             value if value.is_infinite() => {
-                Meets::Never { searched: search.places.last().copied().unwrap_or(start) }
+                Crossing::Never { searched: search.places.last().copied().unwrap_or(start) }
             }
-            value if value <= start => Meets::FromTheStart(start),
-            value => Meets::At(value),
+            value if value <= start => Crossing::FromTheStart(start),
+            value => Crossing::At(value),
         };
-        (meets(interval.low), meets(interval.high))
+        CrossingRange { low: crossing(interval.low), high: crossing(interval.high) }
     }
 }
 
-/// Each one's covariance with the sum, as a part of the sum's variance.
+/// The covariance of each component with the sum, as a share of the sum's variance.
 fn shares(parts: &[Vec<Option<f64>>]) -> Vec<f64> {
     let sums = Resource::sums(parts);
-    let whole: Vec<usize> = (0..sums.len()).filter(|&index| sums[index].is_some()).collect();
+    let complete: Vec<usize> = (0..sums.len()).filter(|&index| sums[index].is_some()).collect();
     let centred = |values: &[Option<f64>]| {
-        let values: Vec<f64> = whole.iter().filter_map(|&index| values[index]).collect();
+        let values: Vec<f64> = complete.iter().filter_map(|&index| values[index]).collect();
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         values.into_iter().map(|value| value - mean).collect::<Vec<_>>()
     };

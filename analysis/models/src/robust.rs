@@ -1,4 +1,4 @@
-//! Slopes that a few wild rows do not move.
+//! Robust slopes, which outliers do not affect much.
 
 use nalgebra::{DMatrix, DVector};
 use ppt_stats::quantile;
@@ -8,42 +8,42 @@ use crate::fit::Fit;
 use crate::interval::ConfidenceInterval;
 use crate::squares::Squares;
 
-/// All pairs of rows, up to this number; beyond, as many at random.
+/// The largest number of pairs of rows; of more, so many are drawn at random.
 const PAIRS: usize = 2_000_000;
 
-/// Slopes that a few wild rows do not move.
+/// The robust slopes of a fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Robust {
-    /// How they were found.
+    /// The method of estimation.
     pub method: Method,
-    /// One for each term but the constant.
+    /// The slope of each term except the constant.
     pub slopes: Vec<Slope>,
 }
 
-/// How slopes were found.
+/// The method of estimation of slopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// The median of the slopes between all pairs of rows (Theil, Sen).
     TheilSen,
-    /// The same of this number of pairs drawn at random, as there are too many.
+    /// The median of the slopes between this many random pairs of rows.
     TheilSenOfSome(usize),
-    /// Rows that are far off count less (Huber's M-estimate, 1.345 deviations).
+    /// Huber's M-estimate, in which rows beyond 1.345 deviations count less.
     Huber,
 }
 
-/// A slope.
+/// The slope of a term.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slope {
-    /// Its term.
+    /// The term.
     pub term: String,
-    /// Its value.
+    /// The value.
     pub estimate: f64,
-    /// Where it lies, if rows are independent; Huber's has none.
+    /// The interval, if rows are independent; None with Huber's estimate.
     pub interval: Option<ConfidenceInterval>,
 }
 
 impl Robust {
-    /// Beside those of least squares; None where the formula has no term.
+    /// The robust slopes of a fit; None if the formula has no term.
     pub fn from_fit(fit: &Fit) -> Option<Robust> {
         beside(fit)
     }
@@ -77,8 +77,7 @@ fn beside(fit: &Fit) -> Option<Robust> {
     }
 }
 
-/// The median of the slopes between rows, its interval (Sen 1968), and how many pairs were drawn if
-/// not all.
+/// The median of the slopes between rows, its interval (Sen 1968), and the number of pairs if they were drawn.
 fn theil_sen(
     inputs: &[f64],
     response: &[f64],
@@ -106,7 +105,7 @@ fn theil_sen(
     }
     slopes.sort_unstable_by(f64::total_cmp);
     let middle = quantile(&slopes, 0.5)?;
-    // The ranks between which the true slope's lies, by the variance of Kendall's S with ties.
+    // The ranks of the ends of the interval, by the variance of Kendall's S with ties.
     let rows = rows as f64;
     let ties = |values: &[f64]| {
         let mut sorted = values.to_vec();
@@ -117,7 +116,7 @@ fn theil_sen(
     let whole = rows * (rows - 1.0) * (2.0 * rows + 5.0);
     let spread = ((whole - ties(inputs) - ties(response)) / 18.0).max(0.0).sqrt();
     let z = normal_quantile((1.0 + level) / 2.0);
-    // Of the pairs that have a slope, in the part of them that was drawn.
+    // Scaled to the pairs that have a slope and were drawn.
     let runs = {
         let mut sorted = inputs.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -132,10 +131,10 @@ fn theil_sen(
     Some((middle, ConfidenceInterval { low: rank(low), high: rank(high) }, taken))
 }
 
-/// Beyond this many standard deviations a row counts less.
+/// The number of standard deviations beyond which a row counts less.
 const FAR: f64 = 1.345;
 
-/// Huber's M-estimate, its scale by the median deviation, beginning at `start`.
+/// Huber's M-estimate from `start` on, scaled by the median absolute deviation.
 fn huber(
     inputs: &DMatrix<f64>,
     response: &DVector<f64>,
@@ -146,7 +145,7 @@ fn huber(
         let rest = response - inputs * &estimate;
         let mut sizes: Vec<f64> = rest.iter().map(|value| value.abs()).collect();
         sizes.sort_unstable_by(f64::total_cmp);
-        // The median deviation of a normal distribution is so much of its standard deviation.
+        // The ratio of median and standard deviation of a normal distribution.
         let scale = quantile(&sizes, 0.5)? / normal_quantile(0.75);
         if scale <= 0.0 {
             return Some(estimate);

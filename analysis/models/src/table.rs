@@ -1,10 +1,10 @@
-//! The numbers that a formula is fitted to.
+//! The table that a formula is fitted to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::TableError;
 
-/// Named columns of numbers, and of which run each row is.
+/// Named columns of numbers, and the run of each row.
 #[derive(Debug, Clone, Default)]
 pub struct RunTable {
     columns: Vec<(String, Vec<f64>)>,
@@ -12,18 +12,17 @@ pub struct RunTable {
     runs: Option<Runs>,
 }
 
-/// Rows by run.
+/// The runs of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runs {
-    /// What names each run, in the order of the alphabet: queries return rows in any order, and the same
-    /// runs are the same to the bootstrap.
+    /// The sorted names of runs: queries return rows in any order, but the bootstrap must not depend on it.
     pub names: Vec<String>,
     /// The run of each row.
     pub of_row: Vec<usize>,
 }
 
 impl Runs {
-    /// From the name of each row's run.
+    /// Groups rows by the name of their run.
     pub fn new<T: AsRef<str>>(of_rows: impl IntoIterator<Item = T>) -> Runs {
         let of_rows: Vec<T> = of_rows.into_iter().collect();
         let names: BTreeSet<&str> = of_rows.iter().map(AsRef::as_ref).collect();
@@ -33,17 +32,17 @@ impl Runs {
         Runs { names: names.into_iter().map(str::to_owned).collect(), of_row }
     }
 
-    /// How many there are.
+    /// The number of runs.
     pub fn count(&self) -> usize {
         self.names.len()
     }
 }
 
 impl RunTable {
-    /// Of these columns, which are of one length. NULL is NaN.
+    /// A table of columns of the same length. NULL is NaN.
     ///
     /// # Errors
-    /// Columns are of different lengths, or two have one name.
+    /// Columns have different lengths, or two have the same name.
     pub fn new<T: Into<String>>(
         columns: impl IntoIterator<Item = (T, Vec<f64>)>,
     ) -> Result<RunTable, TableError> {
@@ -67,10 +66,10 @@ impl RunTable {
         Ok(table)
     }
 
-    /// The same, and the run of each row.
+    /// Adds the run of each row.
     ///
     /// # Errors
-    /// The runs are not as many as the rows.
+    /// The number of runs differs from that of rows.
     pub fn with_runs(mut self, runs: Runs) -> Result<RunTable, TableError> {
         if runs.of_row.len() != self.rows {
             let (found, expected) = (runs.of_row.len(), self.rows);
@@ -80,7 +79,7 @@ impl RunTable {
         Ok(self)
     }
 
-    /// So many rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -90,12 +89,12 @@ impl RunTable {
         self.columns.iter().find(|column| column.0 == name).map(|column| &column.1[..])
     }
 
-    /// The names of its columns.
+    /// The names of the columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|column| &column.0[..])
     }
 
-    /// Which rows are of one run.
+    /// The runs of the rows, if they are known.
     pub fn runs(&self) -> Option<&Runs> {
         self.runs.as_ref()
     }

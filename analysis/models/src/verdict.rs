@@ -1,8 +1,8 @@
 //! Whether measurements confirm a formula or refute it.
 //!
-//! A formula says how a cost grows. It is confirmed where each of its terms is seen, and no other
-//! way to grow explains the measurements noticeably better; refuted where a term is missing or
-//! amounts to nothing; and undecided where the measurements do not decide it.
+//! A formula states how a cost grows. It is confirmed if each of its terms is significant, and no other term
+//! explains the measurements noticeably better; refuted if a term is missing or negligible; and otherwise
+//! undecided.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,71 +17,71 @@ use crate::interval::ConfidenceInterval;
 use crate::residuals::beside;
 use crate::squares::Squares;
 
-/// What changes the fitted values by less than this part of the largest is not worth a term.
+/// The smallest change of a fitted value, as a share of the largest one, that is worth a term.
 const NOTICEABLE: f64 = 0.02;
 
-/// What measurements say of a formula.
+/// The verdict of measurements about a formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "lowercase")]
 pub enum FormulaVerdict {
-    /// It holds where it was measured.
+    /// The formula holds in the measured range.
     Confirmed,
-    /// It does not.
+    /// The formula does not hold.
     Refuted,
     /// The measurements do not decide it.
     Undecided,
 }
 
-/// A verdict, and why.
+/// A verdict and its reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: FormulaVerdict,
-    /// Why; those that decide come first.
+    /// The reasons, the decisive ones first.
     pub reasons: Vec<Reason>,
 }
 
-/// What speaks for or against a formula.
+/// A reason for or against a formula.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
-    /// A term that is not there explains more: refutes.
+    /// Refutes: a term that the formula lacks explains more.
     Missing {
         /// The term.
         term: String,
-        /// It moves fitted values by up to this part of the largest.
+        /// The largest change of a fitted value, as a share of the largest one.
         moves: f64,
     },
-    /// A term is too small to be noticed: refutes.
+    /// Refutes: a term is negligible.
     Nothing {
         /// The term.
         term: String,
-        /// At most this part of the largest fitted value.
+        /// The largest possible size of the term, as a share of the largest fitted value.
         most: f64,
     },
-    /// A term may be 0: undecided.
+    /// Undecided: a term may be 0.
     Unsure {
         /// The term.
         term: String,
-        /// It may be as much as this part of the largest fitted value.
+        /// The largest possible size of the term, as a share of the largest fitted value.
         most: f64,
     },
-    /// Too few different inputs to see another shape: undecided.
+    /// Undecided: too few different inputs to distinguish another shape.
     FewLevels {
-        /// Different inputs.
+        /// The number of different inputs.
         levels: usize,
-        /// So many would do.
+        /// The smallest sufficient number.
         needed: usize,
     },
-    /// A term is seen: confirms.
+    /// Confirms: a term is significant.
     Seen {
         /// The term.
         term: String,
     },
-    /// Another shape is seen, but too small to matter where it was measured.
+    /// Another term is significant, but negligible in the measured range.
     Slight {
-        /// The term it would take.
+        /// The additional term.
         term: String,
-        /// It moves fitted values by up to this part of the largest.
+        /// The largest change of a fitted value, as a share of the largest one.
         moves: f64,
     },
 }
@@ -124,7 +124,7 @@ impl fmt::Display for Reason {
 }
 
 impl Judgement {
-    /// Of this fit.
+    /// Judges the formula of a fit.
     pub fn from_fit(fit: &Fit) -> Judgement {
         let largest = fit.fitted.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
         let constant = usize::from(fit.formula.constant);
@@ -137,7 +137,7 @@ impl Judgement {
             }
             AlternativeTerm::Better { term, moves } => reasons.push(Reason::Slight { term, moves }),
             AlternativeTerm::None => {}
-            AlternativeTerm::NoneCanBeSeen => {
+            AlternativeTerm::NoneSeparable => {
                 undecided = true;
                 let (levels, needed) = (levels(fit), fit.estimate.len() + 1);
                 reasons.push(Reason::FewLevels { levels, needed });
@@ -173,7 +173,7 @@ impl Judgement {
     }
 }
 
-/// How many different inputs there are.
+/// The number of different inputs.
 fn levels(fit: &Fit) -> usize {
     let row = |row: usize| {
         let cells = fit.design.columns.iter().map(move |column| column.1[row].to_bits());
@@ -183,15 +183,15 @@ fn levels(fit: &Fit) -> usize {
 }
 
 enum AlternativeTerm {
-    /// This one is seen beside the formula's terms.
+    /// This term is significant in addition to those of the formula.
     Better { term: String, moves: f64 },
-    /// None is.
+    /// No term is significant.
     None,
-    /// None can be separated from the formula's terms.
-    NoneCanBeSeen,
+    /// No term can be separated from those of the formula.
+    NoneSeparable,
 }
 
-/// The other way to grow that explains most of what is left.
+/// The significant term that explains most of the residuals.
 fn alternative(fit: &Fit, largest: f64) -> AlternativeTerm {
     let candidates: Vec<ExtendedFit> =
         ways(fit).into_iter().filter_map(|way| ExtendedFit::new(fit, way)).collect();
@@ -200,18 +200,18 @@ fn alternative(fit: &Fit, largest: f64) -> AlternativeTerm {
         return if nothing_to_grow_with {
             AlternativeTerm::None
         } else {
-            AlternativeTerm::NoneCanBeSeen
+            AlternativeTerm::NoneSeparable
         };
     }
     // Bonferroni's correction for the number of candidates tried.
     let level = 1.0 - (1.0 - fit.level) / candidates.len() as f64;
-    let seen =
+    let significant =
         candidates.into_iter().filter(|candidate| !candidate.interval(fit, level).holds(0.0));
-    let best = seen.min_by(|one, other| one.left().total_cmp(&other.left()));
+    let best = significant.min_by(|one, other| one.left().total_cmp(&other.left()));
     match best {
         None => AlternativeTerm::None,
         Some(extended) => {
-            let fitted = &fit.design.response - &extended.rest;
+            let fitted = &fit.design.response - &extended.residuals;
             let off = fitted.iter().zip(&fit.fitted).map(|(one, other)| (one - other).abs());
             let moves = off.fold(0.0, f64::max) / largest;
             AlternativeTerm::Better { term: extended.term.to_string(), moves }
@@ -219,7 +219,7 @@ fn alternative(fit: &Fit, largest: f64) -> AlternativeTerm {
     }
 }
 
-/// Ways to grow with each input that the formula does not have.
+/// Candidate terms of each input that the formula lacks.
 fn ways(fit: &Fit) -> Vec<Expression> {
     let column = |name: &str| {
         Box::new(Expression::Column { name: name.to_owned(), span: Default::default() })
@@ -227,32 +227,32 @@ fn ways(fit: &Fit) -> Vec<Expression> {
     let power = |name: &str, by: f64| {
         Expression::Binary(Operator::Raise, column(name), Box::new(Expression::Number(by)))
     };
-    let of = |function: Function, name: &str| Expression::Call(function, column(name));
-    let mut all = Vec::new();
+    let call = |function: Function, name: &str| Expression::Call(function, column(name));
+    let mut terms = Vec::new();
     for (name, _, _) in &fit.design.measured {
-        let log = Box::new(of(Function::Log, name));
-        all.extend([
+        let log = Box::new(call(Function::Log, name));
+        terms.extend([
             *column(name),
             power(name, 2.0),
             power(name, 3.0),
-            of(Function::Sqrt, name),
-            of(Function::Log, name),
+            call(Function::Sqrt, name),
+            call(Function::Log, name),
             Expression::Binary(Operator::Multiply, column(name), log),
         ]);
     }
     let has = |expression: &Expression| {
         fit.formula.terms.iter().any(|term| term.expression == *expression)
     };
-    all.retain(|expression| !has(expression));
-    all
+    terms.retain(|expression| !has(expression));
+    terms
 }
 
-/// The fit with one term more.
+/// The fit with one additional term.
 struct ExtendedFit {
     term: Expression,
     squares: Squares,
     estimate: DVector<f64>,
-    rest: DVector<f64>,
+    residuals: DVector<f64>,
 }
 
 impl ExtendedFit {
@@ -271,27 +271,27 @@ impl ExtendedFit {
             return None;
         }
         let squares = Squares::new(&inputs).ok()?;
-        let (place, rest) = squares.nearest(&fit.design.response);
+        let (place, residuals) = squares.nearest(&fit.design.response);
         let estimate = &squares.to_coefficients * place;
-        Some(ExtendedFit { term, squares, estimate, rest })
+        Some(ExtendedFit { term, squares, estimate, residuals })
     }
 
-    /// The squares that are left.
+    /// The sum of squared residuals.
     fn left(&self) -> f64 {
-        self.rest.norm_squared()
+        self.residuals.norm_squared()
     }
 
-    /// Of the added coefficient: over runs, where there are enough.
+    /// The interval of the added coefficient: over runs, if there are enough.
     fn interval(&self, fit: &Fit, level: f64) -> ConfidenceInterval {
         let last = self.estimate.len() - 1;
         let runs = fit.design.runs.as_ref();
         let resampling = fit.options.resampling;
         if let Ok(bootstrap) =
-            Bootstrap::new(&self.squares, &self.estimate, &self.rest, runs, resampling)
+            Bootstrap::new(&self.squares, &self.estimate, &self.residuals, runs, resampling)
         {
             return bootstrap.interval(level, |all| all[last]);
         }
-        let freedom = (self.rest.len() - self.estimate.len()) as f64;
+        let freedom = (self.residuals.len() - self.estimate.len()) as f64;
         let sigma = (self.left() / freedom).sqrt();
         let error = sigma * self.squares.to_coefficients.row(last).norm();
         ConfidenceInterval::around(

@@ -126,7 +126,7 @@ fn write(
         }
         if let Some(limit) = &model.limit {
             text::limit(load, limit, &unit, out)?;
-            text::parts(&limit.there, &unit, out)?;
+            text::parts(&limit.at_limit, &unit, out)?;
         }
     }
     out.flush()

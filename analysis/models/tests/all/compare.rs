@@ -1,4 +1,4 @@
-//! Two sets of runs, whose truth is known.
+//! Comparisons of generated runs with known differences.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use ppt_models::{
 
 use super::support::Chance;
 
-/// Runs of 200 frames that follow each other; each run has luck of its own, of 1 %.
+/// Runs of 200 correlated frames; runs differ by 1 %.
 fn side(chance: &mut Chance, count: usize, times: f64) -> Vec<Vec<f64>> {
     let run = |chance: &mut Chance| {
         let own = 1.0 + 0.01 * chance.normal();
@@ -69,7 +69,7 @@ fn the_interval_of_a_ratio_holds_the_truth() {
         }
         let percent = |index: usize| index as f64 / 10.0;
         println!("{count} runs a side: Welch {} %, bootstrap {} %", percent(held), percent(drawn));
-        // Welch is known to err to the wide side with three.
+        // With three runs, Welch's intervals are known to be too wide.
         let most = if count == 3 { 98.5 } else { 97.0 };
         assert!((93.0..=most).contains(&percent(held)), "{count}: {held}");
         assert!(count < 5 || (93.0..=97.0).contains(&percent(drawn)), "{count}: {drawn}");

@@ -1,12 +1,14 @@
-//! An interval of 95 % holds the truth in 95 of 100 cases: of 1,000 simulated data sets, in 93 to
-//! 97 %. Seeds are fixed; `--nocapture` prints the figures.
+//! Intervals of 95 % hold the truth in 93 to 97 % of 1,000 simulated data sets. Seeds are fixed; `--nocapture`
+//! prints the figures.
 
 use super::support::Chance;
-use ppt_models::{Fit, FitOptions, Formula, Meets, Resampling, Resource, RunTable, Runs};
+use ppt_models::{
+    Crossing, CrossingRange, Fit, FitOptions, Formula, Resampling, Resource, RunTable, Runs,
+};
 
 const SETS: u64 = 1000;
 
-/// How often `holds` held, in percent.
+/// The share of cases in which the interval held the truth, in percent.
 fn covered(what: &str, times: usize) -> f64 {
     let percent = 100.0 * times as f64 / SETS as f64;
     println!("{what}: {percent:.1} % of {SETS}");
@@ -18,16 +20,12 @@ fn good(what: &str, times: usize) {
     assert!((93.0..=97.0).contains(&percent), "{what}: {percent} %");
 }
 
-fn between(range: (Meets, Meets), truth: f64) -> bool {
-    let low = match range.0 {
-        Meets::At(at) | Meets::FromTheStart(at) => at,
-        Meets::Never { .. } => f64::INFINITY,
+fn holds(range: CrossingRange, truth: f64) -> bool {
+    let load = |crossing: Crossing| match crossing {
+        Crossing::At(at) | Crossing::FromTheStart(at) => at,
+        Crossing::Never { .. } => f64::INFINITY,
     };
-    let high = match range.1 {
-        Meets::At(at) | Meets::FromTheStart(at) => at,
-        Meets::Never { .. } => f64::INFINITY,
-    };
-    low <= truth && truth <= high
+    load(range.low) <= truth && truth <= load(range.high)
 }
 
 #[test]
@@ -52,7 +50,7 @@ fn t_intervals_of_independent_rows() {
         predicted += usize::from(there.mean.holds(cost(600.0)));
         single += usize::from(there.single.holds(cost(600.0) + 0.02 * chance.normal()));
         let resource = Resource::from_fit("n", fit).unwrap();
-        limits += usize::from(between(resource.limit(cost(limit)).unwrap().range, limit));
+        limits += usize::from(holds(resource.limit(cost(limit)).unwrap().range, limit));
     }
     for (name, held) in ["1", "n", "n^2"].iter().zip(held) {
         good(&format!("t, coefficient of {name}"), held);
@@ -62,7 +60,7 @@ fn t_intervals_of_independent_rows() {
     good("t, limit", limits);
 }
 
-/// Frames that follow each other, in 20 runs of 5 loads. Runs differ by more than their frames.
+/// Correlated frames in 20 runs at 5 loads. Runs differ by more than their frames.
 fn runs(set: u64, each: usize, cost: impl Fn(f64) -> f64) -> RunTable {
     let mut chance = Chance::new(set);
     let (mut n, mut cpu, mut run) = (Vec::new(), Vec::new(), Vec::new());
@@ -97,7 +95,7 @@ fn the_bootstrap_over_runs_of_frames_that_follow_each_other() {
         predicted += usize::from(there.bootstrap.unwrap().holds(cost(800.0)));
         let resource = Resource::from_fit("n", fit).unwrap();
         let range = resource.limit(0.85).unwrap().bootstrap.unwrap();
-        limits += usize::from(between(range, 800.0));
+        limits += usize::from(holds(range, 800.0));
     }
     good("bootstrap, constant", held[0]);
     good("bootstrap, slope", held[1]);

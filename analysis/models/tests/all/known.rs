@@ -1,15 +1,15 @@
-//! What is said of numbers whose truth is known.
+//! Fits, verdicts and limits of numbers with known truth.
 
 use super::support::Chance;
 use ppt_models::{
-    Component, Finding, Fit, FitError, FitOptions, Formula, FormulaVerdict, Judgement, Meets,
+    Component, Crossing, Finding, Fit, FitError, FitOptions, Formula, FormulaVerdict, Judgement,
     NoBootstrap, PredictError, Reason, Residuals, Resource, ResourceError, Robust, RunTable, Runs,
     TableError,
 };
 
 const LOADS: [f64; 5] = [10.0, 50.0, 100.0, 200.0, 500.0];
 
-/// Twenty runs, each of `each` frames at one load; `cost` says what a frame costs.
+/// Twenty runs, each of `each` frames at one load; `cost` returns the cost of a frame.
 fn runs(seed: u64, each: usize, mut cost: impl FnMut(f64, &mut Chance) -> f64) -> RunTable {
     let mut chance = Chance::new(seed);
     let (mut n, mut cpu, mut run) = (Vec::new(), Vec::new(), Vec::new());
@@ -46,7 +46,7 @@ fn the_stated_formula_is_confirmed_and_others_are_not() {
     assert_eq!(too_little.verdict, FormulaVerdict::Refuted);
     let Reason::Missing { term, moves } = &too_little.reasons[0] else { panic!("{too_little:?}") };
     assert!(term.contains('n') && *moves > 0.05, "{term} {moves}");
-    // A term that is not there: refuted where it is surely small, else undecided.
+    // A superfluous term: refuted if it is surely small, otherwise undecided.
     let too_much = judged("cpu ~ n + n^2", &line);
     assert_ne!(too_much.verdict, FormulaVerdict::Confirmed, "{too_much:?}");
     let seen = Reason::Seen { term: "n".to_owned() };
@@ -89,7 +89,7 @@ fn two_loads_cannot_tell_a_line_from_a_curve() {
 fn residuals_are_told_in_words() {
     let told = |table: &RunTable, formula: &str| Residuals::from_fit(&fit(formula, table)).findings;
     let has = |all: &[Finding], what: &str| {
-        assert!(all.iter().any(|it| it.to_string().contains(what)), "{what}: {all:?}");
+        assert!(all.iter().any(|finding| finding.to_string().contains(what)), "{what}: {all:?}");
     };
     let clean = runs(1, 20, |n, chance| 0.05 + 1e-3 * n + 0.01 * chance.normal());
     assert_eq!(told(&clean, "cpu ~ n"), []);
@@ -162,7 +162,7 @@ fn the_same_seed_gives_the_same_numbers() {
     };
     assert_eq!(interval(3), interval(3));
     assert_ne!(interval(3), interval(4));
-    // A generator of another kind, or another order of drawing, would change what people saw.
+    // Another generator, or another order of drawing, would change published results.
     let known = interval(1);
     assert_eq!(format!("{:.6e} {:.6e}", known.low, known.high), "9.968118e-4 1.021224e-3");
 }
@@ -180,7 +180,7 @@ fn too_few_runs_have_no_bootstrap() {
     assert_eq!(runs(&[1]), Err(NoBootstrap::TooFew { runs: 1, least: 6 }));
     assert_eq!(runs(&[1, 2, 3, 4, 5]), Err(NoBootstrap::TooFew { runs: 5, least: 6 }));
     assert_eq!(runs(&[1, 2, 3, 4, 5, 6]), Ok(()));
-    // One run alone has another load: a third of the resamples miss it.
+    // A single run has another load: a third of the resamples lack it.
     let n: Vec<f64> = (0..20).map(|number| if number < 19 { 10.0 } else { 50.0 }).collect();
     let cpu: Vec<f64> = (0..20).map(|number| f64::from(number % 7)).collect();
     let table = RunTable::new([("n", n), ("cpu", cpu)]).unwrap();
@@ -197,18 +197,21 @@ fn a_limit_within_beyond_and_never() {
     };
     let line = of("cpu ~ n", |n| 0.05 + 1e-3 * n);
     let limit = line.limit(0.9).unwrap();
-    let (Meets::At(at), (Meets::At(low), Meets::At(high))) = (limit.meets, limit.believed()) else {
+    let range = limit.believed();
+    let (Crossing::At(at), Crossing::At(low), Crossing::At(high)) =
+        (limit.crossing, range.low, range.high)
+    else {
         panic!("{limit:?}")
     };
     assert!((at - 850.0).abs() < 20.0 && low < at && at < high, "{low} {at} {high}");
-    assert!(limit.there.beyond.is_some(), "850 users were not measured");
-    assert!((limit.there.value - 0.9).abs() < 1e-9);
-    assert!(line.limit(0.3).unwrap().there.beyond.is_none());
-    assert_eq!(line.limit(0.01).unwrap().meets, Meets::FromTheStart(10.0));
+    assert!(limit.at_limit.beyond.is_some(), "850 users were not measured");
+    assert!((limit.at_limit.value - 0.9).abs() < 1e-9);
+    assert!(line.limit(0.3).unwrap().at_limit.beyond.is_none());
+    assert_eq!(line.limit(0.01).unwrap().crossing, Crossing::FromTheStart(10.0));
     let flat = of("cpu ~ n", |n| 0.9 - 1e-3 * n);
     let never = flat.limit(1.5).unwrap();
-    assert_eq!(never.meets, Meets::Never { searched: 500_000.0 });
-    assert_eq!(never.meets.to_string(), "never (looked for up to 500000)");
+    assert_eq!(never.crossing, Crossing::Never { searched: 500_000.0 });
+    assert_eq!(never.crossing.to_string(), "never (looked for up to 500000)");
     assert!(matches!(flat.limit(f64::NAN), Err(PredictError::Bound { .. })));
 }
 
@@ -216,8 +219,8 @@ fn a_limit_within_beyond_and_never() {
 fn a_slope_that_may_be_none_has_a_limit_without_an_end() {
     let table = runs(11, 1, |n, chance| 0.5 + 2e-5 * n + 0.02 * chance.normal());
     let limit = Resource::from_fit("n", fit("cpu ~ n", &table)).unwrap().limit(0.9).unwrap();
-    assert!(matches!(limit.range.0, Meets::At(_)), "{limit:?}");
-    assert!(matches!(limit.range.1, Meets::Never { .. }), "{limit:?}");
+    assert!(matches!(limit.range.low, Crossing::At(_)), "{limit:?}");
+    assert!(matches!(limit.range.high, Crossing::Never { .. }), "{limit:?}");
 }
 
 #[test]
@@ -229,7 +232,7 @@ fn whose_uncertainty_dominates() {
     let parts =
         vec![part("input", 0.001, 1), part("simulation", 0.02, 2), part("output", 0.001, 3)];
     let cpu = Resource::new("n", parts).unwrap();
-    for total in [cpu.predict(1000.0).unwrap(), cpu.limit(0.9).unwrap().there] {
+    for total in [cpu.predict(1000.0).unwrap(), cpu.limit(0.9).unwrap().at_limit] {
         assert_eq!(total.dominant().unwrap().name, "simulation");
         assert!(total.dominant().unwrap().uncertainty > 0.9, "{total:?}");
         let sum: f64 = total.parts.iter().map(|part| part.uncertainty).sum();
@@ -242,7 +245,7 @@ fn whose_uncertainty_dominates() {
 
 #[test]
 fn what_components_have_in_common_stays_together() {
-    // What the first costs more in a run, the second costs less: the sum is sure.
+    // In each run, the second costs less by as much as the first costs more: the sum is certain.
     let mut chance = Chance::new(4);
     let (mut n, mut one, mut other, mut run) = (vec![], vec![], vec![], vec![]);
     for at in 0..20 {
@@ -385,8 +388,8 @@ fn a_wild_row_moves_least_squares_and_not_the_robust_slope() {
     assert!((curve.slopes[0].estimate - 2.0).abs() < 0.2, "{curve:?}");
 }
 
-/// NIST's Wampler1: a polynomial of degree 5 whose coefficients are all 1, which a careless method
-/// finds to a digit or two.
+/// NIST's Wampler1: a polynomial of degree 5 whose coefficients are all 1, of which a careless method finds one
+/// or two digits.
 #[test]
 fn a_hard_polynomial() {
     let x: Vec<f64> = (0..21).map(f64::from).collect();

@@ -1,5 +1,5 @@
-//! Models against numbers whose truth is known, and against other people's tools. One binary: the
-//! crate has many generic functions, and each binary compiles its own.
+//! Models against numbers with known truth, and against other tools. One binary, because each binary compiles
+//! the many generic functions of the crate.
 
 mod compare;
 mod coverage;

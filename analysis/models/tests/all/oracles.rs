@@ -1,4 +1,4 @@
-//! SciPy and statsmodels say the same of the same numbers: nobody checks himself.
+//! SciPy and statsmodels give the same results for the same numbers.
 //!
 //! `analysis/oracles/install` installs them; one that is missing is named and skipped.
 
@@ -34,7 +34,7 @@ fn file(columns: &[(&str, Vec<f64>)]) -> NamedTempFile {
     file
 }
 
-/// Loads, and what they cost: with noise, some of it wild, some of it growing with the load.
+/// Loads and costs: with noise, outliers, and noise that grows with the load.
 fn columns(seed: u64, rows: usize, wild: bool) -> Vec<(&'static str, Vec<f64>)> {
     let mut chance = Chance::new(seed);
     let n: Vec<f64> = (0..rows).map(|_| (1.0 + 499.0 * chance.uniform()).round()).collect();
@@ -54,7 +54,7 @@ fn columns(seed: u64, rows: usize, wild: bool) -> Vec<(&'static str, Vec<f64>)> 
 
 #[test]
 fn statsmodels_fits_the_same() {
-    // Ours, and the same for patsy.
+    // The formula for ppt, and for patsy.
     let formulas = [
         ("cpu ~ n", "cpu ~ n"),
         ("cpu ~ n + n^2", "cpu ~ n + I(n**2)"),
@@ -78,7 +78,7 @@ fn statsmodels_fits_the_same() {
             for (at, ours) in fit.coefficients.iter().enumerate() {
                 let theirs = &theirs["coefficients"][at];
                 let what = format!("{what}, {} ({patsys})", ours.term);
-                // statsmodels does not scale columns, which costs it digits.
+                // statsmodels does not scale columns, and loses digits.
                 near(&what, ours.estimate, &theirs[0], 1e-6);
                 near(&what, ours.error, &theirs[1], 1e-6);
                 near(&what, ours.t, &theirs[2], 1e-6);
@@ -181,7 +181,7 @@ fn scipy_compares_the_same() {
         let found = Comparison::between(&of(&first), &of(&second), Comparing::default()).unwrap();
         let change = &found.changes[0];
         both("Welch's", change.difference.interval, &answers[0][1], &answers[0][2], 1e-8);
-        // Of 201 quantiles each.
+        // Computed from 201 quantiles of each side.
         assert!((found.above - answers[1].as_f64().unwrap()).abs() < 0.01, "{}", found.above);
     }
 }

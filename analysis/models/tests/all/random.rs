@@ -1,4 +1,4 @@
-//! Whatever anybody writes or measures.
+//! Random formulas, gates and tables.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn expression() -> impl Strategy<Value = String> {
         "[a-e]".prop_map(String::from),
         "[a-c][.][a-c]".prop_map(String::from),
         Just("\"odd name\"".to_owned()),
-        (0u32..1000).prop_map(|it| it.to_string()),
+        (0u32..1000).prop_map(|number| number.to_string()),
         Just("2.5e-3".to_owned()),
     ];
     leaf.prop_recursive(4, 20, 2, |inner| {
@@ -20,10 +20,10 @@ fn expression() -> impl Strategy<Value = String> {
             (inner.clone(), prop::sample::select(vec!["+", "-", "*", "/", ":"]), inner.clone())
                 .prop_map(|(one, sign, other)| format!("({one}) {sign} {other}")),
             (inner.clone(), inner.clone()).prop_map(|(one, by)| format!("({one})^({by})")),
-            inner.clone().prop_map(|it| format!("({it})**-2")),
-            inner.clone().prop_map(|it| format!("log( {it} )")),
-            inner.clone().prop_map(|it| format!("I(-{it})")),
-            inner.prop_map(|it| format!("sqrt({it})")),
+            inner.clone().prop_map(|term| format!("({term})**-2")),
+            inner.clone().prop_map(|term| format!("log( {term} )")),
+            inner.clone().prop_map(|term| format!("I(-{term})")),
+            inner.prop_map(|term| format!("sqrt({term})")),
         ]
     })
 }
@@ -73,7 +73,7 @@ proptest! {
         }
     }
 
-    /// Whatever the numbers: an answer whose residuals no term explains any further, or a reason.
+    /// Any numbers give a fit whose residuals are orthogonal to the terms, or an error.
     #[test]
     fn residuals_are_orthogonal_to_terms(
         rows in prop::collection::vec((0.0f64..1e6, -1e3f64..1e3, -1e9f64..1e9), 0..40),
@@ -82,14 +82,14 @@ proptest! {
     ) {
         let round = |it: f64| if integers { (it / 1e3).round() } else { it };
         let table = RunTable::new([
-            ("a", rows.iter().map(|it| round(it.0)).collect::<Vec<_>>()),
-            ("b", rows.iter().map(|it| round(it.1)).collect()),
-            ("y", rows.iter().map(|it| round(it.2)).collect()),
+            ("a", rows.iter().map(|row| round(row.0)).collect::<Vec<_>>()),
+            ("b", rows.iter().map(|row| round(row.1)).collect()),
+            ("y", rows.iter().map(|row| round(row.2)).collect()),
         ]).unwrap();
         let formula: Formula = formula.parse().unwrap();
         let options = FitOptions { resampling: Resampling { count: 10, seed: 1 }, level: 0.9 };
         let Ok(fit) = Fit::new(&formula, &table, options) else { return Ok(()) };
-        let length = |values: &[f64]| values.iter().map(|it| it * it).sum::<f64>().sqrt();
+        let length = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>().sqrt();
         for term in &formula.terms {
             let column: Vec<f64> = (0..table.rows())
                 .map(|row| term.expression.value(&|name| table.column(name).unwrap()[row]))
@@ -122,8 +122,10 @@ fn brackets_have_an_end() {
     );
     let long = format!("cpu ~ n{}", " + n".repeat(2000));
     assert!(long.parse::<Formula>().unwrap_err().to_string().contains("at most 4096 are read"));
-    let many =
-        format!("cpu ~ {}", (0..300).map(|it| format!("n^{it}")).collect::<Vec<_>>().join("+"));
+    let many = format!(
+        "cpu ~ {}",
+        (0..300).map(|power| format!("n^{power}")).collect::<Vec<_>>().join("+")
+    );
     assert_eq!(many.parse::<Formula>().unwrap().terms.len(), 300);
     let gate: Result<Gate, GateError> = "x".repeat(2000).parse();
     assert!(gate.unwrap_err().to_string().contains("at most 1024 are read"));

@@ -1,4 +1,4 @@
-//! Numbers that look measured, the same ones each time.
+//! Deterministic numbers that look measured.
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -11,18 +11,18 @@ impl Chance {
         Chance(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// Above 0, below 1.
+    /// A uniform number between 0 and 1.
     pub fn uniform(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// Normal, of mean 0 and deviation 1 (Box, Muller).
+    /// A normal number with mean 0 and deviation 1 (Box, Muller).
     pub fn normal(&mut self) -> f64 {
         let length = (-2.0 * self.uniform().ln()).sqrt();
         length * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// So many numbers, each `follow` times the one before and something new: deviation 1.
+    /// An autoregressive series with the coefficient `follow` and deviation 1.
     pub fn following(&mut self, count: usize, follow: f64) -> Vec<f64> {
         let new = (1.0 - follow * follow).sqrt();
         let mut last = self.normal();

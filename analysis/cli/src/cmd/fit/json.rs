@@ -1,6 +1,6 @@
 //! Fits as JSON.
 
-use ppt_models::{ConfidenceInterval, Limit, Meets, Prediction, Total};
+use ppt_models::{ConfidenceInterval, Crossing, CrossingRange, Limit, Prediction, Total};
 use serde_json::{Value, json};
 
 use super::assessed::AssessedFit;
@@ -49,19 +49,19 @@ pub(in crate::cmd) fn prediction(prediction: &Prediction) -> Value {
     })
 }
 
-fn meets(crossing: Meets) -> Value {
+fn crossing(crossing: Crossing) -> Value {
     match crossing {
-        Meets::At(at) => json!(at),
-        Meets::FromTheStart(_) => json!("from the start"),
-        Meets::Never { .. } => json!("never"),
+        Crossing::At(at) => json!(at),
+        Crossing::FromTheStart(_) => json!("from the start"),
+        Crossing::Never { .. } => json!("never"),
     }
 }
 
 pub(in crate::cmd) fn limit(limit: &Limit) -> Value {
-    let ends = |entry: (Meets, Meets)| json!([meets(entry.0), meets(entry.1)]);
+    let ends = |range: CrossingRange| json!([crossing(range.low), crossing(range.high)]);
     json!({
-        "bound": limit.bound, "at": meets(limit.meets), "interval": ends(limit.range),
-        "bootstrap": limit.bootstrap.map(ends), "there": total(&limit.there),
+    "bound": limit.bound, "at": crossing(limit.crossing), "interval": ends(limit.range),
+    "bootstrap": limit.bootstrap.map(ends), "there": total(&limit.at_limit),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use ppt_models::{Limit, Meets, Resource, RunTable};
+use ppt_models::{Crossing, Limit, Resource, RunTable};
 use ppt_output::Output;
 use ppt_query::Engine;
 use ppt_report::{Panel, PanelLine};
@@ -105,8 +105,8 @@ pub(in crate::cmd) fn total(
 
 /// The right end of a picture: where the bound is reached, or where a prediction is requested.
 pub(in crate::cmd) fn until(at: Option<f64>, limit: Option<&Limit>) -> Option<f64> {
-    let met = match limit.map(|limit| limit.meets) {
-        Some(Meets::At(met)) => Some(met),
+    let met = match limit.map(|limit| limit.crossing) {
+        Some(Crossing::At(met)) => Some(met),
         _ => None,
     };
     at.into_iter().chain(met).reduce(f64::max)

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use ppt_models::{Beyond, ConfidenceInterval, Limit, Meets, Method, Prediction, Robust, Total};
+use ppt_models::{
+    Beyond, ConfidenceInterval, Crossing, CrossingRange, Limit, Method, Prediction, Robust, Total,
+};
 use ppt_query::plain;
 use ppt_query::text::{grouped, measured, three};
 
@@ -132,9 +134,9 @@ pub(in crate::cmd) fn prediction(
     prediction.beyond.iter().try_for_each(|outside| writeln!(out, "    {}", beyond(outside)))
 }
 
-fn meets(crossing: Meets) -> String {
+fn crossing(crossing: Crossing) -> String {
     match crossing {
-        Meets::At(at) => three(at.floor()),
+        Crossing::At(at) => three(at.floor()),
         other => other.to_string(),
     }
 }
@@ -146,11 +148,11 @@ pub(in crate::cmd) fn limit(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let bound = measured(limit.bound, unit);
-    let (low, high) = limit.believed();
+    let CrossingRange { low, high } = limit.believed();
     let load = plain(load);
-    let (at, low, high) = (meets(limit.meets), meets(low), meets(high));
+    let (at, low, high) = (crossing(limit.crossing), crossing(low), crossing(high));
     writeln!(out, "  {bound} is reached at {load} = {at} ({low} to {high})")?;
-    limit.there.beyond.iter().try_for_each(|outside| writeln!(out, "    {}", beyond(outside)))
+    limit.at_limit.beyond.iter().try_for_each(|outside| writeln!(out, "    {}", beyond(outside)))
 }
 
 /// The total of a resource, and its components.
