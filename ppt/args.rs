@@ -275,11 +275,11 @@ fn stacks(text: &str) -> Result<ppt_kernel::Stacks, String> {
         match word.parse::<u32>() {
             _ if word == "waits" => stacks.waits = true,
             _ if word == "unwind" => stacks.unwind = true,
-            Ok(hertz) if place == 0 && (1..=Stacks::MOST_HERTZ).contains(&hertz) => {
+            Ok(hertz) if place == 0 && (1..=Stacks::MAX_HERTZ).contains(&hertz) => {
                 stacks.hertz = hertz;
             }
             _ => {
-                let most = Stacks::MOST_HERTZ;
+                let most = Stacks::MAX_HERTZ;
                 return Err(format!(
                     "expected a number from 1 to {most}, `waits`, `unwind`, or several of them: \
                      99,waits,unwind"

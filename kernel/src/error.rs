@@ -1,4 +1,4 @@
-//! Why a part of what the kernel knows cannot be captured.
+//! Errors of capturing from the kernel.
 
 use std::fmt;
 use std::io;
@@ -7,20 +7,20 @@ use std::path::PathBuf;
 use strum::VariantNames;
 use thiserror::Error;
 
-/// A part of what the kernel knows. Each needs rights of its own.
+/// A kind of information that the kernel provides. Each needs rights of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelFeature {
     /// When threads run: PERF_RECORD_SWITCH.
     Switches,
-    /// Who wakes threads, and who follows them on a CPU: sched_waking, sched_switch.
+    /// The wakers of threads, and their successors on CPUs: sched_waking, sched_switch.
     Wakeups,
-    /// raw_syscalls.
+    /// System calls: raw_syscalls.
     Syscalls,
     /// Page faults.
     Faults,
     /// Stacks of threads that run.
     Stacks,
-    /// The same while the kernel works for them.
+    /// Stacks of threads while the kernel works for them.
     KernelStacks,
     /// Stacks of threads that begin to wait.
     Waits,
@@ -43,7 +43,7 @@ impl fmt::Display for KernelFeature {
     }
 }
 
-/// Why a part cannot be captured. The others can.
+/// Why a kind of information cannot be captured. The others can.
 #[derive(Debug, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum KernelError {
@@ -54,7 +54,7 @@ pub enum KernelError {
          ppt has no CAP_PERFMON"
     )]
     Denied {
-        /// What.
+        /// The kind of information.
         part: KernelFeature,
         /// The setting, `unknown` if it cannot be read.
         paranoid: String,
@@ -62,73 +62,73 @@ pub enum KernelError {
     /// There is no tracefs.
     #[error("ppt cannot capture {part}: tracefs is not mounted")]
     NoTracefs {
-        /// What.
+        /// The kind of information.
         part: KernelFeature,
     },
-    /// The tracefs does not let itself be read.
+    /// Tracefs cannot be read.
     #[error("ppt cannot capture {part}: it may not read {path}: {source}")]
     TracefsDenied {
-        /// What.
+        /// The kind of information.
         part: KernelFeature,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The numbers of threads in tracepoints are those of another pid namespace than ppt's.
+    /// Tracepoints have the numbers of threads in another pid namespace than ppt's.
     #[error(
         "ppt cannot capture {part}: it runs in a pid namespace of its own, and tracepoints name \
          threads by their numbers outside"
     )]
     PidNamespace {
-        /// What.
+        /// The kind of information.
         part: KernelFeature,
     },
-    /// This kernel cannot do it.
+    /// This kernel does not provide it.
     #[strum(serialize = "perf-unsupported")]
     #[error("this kernel cannot capture {part}: {source}")]
     Unsupported {
-        /// What.
+        /// The kind of information.
         part: KernelFeature,
-        /// Its answer.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Each thread takes several descriptors for each CPU.
+    /// Threads, with several descriptors for each CPU, need too many of them.
     #[error(
         "ppt cannot capture {part} of {threads} threads on {cpus} CPUs: it may not open so many \
          files"
     )]
     TooManyDescriptors {
-        /// What.
+        /// The kind of information.
         part: KernelFeature,
-        /// Threads of the process.
+        /// The number of threads of the process.
         threads: usize,
-        /// CPUs of the machine.
+        /// The number of CPUs.
         cpus: usize,
     },
     /// Another system call failed.
     #[strum(serialize = "perf-failed")]
     #[error("ppt cannot capture {part}: {source}")]
     System {
-        /// What.
+        /// The kind of information.
         part: KernelFeature,
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl KernelError {
-    /// The short name of what is said, under which `docs/troubleshooting.md` explains it.
+    /// The code under which `docs/troubleshooting.md` explains the error.
     pub fn code(&self) -> &'static str {
         self.into()
     }
 
-    /// Every code.
+    /// All codes.
     pub fn codes() -> impl Iterator<Item = &'static str> {
         Self::VARIANTS.iter().copied()
     }
 
-    /// The answer of perf_event_open(2), mmap(2) or an ioctl.
+    /// Converts an error of perf_event_open(2), mmap(2) or an ioctl.
     pub(crate) fn new(part: KernelFeature, source: io::Error, threads: usize, cpus: usize) -> Self {
         use nix::errno::Errno;
         match Errno::from_raw(source.raw_os_error().unwrap_or_default()) {

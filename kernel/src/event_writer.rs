@@ -1,4 +1,4 @@
-//! Writes what the kernel reported into frames, and states what is missing.
+//! Writes the kernel's reports as frames, and states losses.
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
@@ -7,27 +7,27 @@ use ppt_segment::{RingWriter, Segment};
 
 use crate::schema::{Builtin, KernelEvent};
 
-/// What is missing.
+/// Records that are missing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MissingRecords {
-    /// It happened from then until it is stated.
+    /// The earliest time of the loss, which lasts at most until it is stated.
     pub since: u64,
-    /// Whose it is, if that is known.
+    /// The thread, or 0 if it is unknown.
     pub thread: i32,
     pub cpu: u32,
     pub count: u64,
 }
 
-/// Writes frames, and states what was lost.
+/// Writes frames, and states losses.
 pub(crate) struct EventWriter<'a> {
     builtin: &'static Builtin,
     writer: RingWriter<'a, AtomicU64>,
     words: usize,
     /// The time of the latest frame.
     pub latest: u64,
-    /// Records that the kernel lost, so far.
+    /// The number of records that the kernel lost so far.
     pub lost: u64,
-    /// What is missing and not stated yet.
+    /// Losses that are not stated yet.
     owed: VecDeque<MissingRecords>,
 }
 
@@ -50,12 +50,13 @@ impl<'a> EventWriter<'a> {
         self.writer.write(words.into_iter().take(self.words));
     }
 
-    /// The kernel counted these.
+    /// Notes a loss that the kernel has counted.
     pub fn lose(&mut self, loss: MissingRecords) {
         self.lost = self.lost.saturating_add(loss.count);
         self.owe(loss);
     }
 
+    /// Notes a loss that the kernel has not counted.
     pub fn owe(&mut self, loss: MissingRecords) {
         if loss.count > 0 {
             self.owed.push_back(loss);
@@ -74,7 +75,7 @@ impl<'a> EventWriter<'a> {
                 self.owed.pop_front();
             }
         }
-        // Names come last: this many numbers may take the place of what was before them.
+        // The frames that state losses follow: these numbers may overwrite older frames.
         (0..most - left).for_each(|_| _ = self.writer.lose());
         for MissingRecords { since, thread, cpu, count } in stated {
             self.write(self.latest.max(since), &KernelEvent::Lost { since, thread, cpu, count });

@@ -1,16 +1,16 @@
-//! Which threads a tracepoint of all threads is about: text for the kernel's own filter.
+//! The kernel's filter of threads for a tracepoint of all threads, as text.
 //!
-//! The kernel takes a page of text, once: a filter cannot be replaced. So ranges of thread numbers pass, and
-//! threads that are made later pass, too. The reader of the records leaves strangers out. Numbers of threads
-//! wrap around after the highest one: the filter is of use as long as that is far.
+//! The kernel takes one page of text, and a filter cannot be replaced. So ranges of thread numbers pass, as do
+//! all threads that are made later. The reader of the records ignores threads of other processes. Numbers of
+//! threads wrap around after the highest one: the filter is useful until that is close.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-/// Most ranges of a filter.
+/// The largest number of ranges in a filter.
 const MAX_RANGES: usize = 48;
 
-/// Threads that a filter lets pass.
+/// The threads that pass a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Filter {
     ranges: Vec<(i32, i32)>,
@@ -19,7 +19,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Lets `threads` pass, and whatever gets a number above `newest`, the latest one that there is.
+    /// Lets `threads` pass, and all threads with a number above `newest`, the latest one.
     pub fn new(threads: impl IntoIterator<Item = i32>, newest: i32) -> Self {
         let mut threads: Vec<i32> =
             threads.into_iter().filter(|&thread| thread <= newest).collect();
@@ -27,7 +27,7 @@ impl Filter {
         threads.dedup();
         let mut gaps: Vec<i32> = threads.windows(2).map(|window| window[1] - window[0]).collect();
         gaps.sort_unstable_by(|one, other| other.cmp(one));
-        // Gaps that are larger than this one stay.
+        // Larger gaps than this one stay open.
         let closed = gaps.get(MAX_RANGES - 1).copied().unwrap_or(1);
         let mut ranges: Vec<(i32, i32)> = Vec::new();
         for thread in threads {
@@ -39,7 +39,7 @@ impl Filter {
         Self { ranges, above: newest }
     }
 
-    /// The text of it, for a tracepoint that has the thread in `field`.
+    /// The filter as text, for a tracepoint with the thread in `field`.
     pub fn text(&self, field: &str) -> String {
         let ranges = self.ranges.iter().map(|&(first, last)| {
             if first == last {
@@ -56,11 +56,11 @@ impl Filter {
 /// Detects that the numbers of threads are about to wrap around.
 #[derive(Debug)]
 pub(crate) struct TidWraparound {
-    /// Those above are close to the highest one.
+    /// Numbers above this one are close to the highest.
     close: i32,
-    /// The number that was given to a thread last, in ppt's pid namespace.
+    /// The number of the newest thread in ppt's pid namespace, at the last look.
     newest: i32,
-    /// Read at every look.
+    /// The file that has the number of the newest thread.
     loadavg: Option<File>,
 }
 
@@ -68,26 +68,26 @@ impl TidWraparound {
     pub fn new() -> Self {
         let highest = fs::read_to_string("/proc/sys/kernel/pid_max").ok();
         let highest = highest.and_then(|highest| highest.trim().parse::<i32>().ok()).unwrap_or(0);
-        // The machine does not make this many threads between two looks.
+        // A machine does not make a quarter of all numbers between two looks.
         let close = highest - highest / 4;
         Self { close, newest: 0, loadavg: File::open("/proc/loadavg").ok() }
     }
 
-    /// The number that was given to a thread last, at the last look.
+    /// The number of the newest thread at the last look.
     pub fn newest(&self) -> i32 {
         self.newest
     }
 
-    /// Whether they are, or have wrapped around since the last look; or that is not known.
+    /// Whether numbers are about to wrap around, or have done so since the last look, or this is unknown.
     pub fn is_close(&mut self) -> bool {
         let mut text = [0; 128];
         let read = self.loadavg.as_ref().and_then(|loadavg| loadavg.read_at(&mut text, 0).ok());
         let text = read.and_then(|len| std::str::from_utf8(&text[..len]).ok());
         let newest = text.and_then(|text| text.split_whitespace().last()?.parse().ok());
         let Some(newest) = newest else { return true };
-        let began_anew = newest < self.newest;
+        let has_wrapped = newest < self.newest;
         self.newest = newest;
-        began_anew || newest > self.close
+        has_wrapped || newest > self.close
     }
 }
 
@@ -103,7 +103,8 @@ mod tests {
         let text = "pid == 7 || (pid >= 100 && pid <= 102) || pid > 200";
         assert_eq!(Filter::new([102, 7, 101, 100], 200).text("pid"), text);
         let filter = Filter::new([7], 200);
-        assert_eq!([6, 7, 200, 201].map(|it| passes(&filter, it)), [false, true, false, true]);
+        let passed = [6, 7, 200, 201].map(|thread| passes(&filter, thread));
+        assert_eq!(passed, [false, true, false, true]);
     }
 
     #[test]
@@ -112,7 +113,7 @@ mod tests {
         let mut far = at(i32::MAX, 0);
         assert!(!far.is_close() && far.newest() > 0);
         assert!(at(0, 0).is_close(), "close to the highest one");
-        assert!(at(i32::MAX, i32::MAX).is_close(), "they have begun anew");
+        assert!(at(i32::MAX, i32::MAX).is_close(), "they have wrapped around");
         assert!(TidWraparound { loadavg: None, ..far }.is_close(), "not known");
     }
 
@@ -129,7 +130,7 @@ mod tests {
         ) {
             let filter = Filter::new(threads.clone(), newest);
             assert!(filter.ranges.len() <= MAX_RANGES);
-            assert!(threads.iter().all(|&it| passes(&filter, it)));
+            assert!(threads.iter().all(|&thread| passes(&filter, thread)));
             assert!(filter.text("prev_pid").len() < 4096 - 64);
         }
     }

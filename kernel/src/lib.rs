@@ -1,26 +1,24 @@
-//! What the kernel does with the threads of a process, as frames of a built-in buffer.
+//! The kernel's actions on the threads of a process, as frames of a built-in buffer.
 //!
 //! ```text
 //! perf rings, one per CPU ─ reader thread ─→ a segment of ppt's own ─→ listener
 //! ```
 //! [`KernelRequest::watch`] opens perf events, which needs rights. [`ProcessEvents::start`] starts
-//! the thread that reads them, which needs none. Its frames lie in a segment that nobody else has mapped,
-//! so what drains the buffers of programs drains this one, and accounts for it, in the same way. What
-//! the kernel lost is [marked](ppt_segment::RingWriter::lose) there.
+//! the thread that reads them, which needs none. Its frames are in a segment that only ppt has mapped, so the
+//! listener drains and accounts for it like those of programs. Records that the kernel lost are
+//! [marked](ppt_segment::RingWriter::lose) there.
 //!
-//! - `schema` holds the frame file, and places values in frames.
-//! - `perf` is the system call and its rings, `records` reads what is in them.
-//! - `tracepoints` finds out what the raw bytes of a tracepoint mean; `filter` says which the kernel
-//!   keeps, `wakes` finds where a wake-up ends.
-//! - `threads` knows the threads of a process, and which event speaks for which of them.
-//! - `memory` bounds what the rings of all processes take.
-//! - `stack_events` opens the events that take stacks, `stack_frames` holds what becomes of
-//!   them, `stack_reader` turns one into the other. `unwind` finds callers where programs have no frame
-//!   pointers, from what `stack_registers` reads.
-//! - `probes` says what is probed in a process, `probe_events` opens the events of that, `probe_frames`
-//!   holds what becomes of them, `probe_reader` turns one into the other; `probe_calls` knows which
-//!   return belongs to which call.
-//! - `watch` opens, `reader` is the thread.
+//! - `schema` has the frame file, and encodes frames; `event_writer` writes them.
+//! - `perf` is the system call and its rings; `records` parses records, `report` decodes them.
+//! - `tracepoints` finds the fields of tracepoints; `filter` selects threads in the kernel, `wakes` finds records of
+//!   the same wake-up.
+//! - `threads` has the threads of a process, and the event that reports each of them.
+//! - `memory` bounds the memory of the rings of all processes.
+//! - `stack_events` opens the events that take stacks, `stack_frames` writes their frames, `stack_reader` converts.
+//!   `unwind` finds callers in programs without frame pointers, from the registers of `stack_registers`.
+//! - `probes` has the probes of a process, `probe_events` opens their events, `probe_frames` writes their frames,
+//!   `probe_reader` converts; `probe_calls` pairs returns with calls.
+//! - `watch` opens all events of a process, `reader` is the thread.
 //! - `rounds` is another buffer of ppt's own: the rounds of `ppt whatif --live`.
 
 #![deny(unsafe_code)]
@@ -65,7 +63,7 @@ pub use stack_frames::{STACKS_BUFFER, StackCounts};
 pub use unwind::{MappedCode, StackUnwinder, UnwindMapping, UnwindTables};
 pub use watch::{KernelRequest, ProcessEvents, Wanted};
 
-/// Whether a source of this kind has frames of ppt's own.
+/// Whether ppt itself writes the frames of a source of this kind.
 pub fn is_builtin(kind: &str) -> bool {
     [BUFFER, STACKS_BUFFER, PROBES_BUFFER, ROUNDS_BUFFER].contains(&kind)
 }

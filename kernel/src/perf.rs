@@ -1,4 +1,4 @@
-//! perf_event_open(2), and the memory in which the kernel leaves records.
+//! perf_event_open(2), and the rings into which the kernel writes records.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString};
@@ -17,46 +17,46 @@ use crate::stack_registers::{COPY_BYTES, register_mask};
 /// The clock of records.
 const CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
 
-/// What an event counts, and about whom.
+/// The settings of an event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EventTarget {
-    /// Type and number of it.
-    pub what: CountedEvent,
-    /// Each one leaves a record; else, none does.
+    /// The counted event.
+    pub counted: CountedEvent,
+    /// Each event writes a record.
     pub samples: bool,
-    /// The raw bytes of a tracepoint belong to a record.
+    /// Records have the raw bytes of a tracepoint.
     pub raw: bool,
-    /// The stack of the program belongs to a record.
+    /// Records have the addresses of the program's stack.
     pub stack: bool,
-    /// So do registers and a copy of the stack.
+    /// Records have registers and a copy of the stack.
     pub stack_copy: bool,
-    /// Switches of the thread leave records, and so do threads that it makes and its end.
+    /// Context switches of the thread write records.
     pub switches: bool,
+    /// The thread's end and the threads that it makes write records.
     pub tasks: bool,
-    /// Also what happens in the kernel.
+    /// Events in the kernel count, too.
     pub kernel: bool,
-    /// Threads that a thread makes have it, too.
+    /// Threads that the thread makes inherit the event.
     pub inherit: bool,
 }
 
-/// What an event counts.
+/// The kind of a counted event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CountedEvent {
     Nothing,
     MinorFaults,
     MajorFaults,
     Tracepoint(u64),
-    /// So many ns that a thread runs.
+    /// The thread has run for this many ns.
     Running(u64),
     /// The thread gives up its CPU.
     Leaving,
 }
 
-/// Most addresses of a stack: those of a frame `stack`.
-pub(crate) const MOST_ADDRESSES: usize = 30;
+/// The largest number of addresses of a stack, as in a frame `stack`.
+pub(crate) const MAX_ADDRESSES: usize = 30;
 
-/// The fields of every sample, but for the raw bytes. Records of other kinds end in these, without
-/// the address.
+/// The fields of all samples except the raw bytes. Records of other kinds end in these, without the address.
 const FIELDS: u32 = bindings::PERF_SAMPLE_IDENTIFIER
     | bindings::PERF_SAMPLE_TID
     | bindings::PERF_SAMPLE_TIME
@@ -72,7 +72,7 @@ impl EventTarget {
             read_format: bindings::PERF_FORMAT_LOST.into(),
             ..perf_event_attr::default()
         };
-        (attr.type_, attr.config) = match self.what {
+        (attr.type_, attr.config) = match self.counted {
             CountedEvent::Nothing => {
                 (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_DUMMY.into())
             }
@@ -91,7 +91,7 @@ impl EventTarget {
             }
         };
         if self.samples {
-            attr.__bindgen_anon_1.sample_period = match self.what {
+            attr.__bindgen_anon_1.sample_period = match self.counted {
                 CountedEvent::Running(ns) => ns,
                 _ => 1,
             };
@@ -99,7 +99,7 @@ impl EventTarget {
         if self.stack {
             attr.sample_type |= u64::from(bindings::PERF_SAMPLE_CALLCHAIN);
             attr.set_exclude_callchain_kernel(1);
-            attr.sample_max_stack = MOST_ADDRESSES as u16;
+            attr.sample_max_stack = MAX_ADDRESSES as u16;
         }
         if self.stack_copy {
             attr.sample_type |=
@@ -123,19 +123,19 @@ impl EventTarget {
     }
 }
 
-/// A place in a file, which an event counts on a CPU, in every process.
+/// A uprobe: an instruction of a file, counted on a CPU in every process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Uprobe<'a> {
-    /// The type of such events, which the kernel gives out.
+    /// The type of such events, which the kernel assigns.
     pub pmu: u32,
     pub path: &'a CStr,
-    /// Where the instruction is in the file.
+    /// The offset of the instruction in the file.
     pub offset: u64,
-    /// Where the counter is in it that is not 0 while somebody listens; 0 if there is none.
+    /// The offset of the counter that is not 0 while the probe is in use; 0 if there is none.
     pub semaphore: u32,
-    /// The return of the function that begins there is meant.
+    /// Counts returns of the function that begins there.
     pub is_return: bool,
-    /// The registers that belong to a record, as bits.
+    /// The registers of a record, as bits.
     pub registers: u64,
 }
 
@@ -161,17 +161,17 @@ impl Uprobe<'_> {
     }
 }
 
-/// An open event. It counts from when it is enabled until it is dropped.
+/// An open event. It counts from enabling until it is dropped.
 #[derive(Debug)]
 pub(crate) struct PerfEvent(OwnedFd);
 
 impl PerfEvent {
-    /// Opens an event of `thread`, or of everybody if None, on `cpu`.
+    /// Opens an event of `thread`, or of all threads if None, on `cpu`.
     pub fn open(kind: &EventTarget, thread: Option<i32>, cpu: u32) -> io::Result<Self> {
         Self::open_with(|| kind.attr(), thread, cpu)
     }
 
-    /// Opens an event of a place in a file, of everybody, on `cpu`.
+    /// Opens a uprobe of all threads on `cpu`.
     pub fn open_uprobe(uprobe: &Uprobe<'_>, cpu: u32) -> io::Result<Self> {
         Self::open_with(|| uprobe.attr(), None, cpu)
     }
@@ -183,7 +183,7 @@ impl PerfEvent {
     ) -> io::Result<Self> {
         let mut attr = make();
         match Self::open_attr(&mut attr, thread, cpu) {
-            // Linux 6.0 and later count for each event what it lost.
+            // Linux 6.0 and later count the lost records of each event.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 attr = make();
                 attr.read_format = 0;
@@ -207,7 +207,7 @@ impl PerfEvent {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// The number that its records have, and those of threads that inherited it.
+    /// The number in its records, also in those of threads that inherited it.
     pub fn id(&self) -> io::Result<u64> {
         let mut id = 0;
         // SAFETY: the kernel writes a u64 to that place.
@@ -215,45 +215,45 @@ impl PerfEvent {
         Ok(id)
     }
 
-    /// Leaves its records where `other`, on the same CPU, leaves its own.
+    /// Redirects its records to the ring of `other`, on the same CPU.
     pub fn redirect(&self, other: &PerfEvent) -> io::Result<()> {
         // SAFETY: takes a descriptor, and no memory.
         checked(unsafe { ioctls::SET_OUTPUT(self.0.as_raw_fd(), other.0.as_raw_fd()) })
     }
 
-    /// Begins, also in threads that have inherited it since.
+    /// Starts it, also in threads that have inherited it.
     pub fn enable(&self) -> io::Result<()> {
         // SAFETY: takes a number, and no memory.
         checked(unsafe { ioctls::ENABLE(self.0.as_raw_fd(), 0) })
     }
 
-    /// Ends: it leaves no records any more.
+    /// Stops it.
     pub fn disable(&self) -> io::Result<()> {
         // SAFETY: takes a number, and no memory.
         checked(unsafe { ioctls::DISABLE(self.0.as_raw_fd(), 0) })
     }
 
-    /// Only what passes `filter` leaves a record.
+    /// Restricts records to those that pass `filter`.
     pub fn filter(&self, filter: &str) -> io::Result<()> {
         let filter = CString::new(filter)?;
         // SAFETY: the kernel reads a text that ends in NUL, and writes nothing there.
         checked(unsafe { ioctls::SET_FILTER(self.0.as_raw_fd(), filter.as_ptr().cast_mut()) })
     }
 
-    /// Records of it that found no room, where the kernel counts them.
+    /// The number of lost records, if the kernel counts them.
     pub fn lost(&self) -> u64 {
         self.values()[1]
     }
 
-    /// How often it has happened.
+    /// The number of its events.
     pub fn count(&self) -> u64 {
         self.values()[0]
     }
 
-    /// How often it has happened, and how many records of that found no room.
+    /// The numbers of its events and of its lost records.
     fn values(&self) -> [u64; 2] {
         let mut bytes = [0; 16];
-        // Where the kernel does not count losses, the second one stays 0.
+        // If the kernel does not count losses, the second stays 0.
         let _ = nix::unistd::read(&self.0, &mut bytes);
         let [happened, lost] = [0, 8].map(|at| bytes[at..].first_chunk().copied());
         [happened, lost].map(|bytes| bytes.map_or(0, u64::from_ne_bytes))
@@ -268,23 +268,23 @@ fn checked(result: i32) -> io::Result<()> {
 #[derive(Debug)]
 pub(crate) struct PerfRing {
     map: MmapRaw,
-    /// Bytes of the ring, a power of two.
+    /// The size of the ring in bytes, a power of two.
     size: usize,
-    /// Offset of the ring.
+    /// The offset of the ring in the mapping.
     start: usize,
-    /// How far it has been read.
+    /// The cursor of the reader.
     tail: u64,
 }
 
 impl PerfRing {
-    /// The ring of `event`, of `size` bytes, which is a power of two of pages.
+    /// Maps the ring of `event`, of `size` bytes, which is a power of two of pages.
     pub fn map(event: &PerfEvent, size: usize) -> io::Result<Self> {
         let page = page_size();
         let map = MmapOptions::new().len(page + size).map_raw(&event.0)?;
         Ok(Self { map, size, start: page, tail: 0 })
     }
 
-    /// Bytes of it.
+    /// The size in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -295,7 +295,7 @@ impl PerfRing {
         unsafe { &*self.map.as_mut_ptr().add(offset).cast::<AtomicU64>() }
     }
 
-    /// Moves all records to the end of `to`, and gives their place back to the kernel.
+    /// Appends all records to `to`, and frees their place.
     pub fn take(&mut self, to: &mut Vec<u8>) {
         let head = self.cursor(std::mem::offset_of!(perf_event_mmap_page, data_head));
         let head = head.load(Ordering::Acquire);
@@ -319,18 +319,18 @@ impl PerfRing {
     }
 }
 
-/// The time, by the clock of records, ns.
+/// The time by the clock of records, in ns.
 pub(crate) fn now() -> io::Result<u64> {
     let now = clock_gettime(CLOCK)?;
     Ok(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
 }
 
-/// Bytes of a page.
+/// The size of a page in bytes.
 pub(crate) fn page_size() -> usize {
     rustix::param::page_size()
 }
 
-/// Whether the thread of an event has ended.
+/// Whether an error says that the thread of an event has ended.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::ESRCH as i32)
 }

@@ -44,7 +44,7 @@ pub(crate) struct ProbeEvent {
 
 /// Nothing, of all processes: its ring stays while probes are closed.
 const FIRST: EventTarget = EventTarget {
-    what: CountedEvent::Nothing,
+    counted: CountedEvent::Nothing,
     samples: false,
     raw: false,
     stack: false,

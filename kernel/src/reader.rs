@@ -14,7 +14,7 @@ use crate::memory::Share;
 use crate::perf::{PerfEvent, PerfRing, now};
 use crate::probe_reader::{ProbeCounts, ProbeDecoder, ProbeReader};
 use crate::records::{Content, Record, records};
-use crate::report::{self, KernelRecord, Report};
+use crate::report::{KernelRecord, RecordDecoder, Report};
 use crate::schema::{KernelEvent, Waker};
 use crate::sources::{EventSource, Sources};
 use crate::stack_frames::StackCounts;
@@ -25,46 +25,46 @@ use crate::tracepoints::{Calls, Switch, Waking};
 use crate::unwind::StackUnwinder;
 use crate::wakes::Wakes;
 
-/// Shortest and longest sleep between two looks at the rings.
-const SHORTEST: Duration = Duration::from_millis(1);
-const LONGEST: Duration = Duration::from_millis(8);
-/// The longest one where stacks of threads that run are all that comes.
-const LONGEST_OF_STACKS: Duration = Duration::from_millis(64);
-/// A record has its time before it is in its ring: it is there so much later at the latest, ns.
-const COMMIT_NS: u64 = 1_000_000;
-/// The most losses that are stated at a time. Each takes a slot.
-const MOST_LOST: u64 = 1 << 20;
+/// The shortest and the longest sleep between two passes over the rings.
+const MIN_SLEEP: Duration = Duration::from_millis(1);
+const MAX_SLEEP: Duration = Duration::from_millis(8);
+/// The longest sleep if all records are stacks of running threads.
+const MAX_STACKS_SLEEP: Duration = Duration::from_millis(64);
+/// The longest time in ns from the stamp of a record until it is in its ring.
+const MAX_COMMIT_NS: u64 = 1_000_000;
+/// The largest number of losses that are stated at a time. Each takes a slot.
+const MAX_STATED_LOSSES: u64 = 1 << 20;
 
-/// All that the thread has.
+/// The state of the thread.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    /// Somebody drains the frames of the buffer `kernel`.
+    /// The buffer `kernel` is captured.
     pub has_events: bool,
     pub stacks: Option<StackReader>,
     pub probes: Option<ProbeReader>,
     pub rings: Vec<PerfRing>,
-    /// What they take. It is given back after they are unmapped.
+    /// The memory of the rings, which is returned after they are unmapped.
     pub _memory: Share,
     pub events: Vec<PerfEvent>,
-    /// Events of CPUs, for the threads that a filter lets pass, and others for when that is not enough: those
-    /// are of all threads.
-    pub of_cpus: Vec<PerfEvent>,
-    pub spare: Vec<PerfEvent>,
-    pub horizon: TidWraparound,
+    /// Enabled events of CPUs, which may have a filter of threads.
+    pub cpu_events: Vec<PerfEvent>,
+    /// Events of CPUs for all threads, which replace the others before numbers of threads wrap around.
+    pub unfiltered_cpu_events: Vec<PerfEvent>,
+    pub tid_wraparound: TidWraparound,
     pub sources: Sources,
     pub waking: Option<Waking>,
     pub switch: Option<Switch>,
     pub calls: Option<Calls>,
     pub threads: Threads,
-    pub neighbours: SuccessorNames,
+    pub successor_names: SuccessorNames,
     pub segment: Arc<Segment>,
-    /// Records lost by events that are closed by now.
+    /// The number of lost records of closed events.
     pub lost_before: u64,
-    /// From when on everything is known, ns of CLOCK_MONOTONIC.
+    /// The time since which all events are enabled, in ns of CLOCK_MONOTONIC.
     pub begun_ns: u64,
 }
 
-/// A thread that turns records into frames. It ends when this is dropped.
+/// A thread that converts records into frames. It ends when this is dropped.
 #[derive(Debug)]
 pub struct ReaderThread {
     counts: Counts,
@@ -72,25 +72,25 @@ pub struct ReaderThread {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is known beside frames.
+/// Results of a reader thread in addition to frames.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
-    /// How many stacks there were, if there were to be any.
+    /// The numbers of stacks, if stacks are taken.
     pub stacks: Option<Arc<StackCounts>>,
-    /// What became of probes, if there were any.
+    /// The counts of probes, if there are any.
     pub probes: Option<Arc<ProbeCounts>>,
-    /// Finds callers in copies of stacks, if it knows the mappings of the process.
+    /// The unwinder of copies of stacks, which needs the mappings of the process.
     pub unwinder: Option<Arc<StackUnwinder>>,
 }
 
 impl ReaderThread {
-    /// What is known so far.
+    /// The counts so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Takes what the kernel has left until now, and ends. Then the segments hold all frames. Returns
-    /// what is known then.
+    /// Converts all records so far, and ends the thread. Then the segments hold all frames. Returns the final
+    /// counts.
     pub fn stop(mut self) -> Counts {
         self.end();
         std::mem::take(&mut self.counts)
@@ -118,8 +118,7 @@ impl Drop for ReaderThread {
 impl Reader {
     pub fn start(self) -> io::Result<ReaderThread> {
         let (segment, stop) = (self.segment.clone(), Arc::new(AtomicBool::new(false)));
-        // The ring has an owner from now on, because the listener looks at rings that have had one.
-        // Its frames are of no single thread.
+        // The listener drains only rings that have had an owner. No single thread owns these.
         segment.ring(0).claim(0);
         self.stacks.iter().for_each(|stack| _ = stack.segment.ring(0).claim(0));
         self.probes.iter().for_each(|probes| _ = probes.segment.ring(0).claim(0));
@@ -153,18 +152,18 @@ impl Reader {
             !self.has_events && self.probes.is_none() && !reader.events.wanted.waits
         };
         let longest = match &self.stacks {
-            Some(reader) if only_stacks(reader) => LONGEST_OF_STACKS,
-            _ => LONGEST,
+            Some(reader) if only_stacks(reader) => MAX_STACKS_SLEEP,
+            _ => MAX_SLEEP,
         };
         let mut pending = Pending::new(self.rings.len(), self.begun_ns);
-        let mut sleep = SHORTEST;
+        let mut sleep = MIN_SLEEP;
         self.write_threads(&mut frames);
         loop {
             let is_last = stop.load(Ordering::Acquire);
-            // An earlier record may still arrive in a ring that was already read: the beginning of a
-            // thread after its wake-up, for example. So younger records wait for the next pass.
+            // An earlier record may still arrive in a ring that has been read: the start of a thread after its
+            // wake-up, for example. So younger records wait for the next pass.
             let known_ns = match now() {
-                Ok(now) if !is_last => now.saturating_sub(COMMIT_NS),
+                Ok(now) if !is_last => now.saturating_sub(MAX_COMMIT_NS),
                 _ => u64::MAX,
             };
             let looked = now().unwrap_or_default();
@@ -210,10 +209,10 @@ impl Reader {
                 }
                 return self.finish(&pending, looked, &mut frames);
             }
-            frames.state_losses(MOST_LOST);
-            self.widen();
+            frames.state_losses(MAX_STATED_LOSSES);
+            self.replace_filtered_events();
             sleep = match fullest {
-                value if value > 0.25 => (sleep / 2).max(SHORTEST),
+                value if value > 0.25 => (sleep / 2).max(MIN_SLEEP),
                 value if value < 0.06 => (sleep * 2).min(longest),
                 _ => sleep,
             };
@@ -221,7 +220,7 @@ impl Reader {
         }
     }
 
-    /// Writes which threads there were at the beginning.
+    /// Writes the threads that existed at the beginning.
     fn write_threads(&self, frames: &mut EventWriter<'_>) {
         let mut threads: Vec<_> =
             self.threads.all().filter_map(|tid| self.threads.number(tid)).collect();
@@ -231,28 +230,27 @@ impl Reader {
         }
     }
 
-    /// Reads the rings of the process. Returns how full the fullest one was, from 0 to 1.
+    /// Reads the rings of the process. Returns the fill level of the fullest ring, from 0 to 1.
     fn read_rings(&mut self, pending: &mut Pending) -> f64 {
         let Pending { bytes, reports, wakes, latest } = pending;
         let mut fullest = 0.0f64;
+        let decoder = RecordDecoder {
+            sources: &self.sources,
+            pid: self.threads.pid(),
+            waking: self.waking.as_ref(),
+            switch: self.switch.as_ref(),
+            calls: self.calls.as_ref(),
+        };
         for ((ring, wakes), latest) in self.rings.iter_mut().zip(wakes).zip(latest) {
             bytes.clear();
             ring.take(bytes);
             let full = bytes.len() as f64 / ring.size() as f64;
             fullest = fullest.max(full);
-            let read = |record: Record<'_>| {
-                let before = latest.take(&record);
-                report::read(
-                    &record,
-                    before,
-                    &self.sources,
-                    self.threads.pid(),
-                    (&self.waking, wakes),
-                    &self.switch,
-                    &self.calls,
-                )
+            let decode = |record: Record<'_>| {
+                let previous_ns = latest.take(&record);
+                decoder.decode(&record, previous_ns, wakes)
             };
-            reports.extend(records(bytes).filter_map(read));
+            reports.extend(records(bytes).filter_map(decode));
             if full > 0.5 {
                 latest.full = Some(latest.time);
             }
@@ -260,12 +258,11 @@ impl Reader {
         fullest
     }
 
-    /// States the losses that no record has stated, and ends.
+    /// States the losses that no record has stated, and writes the last frame.
     fn finish(&self, pending: &Pending, looked: u64, frames: &mut EventWriter<'_>) {
-        let all = self.of_cpus.iter().chain(&self.events);
+        let all = self.cpu_events.iter().chain(&self.events);
         let lost: u64 = self.lost_before + all.map(PerfEvent::lost).sum::<u64>();
-        // No later record states these, so their ring was full to the last, or where they were is
-        // unknown.
+        // No later record states these losses, so their ring was full to the last, or their time is unknown.
         let full = pending.latest.iter().filter_map(|latest| latest.full).min();
         let (since, cpu) = (full.unwrap_or(self.begun_ns), u32::MAX);
         let count = lost.saturating_sub(frames.lost);
@@ -275,36 +272,36 @@ impl Reader {
         frames.write(looked, &KernelEvent::WatchEnd);
     }
 
-    /// Makes the events of CPUs record every thread before one comes that their filter leaves out:
-    /// numbers of threads wrap around after the highest one.
-    fn widen(&mut self) {
-        if self.spare.is_empty() || !self.horizon.is_close() {
+    /// Replaces the filtered events of CPUs before the numbers of threads wrap around: their filter would
+    /// exclude new threads.
+    fn replace_filtered_events(&mut self) {
+        if self.unfiltered_cpu_events.is_empty() || !self.tid_wraparound.is_close() {
             return;
         }
-        let wide = std::mem::take(&mut self.spare);
-        // They are open: the kernel has no reason to refuse. For a moment, both record.
+        let wide = std::mem::take(&mut self.unfiltered_cpu_events);
+        // They are open already, so the kernel has no reason to refuse. For a moment, both record.
         wide.iter().for_each(|event| _ = event.enable());
-        let filtered = std::mem::replace(&mut self.of_cpus, wide);
+        let filtered = std::mem::replace(&mut self.cpu_events, wide);
         self.lost_before += filtered.iter().map(PerfEvent::lost).sum::<u64>();
     }
 
-    /// Writes what a record says, unless the event of another thread says it, too.
+    /// Writes the frame of a record, unless the event of another thread reports it, too.
     fn write(&mut self, report: Report, frames: &mut EventWriter<'_>) {
         let Report { time, reporter, record } = report;
         let threads = &mut self.threads;
-        let knows_wakeups = !self.of_cpus.is_empty();
+        let knows_wakeups = !self.cpu_events.is_empty();
         let knows_successors = self.sources.values().any(|source| source.0 == EventSource::Switch);
         let event = match record {
             KernelRecord::Stack(_) | KernelRecord::Probe(_) => None,
             KernelRecord::Lost { count, cpu, since } => {
                 frames.latest = frames.latest.max(time);
                 frames.lose(MissingRecords { since, thread: 0, cpu, count });
-                // Their wake-ups may be among those.
+                // The lost records may include wake-ups.
                 threads.forget_waits();
                 return;
             }
             KernelRecord::SwitchIn { tid, cpu } => threads.report(tid, reporter).map(|thread| {
-                // Nobody gets a CPU after a wait without having been woken.
+                // A thread that waited gets a CPU only after a wake-up, so its record is missing.
                 if threads.switch_in(tid) && knows_wakeups {
                     frames.owe(MissingRecords { since: time, thread, cpu, count: 1 });
                 }
@@ -312,7 +309,7 @@ impl Reader {
             }),
             KernelRecord::SwitchOut { tid, cpu, preempted } => {
                 threads.report(tid, reporter).map(|thread| {
-                    // The kernel names the successor first.
+                    // The record of the successor comes first.
                     if !threads.switch_out(tid, !preempted)
                         && knows_successors
                         && time > self.begun_ns
@@ -348,7 +345,7 @@ impl Reader {
                     let ours = threads.number(next);
                     let name = match (ours, next) {
                         (Some(_), _) | (_, 0) => name,
-                        (None, _) => self.neighbours.name(next, name, time),
+                        (None, _) => self.successor_names.name(next, name, time),
                     };
                     KernelEvent::Successor { thread, cpu, state, next: ours.unwrap_or(next), name }
                 })
@@ -360,15 +357,15 @@ impl Reader {
     }
 }
 
-/// What was read and is not written yet.
+/// Reports that are not written yet.
 #[derive(Debug)]
 struct Pending {
-    /// The records of one ring, as the kernel left them.
+    /// The raw records of one ring.
     bytes: Vec<u8>,
     reports: Vec<Report>,
-    /// By ring.
+    /// The latest wake-up of each ring.
     wakes: Vec<Wakes>,
-    /// By ring.
+    /// The latest record of each ring.
     latest: Vec<Latest>,
 }
 
@@ -390,16 +387,16 @@ impl Pending {
     }
 }
 
-/// What the latest record of a ring was.
+/// The time of the latest record of a ring.
 #[derive(Debug, Clone, Copy)]
 struct Latest {
     time: u64,
-    /// The same when the ring was nearly full: records that found no room are behind that.
+    /// The time of the latest record when the ring was nearly full: lost records are later.
     full: Option<u64>,
 }
 
 impl Latest {
-    /// The next record comes; returns when the one before was.
+    /// Notes the next record. Returns the time of the previous one.
     fn take(&mut self, record: &Record<'_>) -> u64 {
         if matches!(record.content, Content::Lost(_)) {
             self.full = None;

@@ -1,15 +1,16 @@
-//! The records of a perf ring. A record may be anything: what makes no sense is skipped.
+//! The parser of the records of a perf ring. Unknown and malformed records are skipped.
 
 use perf_event_open_sys::bindings as sys;
 
-/// A record: when and where, of which event, and what.
+/// A record of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record<'a> {
     pub time: u64,
-    /// The event that it comes from.
+    /// The number of the event.
     pub id: u64,
-    /// Process and thread that ran then, in the numbers of ppt's pid namespace.
+    /// The process that ran, by its number in ppt's pid namespace.
     pub pid: i32,
+    /// The thread that ran, likewise.
     pub tid: i32,
     pub cpu: u32,
     pub content: Content<'a>,
@@ -17,28 +18,19 @@ pub(crate) struct Record<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content<'a> {
+    /// The thread got a CPU.
     In,
-    Out {
-        preempted: bool,
-    },
-    /// A thread was made: its process, itself, its maker.
-    Fork {
-        pid: i32,
-        tid: i32,
-        parent: i32,
-    },
+    /// The thread lost its CPU.
+    Out { preempted: bool },
+    /// A thread was made by `parent`.
+    Fork { pid: i32, tid: i32, parent: i32 },
     /// A thread ended.
-    Exit {
-        tid: i32,
-    },
-    /// So many records found no room before this.
+    Exit { tid: i32 },
+    /// This many records were lost before this one.
     Lost(u64),
-    /// What an event counts happened. `raw` is empty but for tracepoints.
-    Sample {
-        address: u64,
-        raw: &'a [u8],
-    },
-    /// The same with the addresses of a stack.
+    /// A counted event. `raw` is empty except for tracepoints.
+    Sample { address: u64, raw: &'a [u8] },
+    /// A counted event with a stack.
     Stack {
         /// The kernel worked for the program.
         in_kernel: bool,
@@ -46,11 +38,11 @@ pub(crate) enum Content<'a> {
         /// Registers and a copy of the stack; empty if the event takes none.
         copy: &'a [u8],
     },
-    /// The same with the values of registers, as many as the event takes.
+    /// A counted event with the values of the event's registers.
     Registers(&'a [u8]),
 }
 
-/// What samples of a ring end in.
+/// The data at the end of the samples of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SampleEnd {
     Raw,
@@ -58,22 +50,22 @@ enum SampleEnd {
     Registers,
 }
 
-/// The header: type, flags, length.
+/// The size of the header: type, flags, length.
 const HEADER: usize = 8;
-/// What other records than samples end in: pid, tid, time, CPU, a reserved word, id.
+/// The size of the end of records other than samples: pid, tid, time, CPU, a reserved word, id.
 const TRAILER: usize = 32;
 
-/// The records in `bytes`, one after the other. A record of impossible length ends them.
+/// The records in `bytes`, up to one of impossible length.
 pub(crate) fn records(bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
     records_that_end(bytes, SampleEnd::Raw)
 }
 
-/// The same of a ring whose samples have stacks.
+/// The records of a ring whose samples have stacks.
 pub(crate) fn stack_records(bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
     records_that_end(bytes, SampleEnd::Stack)
 }
 
-/// The same of a ring whose samples have registers.
+/// The records of a ring whose samples have registers.
 pub(crate) fn register_records(bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
     records_that_end(bytes, SampleEnd::Registers)
 }
@@ -103,7 +95,7 @@ fn parse(record: &[u8], end: SampleEnd) -> Option<Record<'_>> {
                 let in_kernel = mode == sys::PERF_RECORD_MISC_KERNEL;
                 Content::Stack { in_kernel, chain, copy }
             }
-            // What they are is known where there are any.
+            // The first word is the ABI of the registers; 0 means none.
             SampleEnd::Registers => match u64_at(body, 40)? {
                 0 => return None,
                 _ => Content::Registers(body.get(48..)?),
@@ -169,11 +161,11 @@ mod tests {
     use super::*;
 
     fn record(kind: u32, flags: u16, body: &[u8]) -> Vec<u8> {
-        let mut all = kind.to_ne_bytes().to_vec();
-        all.extend(flags.to_ne_bytes());
-        all.extend(((HEADER + body.len()) as u16).to_ne_bytes());
-        all.extend(body);
-        all
+        let mut bytes = kind.to_ne_bytes().to_vec();
+        bytes.extend(flags.to_ne_bytes());
+        bytes.extend(((HEADER + body.len()) as u16).to_ne_bytes());
+        bytes.extend(body);
+        bytes
     }
 
     fn trailer(pid: u32, tid: u32, time: u64, cpu: u32, id: u64) -> Vec<u8> {
@@ -226,7 +218,7 @@ mod tests {
         let mut bytes = record(sys::PERF_RECORD_SAMPLE, kernel, &sample(2, &[5, 6]));
         bytes.extend(record(sys::PERF_RECORD_SAMPLE, user, &sample(0, &[])));
         bytes.extend(record(sys::PERF_RECORD_SAMPLE, user, &sample(0, &[9])));
-        // More than there is, and more than there can be.
+        // More addresses than the record has, and more than any could have.
         bytes.extend(record(sys::PERF_RECORD_SAMPLE, user, &sample(3, &[5, 6])));
         bytes.extend(record(sys::PERF_RECORD_SAMPLE, user, &sample(u64::MAX, &[5, 6])));
         let found: Vec<_> = stack_records(&bytes).map(|found| found.content).collect();

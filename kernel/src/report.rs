@@ -1,4 +1,4 @@
-//! What a record of the kernel says about a thread of the process.
+//! The decoder of records of the kernel about the threads of a process.
 
 use crate::probe_reader::ProbeRecord;
 use crate::records::{Content, Record};
@@ -8,20 +8,20 @@ use crate::stack_reader::StackRecord;
 use crate::tracepoints::{Calls, Switch, Waking};
 use crate::wakes::Wakes;
 
-/// Bits of a tracepoint's flags: it was hit in an interrupt, or after one.
+/// The flags of a tracepoint that was hit in a hard or soft interrupt.
 const IN_INTERRUPT: i64 = 0x08 | 0x10 | 0x40;
 
-/// A record, and whose event left it.
+/// A decoded record, and the thread whose event wrote it.
 #[derive(Debug, Clone)]
 pub(crate) struct Report {
     /// ns of CLOCK_MONOTONIC.
     pub time: u64,
-    /// The thread whose event left the record; 0: an event of a CPU or of a probe.
+    /// The thread whose event wrote the record; 0 for an event of a CPU or of a probe.
     pub reporter: i32,
     pub record: KernelRecord,
 }
 
-/// A record whose raw bytes have been read.
+/// A decoded record.
 #[derive(Debug, Clone)]
 pub(crate) enum KernelRecord {
     SwitchIn {
@@ -40,7 +40,7 @@ pub(crate) enum KernelRecord {
     ThreadExit {
         tid: i32,
     },
-    /// The kernel lost so many records of a CPU, since the time of the one before.
+    /// The kernel lost records of a CPU, since the time of the previous one.
     Lost {
         count: u64,
         cpu: u32,
@@ -80,83 +80,94 @@ pub(crate) enum KernelRecord {
     Probe(ProbeRecord),
 }
 
-/// What a record says, if it is one of process `pid`; the one before it in its ring was at `before`.
-pub(crate) fn read(
-    record: &Record<'_>,
-    before: u64,
-    sources: &Sources,
-    pid: i32,
-    (waking, wakes): (&Option<Waking>, &mut Wakes),
-    switch: &Option<Switch>,
-    calls: &Option<Calls>,
-) -> Option<Report> {
-    let Record { time, id, tid, cpu, content, .. } = *record;
-    if let Content::Lost(count) = content {
-        return Some(Report {
-            time,
-            reporter: 0,
-            record: KernelRecord::Lost { count, cpu, since: before },
-        });
-    }
-    let (source, reporter) = *sources.get(&id)?;
-    if !matches!(source, EventSource::Waking | EventSource::WakingOfAll) {
-        wakes.end_wakeup();
-    }
-    let record_read = match (content, source) {
-        // Of other processes, nothing but these is known.
-        (Content::Sample { raw, .. }, EventSource::Waking | EventSource::WakingOfAll) => {
-            let it = waking.as_ref()?;
-            if !wakes.is_another(source == EventSource::WakingOfAll, raw) {
-                return None;
-            }
-            let by = match () {
-                () if it.flags.number(raw)? & IN_INTERRUPT != 0 => Waker::Interrupt,
-                () if record.pid == pid => Waker::Thread,
-                () => Waker::Process,
-            };
-            KernelRecord::Wakeup {
-                tid: it.pid.number(raw)? as i32,
-                cpu: it.target_cpu.number(raw)? as u32,
-                by,
-                waker: tid,
-            }
+/// Decodes the records of a process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordDecoder<'a> {
+    pub sources: &'a Sources,
+    /// The process.
+    pub pid: i32,
+    pub waking: Option<&'a Waking>,
+    pub switch: Option<&'a Switch>,
+    pub calls: Option<&'a Calls>,
+}
+
+impl RecordDecoder<'_> {
+    /// Decodes a record; None if it is not about the process. The previous record of its ring was at
+    /// `previous_ns`, and `wakes` has the latest wake-up of that ring.
+    pub fn decode(
+        &self,
+        record: &Record<'_>,
+        previous_ns: u64,
+        wakes: &mut Wakes,
+    ) -> Option<Report> {
+        let Record { time, id, tid, cpu, content, .. } = *record;
+        if let Content::Lost(count) = content {
+            return Some(Report {
+                time,
+                reporter: 0,
+                record: KernelRecord::Lost { count, cpu, since: previous_ns },
+            });
         }
-        (Content::Sample { raw, .. }, EventSource::Switch) => {
-            let it = switch.as_ref()?;
-            KernelRecord::Successor {
-                tid: it.prev_pid.number(raw)? as i32,
+        let (source, reporter) = *self.sources.get(&id)?;
+        if !matches!(source, EventSource::Waking | EventSource::WakingOfAll) {
+            wakes.end_wakeup();
+        }
+        let decoded = match (content, source) {
+            // Only these records may come from other processes.
+            (Content::Sample { raw, .. }, EventSource::Waking | EventSource::WakingOfAll) => {
+                let waking = self.waking?;
+                if !wakes.is_another(source == EventSource::WakingOfAll, raw) {
+                    return None;
+                }
+                let by = match () {
+                    () if waking.flags.number(raw)? & IN_INTERRUPT != 0 => Waker::Interrupt,
+                    () if record.pid == self.pid => Waker::Thread,
+                    () => Waker::Process,
+                };
+                KernelRecord::Wakeup {
+                    tid: waking.pid.number(raw)? as i32,
+                    cpu: waking.target_cpu.number(raw)? as u32,
+                    by,
+                    waker: tid,
+                }
+            }
+            (Content::Sample { raw, .. }, EventSource::Switch) => {
+                let switch = self.switch?;
+                KernelRecord::Successor {
+                    tid: switch.prev_pid.number(raw)? as i32,
+                    cpu,
+                    state: state(switch.prev_state.number(raw)? as u64),
+                    next: switch.next_pid.number(raw)? as i32,
+                    name: switch.next_comm.text(raw)?,
+                }
+            }
+            (Content::Fork { pid, tid, parent }, EventSource::Thread) if pid == self.pid => {
+                KernelRecord::Fork { tid, parent }
+            }
+            (Content::Exit { tid }, EventSource::Thread) => KernelRecord::ThreadExit { tid },
+            _ if record.pid != self.pid => return None,
+            (Content::In, EventSource::Thread) => KernelRecord::SwitchIn { tid, cpu },
+            (Content::Out { preempted }, EventSource::Thread) => {
+                KernelRecord::SwitchOut { tid, cpu, preempted }
+            }
+            (Content::Sample { raw, .. }, EventSource::Enter) => KernelRecord::SyscallEnter {
+                tid,
                 cpu,
-                state: state(it.prev_state.number(raw)? as u64),
-                next: it.next_pid.number(raw)? as i32,
-                name: it.next_comm.text(raw)?,
+                call: self.calls?.enter_call.number(raw)? as u16,
+            },
+            (Content::Sample { raw, .. }, EventSource::Exit) => {
+                let calls = self.calls?;
+                let call = calls.exit_call.number(raw)? as u16;
+                KernelRecord::SyscallExit { tid, cpu, call, result: calls.result.number(raw)? }
             }
-        }
-        (Content::Fork { pid: of, tid, parent }, EventSource::Thread) if of == pid => {
-            KernelRecord::Fork { tid, parent }
-        }
-        (Content::Exit { tid }, EventSource::Thread) => KernelRecord::ThreadExit { tid },
-        _ if record.pid != pid => return None,
-        (Content::In, EventSource::Thread) => KernelRecord::SwitchIn { tid, cpu },
-        (Content::Out { preempted }, EventSource::Thread) => {
-            KernelRecord::SwitchOut { tid, cpu, preempted }
-        }
-        (Content::Sample { raw, .. }, EventSource::Enter) => KernelRecord::SyscallEnter {
-            tid,
-            cpu,
-            call: calls.as_ref()?.enter_call.number(raw)? as u16,
-        },
-        (Content::Sample { raw, .. }, EventSource::Exit) => {
-            let it = calls.as_ref()?;
-            let call = it.exit_call.number(raw)? as u16;
-            KernelRecord::SyscallExit { tid, cpu, call, result: it.result.number(raw)? }
-        }
-        (Content::Sample { address, .. }, EventSource::Minor) => {
-            KernelRecord::PageFault { tid, cpu, major: false, address }
-        }
-        (Content::Sample { address, .. }, EventSource::Major) => {
-            KernelRecord::PageFault { tid, cpu, major: true, address }
-        }
-        _ => return None,
-    };
-    Some(Report { time, reporter, record: record_read })
+            (Content::Sample { address, .. }, EventSource::Minor) => {
+                KernelRecord::PageFault { tid, cpu, major: false, address }
+            }
+            (Content::Sample { address, .. }, EventSource::Major) => {
+                KernelRecord::PageFault { tid, cpu, major: true, address }
+            }
+            _ => return None,
+        };
+        Some(Report { time, reporter, record: decoded })
+    }
 }

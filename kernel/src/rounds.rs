@@ -1,4 +1,4 @@
-//! The built-in buffer of rounds: which interval ran at which speed, and when.
+//! The built-in buffer of rounds: the intervals, their speeds and their times.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -8,7 +8,7 @@ use ppt_segment::{RingWriter, Segment};
 use crate::schema::Builtin;
 use crate::watch::segment;
 
-/// Name of the buffer of rounds.
+/// The name of the buffer of rounds.
 pub const ROUNDS_BUFFER: &str = "rounds";
 
 /// The frame file.
@@ -17,26 +17,26 @@ const SOURCE: &str = include_str!("rounds.frame");
 /// A round of an experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round<'a> {
-    /// CLOCK_MONOTONIC in ns, at its start and its end.
+    /// The times of its start and its end, in ns of CLOCK_MONOTONIC.
     pub time: (u64, u64),
-    /// Counted from 1; 0 is the time before the first.
+    /// Counted from 1; 0 is the time before the first permutation.
     pub permutation: u32,
-    /// How many times as fast the interval ran; 1 is as it is.
+    /// The speed of the interval: 0.5 is half as fast.
     pub speed: f64,
     /// Whether threads slept; otherwise they waited on a CPU.
     pub sleeps: bool,
-    /// The interval; empty where nothing was slowed.
+    /// The interval; empty in a baseline.
     pub slowed: &'a str,
-    /// What the experiment asks about; empty if that is open.
+    /// The metric of the experiment; empty if it is not chosen yet.
     pub metric: &'a str,
 }
 
-/// Writes rounds into a segment that only ppt has.
+/// Writes rounds into a segment that only ppt has mapped.
 #[derive(Debug)]
 pub struct RoundLog(Arc<Segment>);
 
 impl Builtin {
-    /// That of rounds.
+    /// The schema of rounds.
     pub fn rounds() -> &'static Self {
         static BUILTIN: OnceLock<Builtin> = OnceLock::new();
         BUILTIN.get_or_init(|| Self::compiled(ROUNDS_BUFFER, SOURCE))
@@ -44,20 +44,18 @@ impl Builtin {
 }
 
 impl RoundLog {
-    /// An empty one.
-    ///
     /// # Errors
     /// There is no memory for its segment.
     pub fn new() -> io::Result<Self> {
         Ok(Self(Arc::new(segment(Builtin::rounds())?)))
     }
 
-    /// What is to be drained.
+    /// The segment of its frames.
     pub fn segment(&self) -> Arc<Segment> {
         self.0.clone()
     }
 
-    /// Writes a round that has ended. Only one thread may do so at a time.
+    /// Writes a round that has ended.
     pub fn write(&mut self, round: &Round<'_>) {
         let builtin = Builtin::rounds();
         let mut bytes = vec![0; builtin.schema.stride as usize];

@@ -1,17 +1,17 @@
-//! The built-in buffer: its frame file, and the bytes of its frames.
+//! The built-in buffer of the kernel's actions: its frame file, and the encoding of its frames.
 
 use std::sync::OnceLock;
 
 use ppt_frame_dsl::schema::{FRAME_ID_OFFSET, Schema};
 use syscalls::{Sysno, SysnoSet};
 
-/// Name of the buffer of what the kernel does.
+/// The name of the buffer of the kernel's actions.
 pub const BUFFER: &str = "kernel";
 
-/// The frame file, but for the names of system calls, which differ from architecture to architecture.
+/// The frame file without the names of system calls, which differ among architectures.
 const SOURCE: &str = include_str!("kernel.frame");
 
-/// Most bytes of a frame, in words.
+/// The largest size of a frame in words.
 pub(crate) const WORDS: usize = 8;
 
 /// The schema of a built-in buffer.
@@ -21,16 +21,16 @@ pub struct Builtin {
     pub buffer: &'static str,
     /// The schema.
     pub schema: Schema,
-    /// The same as the JSON that captures hold.
+    /// The schema as JSON, as captures hold it.
     pub json: Vec<u8>,
-    /// The hash of it.
+    /// The hash of the schema.
     pub hash: u64,
-    /// By kind of frame, where each field lies: offset and bytes.
+    /// For each frame, offset and size of each field.
     pub(crate) places: Vec<Vec<(usize, usize)>>,
 }
 
 impl Builtin {
-    /// That of what the kernel does.
+    /// The schema of the kernel's actions.
     pub fn get() -> &'static Self {
         static BUILTIN: OnceLock<Builtin> = OnceLock::new();
         BUILTIN.get_or_init(Self::new)
@@ -38,7 +38,7 @@ impl Builtin {
 
     fn new() -> Self {
         let all = SysnoSet::all();
-        // Frame files allow no underscore there: `_sysctl`.
+        // Frame files allow no underscore at the start of a name: `_sysctl`.
         let name = |call: Sysno| call.name().trim_start_matches('_');
         let calls: Vec<_> =
             all.iter().map(|call| format!("{} = {}", name(call), call.id())).collect();
@@ -48,13 +48,13 @@ impl Builtin {
         new
     }
 
-    /// What a frame file of ppt's own says.
+    /// Compiles a built-in frame file.
     pub(crate) fn compiled(buffer: &'static str, source: &str) -> Self {
         Self::try_compiled(buffer, source)
             .unwrap_or_else(|error| panic!("the built-in frame file: {error}"))
     }
 
-    /// The same of one that was made of names of others.
+    /// Compiles a frame file that contains names of others.
     pub(crate) fn try_compiled(buffer: &'static str, source: &str) -> Result<Self, String> {
         let compiled =
             ppt_frame_dsl::compile(source.as_bytes(), buffer).map_err(|error| error.to_string())?;
@@ -71,7 +71,7 @@ impl Builtin {
         Ok(Self { buffer, hash: schema.hash(), json: json.into(), places, schema })
     }
 
-    /// All words of `event` but the first, which holds the sequence number.
+    /// All words of `event` except the first, which holds the sequence number.
     pub(crate) fn encode(&self, at: u64, event: &KernelEvent) -> [u64; WORDS - 1] {
         let mut bytes = [0; WORDS * 8];
         let (kind, values, text) = event.fields();
@@ -100,7 +100,7 @@ impl Builtin {
 /// A name as the kernel keeps it.
 pub(crate) type Comm = [u8; 16];
 
-/// Who woke a thread; the values of `Waker`.
+/// The waker of a thread: the values of `Waker`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waker {
     Thread = 0,
@@ -108,7 +108,7 @@ pub(crate) enum Waker {
     Interrupt = 2,
 }
 
-/// What happened, in the numbers of the target.
+/// An event, with threads by their numbers in the target's pid namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KernelEvent {
     Watched {
@@ -160,7 +160,7 @@ pub(crate) enum KernelEvent {
         major: bool,
         address: u64,
     },
-    /// `thread` 0: of all threads.
+    /// Missing records, of all threads if `thread` is 0.
     Lost {
         since: u64,
         thread: i32,
@@ -171,8 +171,8 @@ pub(crate) enum KernelEvent {
 }
 
 impl KernelEvent {
-    /// The place of its kind in the frame file, its numbers after `at` in their order there, as many
-    /// as it has, and the text that is the last field.
+    /// The index of its frame, its numbers after `at` in the order of the fields, padded with 0, and the text
+    /// of the last field.
     fn fields(&self) -> (usize, [i64; 4], Option<Comm>) {
         let wide = i64::from;
         match *self {
@@ -208,9 +208,9 @@ impl KernelEvent {
     }
 }
 
-/// The value of `State` for what sched_switch says.
+/// The value of `State` for the state in sched_switch.
 pub(crate) fn state(prev_state: u64) -> u8 {
-    // Beyond these bits, the kernel marks who is preempted.
+    // Higher bits mark a preempted thread.
     match prev_state & 0xff {
         0 => 0,
         0x01 => 1,
@@ -265,8 +265,8 @@ mod tests {
                 (&frame.name, name)
             );
             let numbers = frame.fields.len() - 1 - usize::from(text.is_some());
-            assert!(values[numbers..].iter().all(|&it| it == 0), "{name}");
-            assert!(values[..numbers].iter().all(|&it| it != 0), "{name}");
+            assert!(values[numbers..].iter().all(|&value| value == 0), "{name}");
+            assert!(values[..numbers].iter().all(|&value| value != 0), "{name}");
             let words = builtin.encode(0x0123_4567_89ab_cdef, &event);
             let mut bytes = vec![0; 8];
             bytes.extend(words.iter().flat_map(|number| number.to_le_bytes()));

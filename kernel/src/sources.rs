@@ -1,12 +1,11 @@
-//! Which event a record comes from.
+//! The events from which records come.
 
 use std::collections::HashMap;
 
-/// What a record is about: the kind of its event, and the thread whose event reports it (of an
-/// event of a CPU, 0).
+/// For the number of each event, its kind, and the thread to which it was attached (0 for an event of a CPU).
 pub(crate) type Sources = HashMap<u64, (EventSource, i32)>;
 
-/// Kinds of events.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventSource {
     Thread,
@@ -14,14 +13,16 @@ pub(crate) enum EventSource {
     Exit,
     Minor,
     Major,
-    /// Wake-ups of some threads, and of all.
+    /// Wake-ups of threads that pass a filter.
     Waking,
+    /// Wake-ups of all threads.
     WakingOfAll,
     Switch,
-    /// Stacks of threads that run, and of those that begin to wait.
+    /// Stacks of threads that run.
     Running,
+    /// Stacks of threads that give up their CPU.
     Leaving,
-    /// A place of a probe is hit.
+    /// A site of a probe is hit.
     Hit {
         probe: u16,
         site: u16,

@@ -1,4 +1,4 @@
-//! Opens the events that take stacks, in rings of their own: what is lost there is a stack.
+//! Opens the events that take stacks, in rings of their own, so that their losses are losses of stacks.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,25 +11,25 @@ use crate::perf::{CountedEvent, EventTarget, PerfEvent, PerfRing, is_gone};
 use crate::sources::{EventSource, Sources};
 use crate::threads;
 
-/// Bytes of a ring that takes no stacks of waits, and of one that takes copies of stacks.
+/// The size in bytes of a ring without stacks of waits, and of one for copies of stacks.
 const RING_BYTES: usize = 256 << 10;
 const COPIES_RING_BYTES: usize = 2 << 20;
 
-/// Which stacks to take.
+/// The stacks to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stacks {
-    /// So many of a thread for each second that it runs.
+    /// The number of stacks for each second that a thread runs.
     pub hertz: u32,
-    /// Also where threads begin to wait.
+    /// Stacks are also taken when threads begin to wait.
     pub waits: bool,
-    /// Callers are found by unwind tables, in copies of stacks, and not by frame pointers.
+    /// Callers are found by unwind tables, in copies of stacks, instead of by frame pointers.
     pub unwind: bool,
 }
 
 impl Stacks {
-    /// Most stacks for each second.
-    pub const MOST_HERTZ: u32 = 1000;
-    /// The default: programs rarely do something this often, so nothing keeps step with it.
+    /// The largest number of stacks for each second.
+    pub const MAX_HERTZ: u32 = 1000;
+    /// The default: few programs have periodic work at this frequency, so samples are not synchronous to it.
     pub const HERTZ: u32 = 99;
 }
 
@@ -37,19 +37,20 @@ impl Stacks {
 #[derive(Debug)]
 pub(crate) struct StackEvents {
     pub wanted: Stacks,
-    /// Also while the kernel works for the program.
+    /// Stacks are also taken while the kernel works for the program.
     pub kernel: bool,
     pub rings: Vec<PerfRing>,
     pub events: Vec<PerfEvent>,
     cpus: Vec<u32>,
-    /// The thread whose events have the rings, and these events, one for each CPU.
+    /// The thread whose events have the rings.
     first: i32,
+    /// Its events, one for each CPU.
     firsts: Vec<PerfEvent>,
 }
 
 impl StackEvents {
-    /// Opens the events of one thread of process `pid`, and the rings, of `bytes` at most. Returns also
-    /// what is missing.
+    /// Opens the events of one thread of process `pid`, and the rings, of `bytes` at most. Also returns the
+    /// error of a missing part.
     pub fn new(
         wanted: Stacks,
         pid: i32,
@@ -97,8 +98,8 @@ impl StackEvents {
         Ok(Self { wanted, kernel, rings, events, cpus, first, firsts })
     }
 
-    /// Opens the events of all `threads`, and says which is which. Threads that they make later inherit
-    /// them. Returns what is missing.
+    /// Opens the events of all `threads`, which threads that are made later inherit, and adds them to
+    /// `sources`. Returns the error of a missing part.
     pub fn open(
         &mut self,
         threads: &BTreeSet<i32>,
@@ -142,18 +143,18 @@ impl StackEvents {
         Ok(missing)
     }
 
-    /// Begins. Threads that have ended since need no stacks.
+    /// Enables the events. Threads that have ended since are ignored.
     pub fn enable(&self) {
         self.events.iter().for_each(|event| _ = event.enable());
     }
 
-    /// Records that found no room, where the kernel counts them.
+    /// The number of lost records, if the kernel counts them.
     pub fn lost(&self) -> u64 {
         self.events.iter().map(PerfEvent::lost).sum()
     }
 }
 
-/// An event of a thread that leaves its records where `first` does; None if the thread has ended.
+/// Opens an event of a thread that writes to the ring of `first`. None if the thread has ended.
 fn redirected(
     kind: &EventTarget,
     thread: i32,
@@ -171,10 +172,10 @@ fn redirected(
     Ok(Some(event))
 }
 
-/// The stack of a thread that runs.
+/// The event that takes stacks of running threads.
 fn running(wanted: Stacks, kernel: bool) -> EventTarget {
     EventTarget {
-        what: CountedEvent::Running(1_000_000_000 / u64::from(wanted.hertz.max(1))),
+        counted: CountedEvent::Running(1_000_000_000 / u64::from(wanted.hertz.max(1))),
         samples: true,
         raw: false,
         stack: true,
@@ -186,9 +187,10 @@ fn running(wanted: Stacks, kernel: bool) -> EventTarget {
     }
 }
 
-/// The stack of a thread that gives up its CPU; right behind it, whether it still wants one.
+/// The event that takes stacks of threads that give up their CPU. The next record of the thread shows whether
+/// it was preempted.
 const LEAVING: EventTarget = EventTarget {
-    what: CountedEvent::Leaving,
+    counted: CountedEvent::Leaving,
     samples: true,
     raw: false,
     stack: true,

@@ -1,4 +1,4 @@
-//! The built-in buffer of stacks: its frames, and who writes them.
+//! The built-in buffer of stacks: its frames and their writer.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,29 +6,29 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use ppt_frame_dsl::schema::FRAME_ID_OFFSET;
 use ppt_segment::{RingWriter, Segment};
 
-use crate::perf::MOST_ADDRESSES;
+use crate::perf::MAX_ADDRESSES;
 use crate::records::u64_at;
 use crate::schema::Builtin;
 use crate::stack_events::Stacks;
 
-/// Name of the buffer of stacks.
+/// The name of the buffer of stacks.
 pub const STACKS_BUFFER: &str = "stacks";
 
 /// The frame file.
 const SOURCE: &str = include_str!("stacks.frame");
 
-/// Most bytes of a frame, in words.
+/// The largest size of a frame in words.
 const WORDS: usize = 34;
-/// Kinds of frames.
+/// The numbers of the frames.
 const SAMPLING: u16 = 0;
 const STACK: u16 = 1;
-/// A stack that is no deeper is hardly a stack: where a thread was, and one address more.
-const SHALLOW: u8 = 2;
-/// Addresses from here on say whose addresses follow (PERF_CONTEXT_MAX).
-const MARKERS: u64 = -4095i64 as u64;
+/// The depth up to which a stack counts as shallow: the innermost function and one more address.
+const SHALLOW_DEPTH: u8 = 2;
+/// The smallest marker: values from here on are not addresses (PERF_CONTEXT_MAX).
+const FIRST_MARKER: u64 = -4095i64 as u64;
 
 impl Builtin {
-    /// That of stacks.
+    /// The schema of stacks.
     pub fn stacks() -> &'static Self {
         static BUILTIN: OnceLock<Builtin> = OnceLock::new();
         BUILTIN.get_or_init(|| {
@@ -39,20 +39,20 @@ impl Builtin {
     }
 }
 
-/// Where a thread was, and who had called that.
+/// A stack: the address of a thread, and those of its callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallChain {
     depth: u8,
-    addresses: [u64; MOST_ADDRESSES],
+    addresses: [u64; MAX_ADDRESSES],
 }
 
 impl CallChain {
-    /// What the kernel found by frame pointers, from the bytes of its record. The address to which a
-    /// function returns may belong to the next function, so its caller is where the call ends.
+    /// The stack that the kernel found by frame pointers, from the bytes of its record. A return address may
+    /// belong to the next function, so the address of a caller is the last byte of the call.
     pub fn of_record(bytes: &[u8]) -> Self {
         let words = (0..bytes.len() / 8).filter_map(|word| u64_at(bytes, 8 * word));
-        let mut chain = Self { depth: 0, addresses: [0; MOST_ADDRESSES] };
-        let addresses = words.filter(|&address| address < MARKERS);
+        let mut chain = Self { depth: 0, addresses: [0; MAX_ADDRESSES] };
+        let addresses = words.filter(|&address| address < FIRST_MARKER);
         for (place, address) in chain.addresses.iter_mut().zip(addresses) {
             *place = if chain.depth == 0 { address } else { address.saturating_sub(1) };
             chain.depth += 1;
@@ -60,23 +60,23 @@ impl CallChain {
         chain
     }
 
-    /// What the unwinder found: addresses, and how many there are.
-    pub fn unwound((depth, addresses): (u8, [u64; MOST_ADDRESSES])) -> Self {
+    /// The stack that the unwinder found: the number of addresses, and the addresses.
+    pub fn unwound((depth, addresses): (u8, [u64; MAX_ADDRESSES])) -> Self {
         Self { depth, addresses }
     }
 
-    /// Whether there is more than the innermost function.
+    /// Whether it has more than the innermost function.
     pub fn has_callers(&self) -> bool {
         self.depth > 1
     }
 
-    /// Whether the program gave nothing to follow.
+    /// Whether it has no address.
     pub fn is_empty(&self) -> bool {
         self.depth == 0
     }
 }
 
-/// What a thread did; the values of `Why`.
+/// The reason why a stack was taken: the values of `Why`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StackWhy {
     Running = 0,
@@ -93,7 +93,7 @@ pub(crate) struct StackFrame<'a> {
     pub chain: &'a CallChain,
 }
 
-/// How many stacks there were, and how many of them were hardly any.
+/// The numbers of stacks and of shallow ones.
 #[derive(Debug, Default)]
 pub struct StackCounts {
     taken: AtomicU64,
@@ -101,29 +101,29 @@ pub struct StackCounts {
 }
 
 impl StackCounts {
-    /// Stacks of threads that ran.
+    /// The number of stacks of threads that ran.
     pub fn taken(&self) -> u64 {
         self.taken.load(Relaxed)
     }
 
-    /// Those with two addresses or fewer.
+    /// The number of those with at most two addresses.
     pub fn shallow(&self) -> u64 {
         self.shallow.load(Relaxed)
     }
 
     fn count(&self, chain: &CallChain) {
         self.taken.fetch_add(1, Relaxed);
-        self.shallow.fetch_add(u64::from(chain.depth <= SHALLOW), Relaxed);
+        self.shallow.fetch_add(u64::from(chain.depth <= SHALLOW_DEPTH), Relaxed);
     }
 }
 
-/// Writes frames, and states what was lost.
+/// Writes frames, and states losses.
 pub(crate) struct StackWriter<'a> {
     builtin: &'static Builtin,
     writer: RingWriter<'a, AtomicU64>,
     words: usize,
     counts: &'a StackCounts,
-    /// Records that the kernel lost, so far.
+    /// The number of records that the kernel lost so far.
     pub lost: u64,
 }
 
@@ -135,7 +135,7 @@ impl<'a> StackWriter<'a> {
         Self { builtin, words, writer: RingWriter::new(ring), counts, lost: 0 }
     }
 
-    /// How stacks are taken from here on.
+    /// Writes the settings that hold from `at` on.
     pub fn begin(&mut self, at: u64, wanted: Stacks, kernel: bool) {
         let Stacks { hertz, waits, unwind } = wanted;
         let numbers = [at, hertz.into(), kernel.into(), waits.into(), unwind.into()];
@@ -160,15 +160,15 @@ impl<'a> StackWriter<'a> {
         self.writer.write(words.into_iter().take(self.words));
     }
 
-    /// The kernel lost `count`: as many numbers are left out.
+    /// States that the kernel lost `count` records, by skipping as many sequence numbers.
     pub fn lose(&mut self, count: u64) {
         self.lost = self.lost.saturating_add(count);
         (0..count).for_each(|_| _ = self.writer.lose());
     }
 }
 
-/// All words of a frame but the first: its numbers in the order of their fields, and the addresses of
-/// the last field.
+/// All words of a frame except the first: its numbers in the order of their fields, and the addresses of the
+/// last field.
 fn encoded(builtin: &Builtin, frame: u16, numbers: &[u64], addresses: &[u64]) -> [u64; WORDS - 1] {
     let mut bytes = [0; WORDS * 8];
     bytes[FRAME_ID_OFFSET as usize..][..2].copy_from_slice(&frame.to_le_bytes());
@@ -236,7 +236,7 @@ mod tests {
     fn shallow_stacks_are_counted() {
         let counts = StackCounts::default();
         for depth in 0..5 {
-            counts.count(&CallChain { depth, addresses: [0; MOST_ADDRESSES] });
+            counts.count(&CallChain { depth, addresses: [0; MAX_ADDRESSES] });
         }
         assert_eq!((counts.taken(), counts.shallow()), (5, 3));
     }

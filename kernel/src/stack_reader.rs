@@ -1,4 +1,4 @@
-//! Turns records of stacks into frames.
+//! Converts records of stacks into frames.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::stack_frames::{CallChain, StackCounts, StackFrame, StackWhy, StackWri
 use crate::threads::Threads;
 use crate::unwind::StackUnwinder;
 
-/// What takes stacks, and where they go.
+/// The events that take stacks, and the segment of their frames.
 #[derive(Debug)]
 pub(crate) struct StackReader {
     pub events: StackEvents,
     pub segment: Arc<Segment>,
     pub counts: Arc<StackCounts>,
-    /// Finds callers, if the events copy stacks.
+    /// The unwinder, if the events copy stacks.
     pub unwinder: Option<Arc<StackUnwinder>>,
 }
 
-/// What a record of a ring of stacks says.
+/// A decoded record of a ring of stacks.
 #[derive(Debug, Clone)]
 pub(crate) struct StackRecord {
     tid: i32,
@@ -34,21 +34,21 @@ pub(crate) struct StackRecord {
 enum StackStep {
     /// The thread runs.
     Runs { in_kernel: bool, chain: Box<CallChain> },
-    /// It gives up its CPU.
+    /// The thread gives up its CPU.
     Leaves(Box<CallChain>),
-    /// It has given up its CPU; it still wants one, or waits.
+    /// The thread has given up its CPU, because it was preempted or in order to wait.
     HasLeft { preempted: bool },
 }
 
-/// Turns records of stacks into frames.
+/// Converts records of stacks into frames.
 pub(crate) struct StackDecoder<'a> {
     writer: StackWriter<'a>,
-    /// By thread: where it gives up its CPU.
+    /// For each thread that gives up its CPU, its stack.
     leaving: HashMap<i32, Box<CallChain>>,
 }
 
 impl<'a> StackDecoder<'a> {
-    /// Stacks are taken from `at` on.
+    /// Begins with a frame that states the settings from `at` on.
     pub fn begin(
         segment: &'a Segment,
         counts: &'a StackCounts,
@@ -60,8 +60,8 @@ impl<'a> StackDecoder<'a> {
         Self { writer, leaving: HashMap::new() }
     }
 
-    /// Takes the records of all rings that are about process `pid`: when each was, whose event left it,
-    /// and what it says. Returns how full the fullest ring was.
+    /// Takes the records of all rings that are about process `pid`, and calls `report` with the time, the
+    /// reporter and the decoded record of each. Returns the fill level of the fullest ring, from 0 to 1.
     pub fn take(
         &mut self,
         reader: &mut StackReader,
@@ -87,7 +87,7 @@ impl<'a> StackDecoder<'a> {
         fullest
     }
 
-    /// Writes what a record says, unless another event says it, too.
+    /// Writes the frame of a record, unless another event reports it, too.
     pub fn write(&mut self, time: u64, reporter: i32, record: StackRecord, threads: &mut Threads) {
         let StackRecord { tid, cpu, step } = record;
         let Some(thread) = threads.report(tid, reporter) else { return };
@@ -99,7 +99,7 @@ impl<'a> StackDecoder<'a> {
             StackStep::Leaves(chain) => _ = self.leaving.insert(tid, chain),
             StackStep::HasLeft { preempted } => {
                 let chain = self.leaving.remove(&tid);
-                // A thread that ends has no stack any more.
+                // A thread that ends no longer has a stack.
                 if let Some(chain) = chain.filter(|chain| !preempted && !chain.is_empty()) {
                     let why = StackWhy::Waiting;
                     self.writer.write_stack(time, &StackFrame { thread, cpu, why, chain: &chain });
@@ -108,7 +108,7 @@ impl<'a> StackDecoder<'a> {
         }
     }
 
-    /// States losses that no record has stated. No record follows.
+    /// States the losses that no record has stated, after the last record.
     pub fn finish(&mut self, events: &StackEvents) {
         let unstated = events.lost().saturating_sub(self.writer.lost);
         self.writer.lose(unstated);
@@ -139,8 +139,8 @@ fn read(
     Some((reporter, StackRecord { tid, cpu, step }))
 }
 
-/// The callers by unwind tables. Code that was mapped a moment ago, or that a program makes itself, has no
-/// tables here: then those that the kernel found by frame pointers.
+/// The stack by unwind tables. Newly mapped code, and code that a program makes itself, has no tables; then,
+/// the stack that the kernel found by frame pointers.
 fn call_chain(chain: &[u8], copy: &[u8], unwinder: Option<&StackUnwinder>) -> CallChain {
     let unwound = unwinder.and_then(|unwinder| unwinder.unwind(copy)).map(CallChain::unwound);
     unwound.filter(CallChain::has_callers).unwrap_or_else(|| CallChain::of_record(chain))

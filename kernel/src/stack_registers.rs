@@ -5,7 +5,7 @@ use framehop::UnwindRegsNative;
 
 use crate::records::u64_at;
 
-/// Bytes of a stack that the kernel copies. Callers beyond them are not found.
+/// The number of bytes of a stack that the kernel copies. Callers beyond them are not found.
 pub(crate) const COPY_BYTES: u32 = 8 << 10;
 
 /// The numbers of the registers that unwinding starts with, in the order of their values in a record.
@@ -45,7 +45,7 @@ impl StackRegisters {
         let stack = &copy[8 * (2 + NUMBERS.len())..];
         let filled = match size {
             0 => 0,
-            // So many bytes of the copy were there.
+            // The number of bytes of the copy that are valid follows it.
             _ => usize::try_from(u64_at(stack, size)?).ok()?.min(size),
         };
         let code = values[NUMBERS.len() - 1];
@@ -96,7 +96,7 @@ mod tests {
         let copy = bytes(&[registers(), vec![32, 7, 8, 0, 0, 16]].concat());
         let (found, stack) = StackRegisters::of_record(&copy).unwrap();
         assert_eq!((found.code, stack), (0x1000 + NUMBERS.len() as u64 - 1, &bytes(&[7, 8])[..]));
-        // A length that is a lie does not read beyond the copy.
+        // A length that is too large does not read beyond the copy.
         let copy = bytes(&[registers(), vec![16, 7, 8, 4096]].concat());
         assert_eq!(StackRegisters::of_record(&copy).unwrap().1, bytes(&[7, 8]));
     }

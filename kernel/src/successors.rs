@@ -1,4 +1,5 @@
-//! The names of threads that follow a target's thread on its CPU. Only a user's own are shown.
+//! The names of threads that follow a target's thread on its CPU. Only names of the user's own threads are
+//! shown.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,40 +7,50 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::schema::Comm;
 
-/// Whose names are remembered at a time.
+/// The largest number of names in memory.
 const MAX_NAMES: usize = 4096;
-/// How long an owner is believed, ns: a number may name another thread by then.
-const AGE_NS: u64 = 1_000_000_000;
+/// The time in ns after which an owner is looked up again: the number may belong to another thread by then.
+const MAX_AGE_NS: u64 = 1_000_000_000;
 
-/// The names of successors, as far as the user may see them.
+/// The names of successors that the user may see.
 #[derive(Debug)]
 pub(crate) struct SuccessorNames {
     user: u32,
-    /// By number: the name it had, until when that is known, and whether it may be shown.
-    known: HashMap<i32, (Comm, u64, bool)>,
+    /// By number of the thread.
+    known: HashMap<i32, KnownName>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct KnownName {
+    name: Comm,
+    /// The time until which the entry is valid, in ns of CLOCK_MONOTONIC.
+    until: u64,
+    /// The user may see the name.
+    is_shown: bool,
 }
 
 impl SuccessorNames {
-    /// Those of `user`.
+    /// The names that `user` may see.
     pub fn new(user: u32) -> Self {
         Self { user, known: HashMap::new() }
     }
 
-    /// The name of thread `tid` as far as it may be shown.
+    /// The name of thread `tid`, or an empty one if the user may not see it.
     pub fn name(&mut self, tid: i32, name: Comm, time: u64) -> Comm {
-        let shown = match self.known.get(&tid) {
-            Some((known, until, shown)) if *known == name && time < *until => *shown,
+        let is_shown = match self.known.get(&tid) {
+            Some(known) if known.name == name && time < known.until => known.is_shown,
             _ => {
                 if self.known.len() >= MAX_NAMES {
                     self.known.clear();
                 }
                 let owner = fs::metadata(format!("/proc/{tid}")).map(|metadata| metadata.uid());
-                let shown = owner.is_ok_and(|owner| owner == self.user);
-                self.known.insert(tid, (name, time.saturating_add(AGE_NS), shown));
-                shown
+                let is_shown = owner.is_ok_and(|owner| owner == self.user);
+                let until = time.saturating_add(MAX_AGE_NS);
+                self.known.insert(tid, KnownName { name, until, is_shown });
+                is_shown
             }
         };
-        if shown { name } else { Comm::default() }
+        if is_shown { name } else { Comm::default() }
     }
 }
 

@@ -1,18 +1,17 @@
-//! The threads of a process, their numbers, and which event speaks for which.
+//! The threads of a process, their numbers, and the events that report them.
 //!
-//! An event of one thread is inherited by those that it makes. While ppt opens events, threads may
-//! make threads: some of these have an event of their own and an inherited one, and both leave
-//! records. So each thread has one *reporter*: the thread whose event reports it. What another event
-//! reports is a repetition.
+//! Threads inherit the events of the thread that makes them. While ppt opens events, threads may make threads:
+//! some of these have an event of their own and an inherited one, and both write records. So each thread has
+//! one *reporter*: the thread whose event reports it. Reports of other events are repetitions.
 
 use std::collections::HashMap;
 use std::fs;
 
-/// The threads of a process that are known.
+/// The known threads of a process.
 #[derive(Debug)]
 pub(crate) struct Threads {
     pid: i32,
-    /// Numbers in its pid namespace are the same as in ppt's.
+    /// The pid namespace of the process has the same numbers as ppt's.
     same_numbers: bool,
     known: HashMap<i32, TracedThread>,
 }
@@ -20,24 +19,24 @@ pub(crate) struct Threads {
 #[derive(Debug, Clone, Copy)]
 struct TracedThread {
     reporter: i32,
-    /// Its number in its own pid namespace; 0 = not known.
+    /// The number in its own pid namespace; 0 if unknown.
     inner: i32,
     /// It gave up its CPU to wait.
     waits: bool,
-    /// It was woken since it got its CPU.
+    /// It was woken since it got a CPU.
     woken: bool,
-    /// Who gets its CPU has been said.
-    followed: bool,
+    /// The successor on its CPU was reported.
+    has_successor: bool,
 }
 
 impl TracedThread {
     fn new(reporter: i32, inner: i32) -> Self {
-        Self { reporter, inner, waits: false, woken: false, followed: false }
+        Self { reporter, inner, waits: false, woken: false, has_successor: false }
     }
 }
 
 impl Threads {
-    /// Those of process `pid` that have events of their own.
+    /// The threads of process `pid` that have events of their own.
     pub fn new(pid: i32, opened: impl IntoIterator<Item = i32>) -> Self {
         let same_numbers = inner(pid, pid).is_none_or(|inner| inner == pid) && depth(pid) <= 1;
         let mut all = Self { pid, same_numbers, known: HashMap::new() };
@@ -48,12 +47,12 @@ impl Threads {
         all
     }
 
-    /// The process.
+    /// The number of the process.
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// The threads, by their numbers in ppt's pid namespace.
+    /// The numbers of the threads in ppt's pid namespace.
     pub fn all(&self) -> impl Iterator<Item = i32> {
         self.known.keys().copied()
     }
@@ -63,44 +62,44 @@ impl Threads {
         Some(self.known.get(&tid)?.inner)
     }
 
-    /// The same of a thread that runs code of the process; 0 = not known.
+    /// The number of a thread that runs code of the process in its own pid namespace; 0 if unknown.
     pub fn number_or_look_up(&self, tid: i32) -> i32 {
         self.number(tid).unwrap_or_else(|| self.look_up(tid))
     }
 
-    /// The same of a thread in an event of `reporter`; None if its own event has it.
+    /// The number of a thread that an event of `reporter` reports; None if another event reports it.
     pub fn report(&mut self, tid: i32, reporter: i32) -> Option<i32> {
         let thread = match self.known.get(&tid) {
             Some(thread) => *thread,
-            // The record of its beginning was lost, or it comes later.
+            // The record of its start was lost, or comes later.
             None => self.insert(tid, reporter),
         };
         (thread.reporter == reporter).then_some(thread.inner)
     }
 
-    /// The kernel has named the successor on the thread's CPU.
+    /// Notes that the successor on a thread's CPU was reported.
     pub fn note_successor(&mut self, tid: i32) {
         if let Some(thread) = self.known.get_mut(&tid) {
-            thread.followed = true;
+            thread.has_successor = true;
         }
     }
 
-    /// A thread gives up its CPU, to wait or because another one is to run. Returns whether its
-    /// successor is known.
+    /// Notes that a thread gave up its CPU, either to wait or because it was preempted. Returns whether its
+    /// successor was reported.
     pub fn switch_out(&mut self, tid: i32, waits: bool) -> bool {
         let Some(thread) = self.known.get_mut(&tid) else { return false };
         thread.waits = waits;
-        std::mem::take(&mut thread.followed)
+        std::mem::take(&mut thread.has_successor)
     }
 
-    /// A thread is woken. The kernel may record it before the thread has given up its CPU.
+    /// Notes that a thread was woken. The record may come before that of the switch.
     pub fn note_wakeup(&mut self, tid: i32) {
         if let Some(thread) = self.known.get_mut(&tid) {
             thread.woken = true;
         }
     }
 
-    /// A thread gets a CPU. Returns whether it waited without a record of its wake-up.
+    /// Notes that a thread got a CPU. Returns whether it waited without a record of its wake-up.
     pub fn switch_in(&mut self, tid: i32) -> bool {
         let Some(thread) = self.known.get_mut(&tid) else { return false };
         let is_missing = thread.waits && !thread.woken;
@@ -108,13 +107,15 @@ impl Threads {
         is_missing
     }
 
-    /// Records are missing: nobody knows any more who waits, and who is followed.
+    /// Forgets which threads wait, and which successors are due, after a loss of records.
     pub fn forget_waits(&mut self) {
-        self.known.values_mut().for_each(|thread| (thread.waits, thread.followed) = (false, true));
+        for thread in self.known.values_mut() {
+            (thread.waits, thread.has_successor) = (false, true);
+        }
     }
 
-    /// A thread was made, by an event of `reporter`. Returns both numbers, unless another event has
-    /// it.
+    /// Adds a thread that an event of `reporter` reports. Returns its number and its parent's, unless another
+    /// event reports it.
     pub fn born(&mut self, tid: i32, parent: i32, reporter: i32) -> Option<(i32, i32)> {
         let of_parent = self.known.get(&parent).map_or(reporter, |thread| thread.reporter);
         if of_parent != reporter {
@@ -124,7 +125,7 @@ impl Threads {
         Some((inner, self.number(parent).unwrap_or(0)))
     }
 
-    /// A thread ended. Returns its number, unless another event has it.
+    /// Removes a thread that ended. Returns its number, unless another event reports it.
     pub fn ended(&mut self, tid: i32, reporter: i32) -> Option<i32> {
         let thread = *self.known.get(&tid)?;
         (thread.reporter == reporter).then(|| {
@@ -144,7 +145,7 @@ impl Threads {
     }
 }
 
-/// The threads that process `pid` has now.
+/// The current threads of process `pid`.
 pub(crate) fn list(pid: i32) -> Vec<i32> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
@@ -155,7 +156,7 @@ fn inner(pid: i32, tid: i32) -> Option<i32> {
     numbers(pid, tid)?.last().copied()
 }
 
-/// In how many pid namespaces, from ppt's on, the process has a number.
+/// The number of pid namespaces, from ppt's on, in which the process has a number.
 fn depth(pid: i32) -> usize {
     numbers(pid, pid).map_or(0, |number| number.len())
 }
@@ -171,7 +172,7 @@ mod tests {
     use super::*;
 
     fn threads() -> Threads {
-        // Of no process that there is: the numbers are taken as they are.
+        // No such process exists, so numbers are not looked up.
         let mut threads = Threads::new(0, []);
         threads.same_numbers = true;
         for tid in [10, 11] {
@@ -186,7 +187,7 @@ mod tests {
         // 10 made 11 while events were opened: 11 has its own event and an inherited one.
         assert_eq!(threads.report(11, 11), Some(11));
         assert_eq!(threads.report(11, 10), None, "reported already");
-        // What 11 makes has both.
+        // Threads that 11 makes inherit both.
         assert_eq!(threads.born(12, 11, 10), None);
         assert_eq!(threads.born(12, 11, 11), Some((12, 11)));
         assert_eq!(threads.report(12, 10), None);
@@ -202,7 +203,7 @@ mod tests {
         assert_eq!(threads.ended(11, 11), Some(11));
         assert_eq!(threads.born(11, 10, 10), Some((11, 10)));
         assert_eq!(threads.report(11, 10), Some(11));
-        // Its end was lost.
+        // The record of its end was lost.
         assert_eq!(threads.born(10, 11, 10), Some((10, 11)));
         assert_eq!(threads.report(10, 10), Some(10));
     }
@@ -214,7 +215,7 @@ mod tests {
         threads.switch_out(10, true);
         threads.note_wakeup(10);
         assert!(!threads.switch_in(10));
-        // Before it had given up its CPU.
+        // The wake-up comes before the switch.
         threads.note_wakeup(10);
         threads.switch_out(10, true);
         assert!(!threads.switch_in(10));
@@ -234,7 +235,7 @@ mod tests {
         let mut threads = threads();
         assert_eq!(threads.report(77, 10), Some(77));
         assert_eq!(threads.report(77, 11), None);
-        assert!(threads.all().any(|it| it == 77));
+        assert!(threads.all().any(|tid| tid == 77));
     }
 
     #[test]

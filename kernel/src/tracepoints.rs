@@ -1,4 +1,4 @@
-//! Tracepoints: their numbers, and what their raw bytes mean, from tracefs.
+//! Tracepoints: their numbers and the layouts of their raw bytes, from tracefs.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{KernelError, KernelFeature};
 
-/// Where tracefs is mounted.
-const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// Folders where tracefs may be mounted.
+const TRACEFS_FOLDERS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// The pid namespace of the whole machine.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Bytes of a field.
+/// The position of a field in the raw bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FieldPlace {
     offset: usize,
     size: usize,
 }
 
-impl Place {
-    /// The number there, signed if it has the size of a thread's number.
+impl FieldPlace {
+    /// The number of the field, signed if it has 4 or 8 bytes.
     pub fn number(self, raw: &[u8]) -> Option<i64> {
         let bytes = raw.get(self.offset..self.offset + self.size)?;
         Some(match self.size {
@@ -32,7 +32,7 @@ impl Place {
         })
     }
 
-    /// The text there.
+    /// The text of the field.
     pub fn text(self, raw: &[u8]) -> Option<[u8; 16]> {
         let bytes = raw.get(self.offset..self.offset + self.size)?;
         let text = bytes.split(|&byte| byte == 0).next()?;
@@ -43,37 +43,37 @@ impl Place {
     }
 }
 
-/// sched:sched_waking.
+/// The tracepoint sched:sched_waking.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waking {
     pub id: u64,
-    pub flags: Place,
-    pub pid: Place,
-    pub target_cpu: Place,
+    pub flags: FieldPlace,
+    pub pid: FieldPlace,
+    pub target_cpu: FieldPlace,
 }
 
-/// sched:sched_switch.
+/// The tracepoint sched:sched_switch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Switch {
     pub id: u64,
-    pub prev_pid: Place,
-    pub prev_state: Place,
-    pub next_pid: Place,
-    pub next_comm: Place,
+    pub prev_pid: FieldPlace,
+    pub prev_state: FieldPlace,
+    pub next_pid: FieldPlace,
+    pub next_comm: FieldPlace,
 }
 
-/// raw_syscalls:sys_enter and sys_exit.
+/// The tracepoints raw_syscalls:sys_enter and sys_exit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Calls {
     pub enter: u64,
     pub exit: u64,
-    pub enter_call: Place,
-    pub exit_call: Place,
-    pub result: Place,
+    pub enter_call: FieldPlace,
+    pub exit_call: FieldPlace,
+    pub result: FieldPlace,
 }
 
 impl Waking {
-    /// Looks it up.
+    /// Looks up the tracepoint.
     pub fn find() -> Result<Self, KernelError> {
         let part = KernelFeature::Wakeups;
         in_first_namespace()?;
@@ -89,7 +89,7 @@ impl Waking {
 }
 
 impl Switch {
-    /// Looks it up.
+    /// Looks up the tracepoint.
     pub fn find() -> Result<Self, KernelError> {
         let part = KernelFeature::Wakeups;
         in_first_namespace()?;
@@ -106,7 +106,7 @@ impl Switch {
 }
 
 impl Calls {
-    /// Looks them up.
+    /// Looks up the tracepoints.
     pub fn find() -> Result<Self, KernelError> {
         let part = KernelFeature::Syscalls;
         let (enter, entered) = read(part, "raw_syscalls/sys_enter")?;
@@ -121,7 +121,7 @@ impl Calls {
     }
 }
 
-/// The numbers of threads in tracepoints are those of the whole machine.
+/// Checks that ppt runs in the first pid namespace, whose numbers tracepoints have.
 fn in_first_namespace() -> Result<(), KernelError> {
     match fs::read_link("/proc/self/ns/pid") {
         Ok(link) if link.as_os_str() == FIRST_PID_NAMESPACE => Ok(()),
@@ -129,19 +129,19 @@ fn in_first_namespace() -> Result<(), KernelError> {
     }
 }
 
-/// The tracefs that is mounted. A folder that may not be read is one, as long as there is no other.
+/// The mounted tracefs. A folder that ppt may not read counts if there is no other.
 fn root() -> Option<PathBuf> {
     let denied = |path: &Path| {
         fs::metadata(path.join("events"))
             .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     };
-    let places = || PLACES.iter().map(PathBuf::from);
-    places()
-        .find(|place| place.join("events").is_dir())
-        .or_else(|| places().find(|place| denied(place)))
+    let folders = || TRACEFS_FOLDERS.iter().map(PathBuf::from);
+    folders()
+        .find(|folder| folder.join("events").is_dir())
+        .or_else(|| folders().find(|folder| denied(folder)))
 }
 
-type TracepointFields = HashMap<String, Place>;
+type TracepointFields = HashMap<String, FieldPlace>;
 
 fn read(part: KernelFeature, name: &str) -> Result<(u64, TracepointFields), KernelError> {
     let root = root().ok_or(KernelError::NoTracefs { part })?;
@@ -153,7 +153,11 @@ fn read(part: KernelFeature, name: &str) -> Result<(u64, TracepointFields), Kern
     parse(&text).ok_or_else(|| unknown(part, name))
 }
 
-fn place(fields: &TracepointFields, part: KernelFeature, name: &str) -> Result<Place, KernelError> {
+fn place(
+    fields: &TracepointFields,
+    part: KernelFeature,
+    name: &str,
+) -> Result<FieldPlace, KernelError> {
     fields.get(name).copied().ok_or_else(|| unknown(part, name))
 }
 
@@ -172,7 +176,7 @@ fn parse(text: &str) -> Option<(u64, TracepointFields)> {
         let mut number = |key: &str| -> Option<usize> {
             parts.find_map(|part| part.strip_prefix(key)?.parse().ok())
         };
-        Some((name.to_owned(), Place { offset: number("offset:")?, size: number("size:")? }))
+        Some((name.to_owned(), FieldPlace { offset: number("offset:")?, size: number("size:")? }))
     });
     Some((id, fields.collect()))
 }
@@ -198,8 +202,8 @@ print fmt: \"prev_comm=%s\", REC->prev_comm
     fn a_format_says_where_fields_lie() {
         let (id, fields) = parse(SWITCH).unwrap();
         assert_eq!((id, fields.len()), (315, 5));
-        assert_eq!(fields["prev_pid"], Place { offset: 24, size: 4 });
-        assert_eq!(fields["prev_comm"], Place { offset: 8, size: 16 });
+        assert_eq!(fields["prev_pid"], FieldPlace { offset: 24, size: 4 });
+        assert_eq!(fields["prev_comm"], FieldPlace { offset: 8, size: 16 });
         let mut raw = vec![0; 40];
         raw[8..12].copy_from_slice(b"name");
         raw[24..28].copy_from_slice(&(-1i32).to_ne_bytes());

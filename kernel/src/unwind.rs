@@ -1,5 +1,5 @@
-//! Finds callers in a copy of a stack, by the unwind tables (`.eh_frame`) of the code that a process
-//! has mapped. Programs that are built without frame pointers need this.
+//! Finds callers in a copy of a stack by the unwind tables (`.eh_frame`) of the code that a process has mapped.
+//! Programs without frame pointers need this.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,21 +15,21 @@ use gimli::{
     UnwindSection,
 };
 
-use crate::perf::MOST_ADDRESSES;
+use crate::perf::MAX_ADDRESSES;
 use crate::records::u64_at;
 use crate::stack_registers::StackRegisters;
 
-/// Most instructions of one entry of a table. An entry is read for each stack that it unwinds.
-const MOST_INSTRUCTIONS: usize = 10_000;
-/// Most bytes of one entry.
-const MOST_ENTRY_BYTES: usize = 1 << 20;
-/// The longest time that checking a table may take. A program's table of 10 MiB takes a tenth of a second.
-const LONGEST_CHECK: Duration = Duration::from_secs(5);
+/// The largest number of instructions of an entry of a table. An entry is read for each stack that it unwinds.
+const MAX_INSTRUCTIONS: usize = 10_000;
+/// The largest size of an entry in bytes.
+const MAX_ENTRY_BYTES: usize = 1 << 20;
+/// The longest time for the check of a table. A table of 10 MiB takes 0.1 s.
+const MAX_CHECK_TIME: Duration = Duration::from_secs(5);
 
 type Bytes = Arc<[u8]>;
 type TableSlice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// The unwind tables of a file, which may be any bytes.
+/// The checked unwind tables of a file.
 #[derive(Debug, Clone)]
 pub struct UnwindTables {
     address: u64,
@@ -37,9 +37,9 @@ pub struct UnwindTables {
 }
 
 impl UnwindTables {
-    /// The section `.eh_frame` of a file, which the file maps to `address`. `None` if it is damaged, or
-    /// if reading an entry could take long: an expression with a branch, which may be a loop, too many
-    /// instructions or bytes. Compilers write none of these.
+    /// Checks the section `.eh_frame` of a file, which the file maps to `address`. `None` if it is damaged, or
+    /// if reading an entry could take long: because of an expression with a branch, which may be a loop, or too
+    /// many instructions or bytes. Compilers write no such entries.
     pub fn new(address: u64, bytes: Vec<u8>) -> Option<Self> {
         address.checked_add(bytes.len() as u64)?;
         let is_bounded = is_bounded(&bytes, address).unwrap_or(false);
@@ -47,7 +47,7 @@ impl UnwindTables {
     }
 }
 
-/// Whether each entry of a table is read in bounded time.
+/// Whether every entry of a table can be read in bounded time.
 fn is_bounded(bytes: &[u8], address: u64) -> gimli::Result<bool> {
     let section = EhFrame::new(bytes, LittleEndian);
     let bases = BaseAddresses::default().set_eh_frame(address);
@@ -55,7 +55,7 @@ fn is_bounded(bytes: &[u8], address: u64) -> gimli::Result<bool> {
     let mut entries = section.entries(&bases);
     while let Some(entry) = entries.next()? {
         let common = |cie: &CommonInformationEntry<TableSlice<'_>>| -> gimli::Result<bool> {
-            Ok(cie.entry_len() <= MOST_ENTRY_BYTES
+            Ok(cie.entry_len() <= MAX_ENTRY_BYTES
                 && are_bounded(&section, cie.encoding(), cie.instructions(&section, &bases))?)
         };
         let bounded = match entry {
@@ -63,13 +63,13 @@ fn is_bounded(bytes: &[u8], address: u64) -> gimli::Result<bool> {
             CieOrFde::Fde(partial) => {
                 let fde = partial.parse(EhFrame::cie_from_offset)?;
                 let encoding = fde.cie().encoding();
-                // Its common entry need not be among the entries.
-                fde.entry_len() <= MOST_ENTRY_BYTES
+                // Its common entry is not necessarily among the entries.
+                fde.entry_len() <= MAX_ENTRY_BYTES
                     && common(fde.cie())?
                     && are_bounded(&section, encoding, fde.instructions(&section, &bases))?
             }
         };
-        if !bounded || begin.elapsed() > LONGEST_CHECK {
+        if !bounded || begin.elapsed() > MAX_CHECK_TIME {
             return Ok(false);
         }
     }
@@ -99,7 +99,7 @@ fn are_bounded(
             | CallFrameInstruction::ValExpression { expression, .. } => branches(expression)?,
             _ => false,
         };
-        if branches || count > MOST_INSTRUCTIONS {
+        if branches || count > MAX_INSTRUCTIONS {
             return Ok(false);
         }
     }
@@ -118,15 +118,15 @@ pub struct MappedCode {
 /// Code that a process has mapped from a file with unwind tables.
 #[derive(Debug, Clone)]
 pub struct UnwindMapping {
-    /// Its addresses in the process.
+    /// The addresses in the process.
     pub range: Range<u64>,
-    /// The address that the file assigns to the first one.
+    /// The address that the file assigns to the first of them.
     pub address: u64,
     /// The tables of the file.
     pub tables: UnwindTables,
 }
 
-/// Unwinds the stacks of a process. One thread states its mappings, another one unwinds.
+/// Unwinds the stacks of a process. One thread sets its mappings, another unwinds.
 #[derive(Default)]
 pub struct StackUnwinder(Mutex<UnwinderState>);
 
@@ -145,7 +145,7 @@ impl std::fmt::Debug for StackUnwinder {
 }
 
 impl StackUnwinder {
-    /// The process has mapped this from now on.
+    /// Sets the mappings of the process.
     pub fn set_code(&self, code: MappedCode) {
         let MappedCode { mut ranges, unwind } = code;
         ranges.sort_unstable_by_key(|range| range.start);
@@ -162,14 +162,13 @@ impl StackUnwinder {
             unwinder.add_module(Module::new(String::new(), range, start, sections));
         }
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // The cache knows which unwinder its content is from.
+        // The cache notices that the unwinder has changed.
         (state.code, state.unwinder) = (ranges, unwinder);
     }
 
-    /// Where a thread was and who had called that, the innermost first: addresses, and how many there
-    /// are. `copy` is the end of a record: registers, and the copy of the stack. `None` if the record
-    /// has none.
-    pub(crate) fn unwind(&self, copy: &[u8]) -> Option<(u8, [u64; MOST_ADDRESSES])> {
+    /// The stack of a thread, the innermost function first: the number of addresses, and the addresses. `copy`
+    /// is the end of a record: registers, and the copy of the stack. `None` if the record has none.
+    pub(crate) fn unwind(&self, copy: &[u8]) -> Option<(u8, [u64; MAX_ADDRESSES])> {
         let (registers, stack) = StackRegisters::of_record(copy)?;
         let begin = registers.stack_pointer();
         let mut read = |address: u64| {
@@ -182,13 +181,13 @@ impl StackUnwinder {
             let behind = code.partition_point(|range| range.start <= address);
             code[..behind].last().is_some_and(|range| address < range.end)
         };
-        let (mut depth, mut addresses) = (0, [0; MOST_ADDRESSES]);
+        let (mut depth, mut addresses) = (0, [0; MAX_ADDRESSES]);
         let mut frames = unwinder.iter_frames(registers.code, registers.native(), cache, &mut read);
         for place in &mut addresses {
-            // A stack that ends within a function ends there.
+            // The copy of the stack may end within a function.
             let Ok(Some(frame)) = frames.next() else { break };
             let address = frame.address_for_lookup();
-            // Without a table, the next one is a guess.
+            // Without a table, the next address is a guess.
             if depth > 0 && !is_code(address) {
                 break;
             }
@@ -211,7 +210,7 @@ mod tests {
     const SKIP: u8 = 0x2f;
     const BREG7: u8 = 0x77;
 
-    /// An entry: its length, and its content with `instructions` at the end.
+    /// An entry: its length, `head`, and `instructions`.
     fn entry(head: &[u8], instructions: &[u8]) -> Vec<u8> {
         let mut content = [head, instructions].concat();
         content.resize(content.len().next_multiple_of(8) + 4, 0);
@@ -220,7 +219,7 @@ mod tests {
 
     /// A table of one function at [`CODE_AT`], of 256 bytes.
     fn table(instructions: &[u8]) -> Vec<u8> {
-        // Its caller's stack begins 8 bytes up, where the return address is.
+        // The caller's stack begins 8 bytes higher, after the return address.
         let common = [0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1];
         let mut all = entry(&common, &[]);
         let back = (all.len() + 4) as u32;
@@ -272,12 +271,12 @@ mod tests {
     fn tables_that_never_end_are_refused() {
         let forever = [DEF_CFA_EXPRESSION, 3, SKIP, 0xfd, 0xff];
         assert!(unwinder(table(&forever)).is_none());
-        assert!(unwinder(table(&vec![0x0a; 2 * MOST_INSTRUCTIONS])).is_none());
+        assert!(unwinder(table(&vec![0x0a; 2 * MAX_INSTRUCTIONS])).is_none());
         // One instruction of many bytes: DW_CFA_def_cfa_expression with DW_OP_nop.
-        let long = MOST_ENTRY_BYTES as u32;
+        let long = MAX_ENTRY_BYTES as u32;
         let mut nothing = vec![DEF_CFA_EXPRESSION];
         nothing.extend([long as u8 | 0x80, (long >> 7) as u8 | 0x80, (long >> 14) as u8]);
-        nothing.resize(nothing.len() + MOST_ENTRY_BYTES, 0x96);
+        nothing.resize(nothing.len() + MAX_ENTRY_BYTES, 0x96);
         assert!(unwinder(table(&nothing)).is_none());
         assert!(unwinder(table(&[])).is_some());
         assert!(UnwindTables::new(u64::MAX - 8, table(&[])).is_none());
@@ -327,7 +326,7 @@ mod tests {
                     .collect();
                 let copy: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
                 if let Some((depth, _)) = unwinder.unwind(&copy) {
-                    assert!(usize::from(depth) <= MOST_ADDRESSES);
+                    assert!(usize::from(depth) <= MAX_ADDRESSES);
                 }
             }
         }

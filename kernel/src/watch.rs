@@ -26,13 +26,13 @@ use crate::threads::{self, Threads};
 use crate::tracepoints::{Calls, Switch, Waking};
 use crate::unwind::StackUnwinder;
 
-/// Looks at the threads of a process before those that are still new are left to inheritance.
-const LOOKS: usize = 100;
+/// The largest number of searches for new threads; threads that are made later inherit events.
+const MAX_SEARCHES: usize = 100;
 
-/// What to capture.
+/// The information to capture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// When threads run, wait, and for how long they want a CPU.
+    /// Context switches and wake-ups: when threads run, wait, and are ready.
     pub sched: bool,
     /// System calls.
     pub syscalls: bool,
@@ -40,7 +40,7 @@ pub struct Wanted {
     pub faults: bool,
     /// Stacks.
     pub stacks: Option<Stacks>,
-    /// A probe that is hit more often in a second is stopped.
+    /// The largest number of hits of a probe in a second. A probe with more hits is stopped.
     pub probe_limit: u64,
 }
 
@@ -51,7 +51,7 @@ impl Wanted {
     }
 }
 
-/// What is wanted, and what the kernel has for it.
+/// The wanted information, and the tracepoints for it.
 #[derive(Debug, Clone)]
 pub struct KernelRequest {
     wanted: Wanted,
@@ -61,14 +61,14 @@ pub struct KernelRequest {
     calls: Option<Calls>,
 }
 
-/// A process whose events are open. Records wait in the rings of the kernel.
+/// The open events of a process. Records wait in the rings of the kernel.
 #[derive(Debug)]
 pub struct ProcessEvents(Reader);
 
 impl KernelRequest {
-    /// Looks up what `wanted` takes, while ppt has its privileges: reading tracefs takes some. Returns
-    /// also which parts there are none of, and why. The records of all processes share `memory` bytes;
-    /// each process has a little in any case.
+    /// Looks up the tracepoints for `wanted`, while ppt has its privileges, which tracefs requires. Also
+    /// returns the errors of parts that are not available. The rings of all processes share `memory` bytes, and
+    /// each process gets at least the smallest rings.
     pub fn new(wanted: Wanted, memory: u64) -> (Self, Vec<KernelError>) {
         let mut missing = Vec::new();
         let (mut waking, mut switch, mut calls) = (None, None, None);
@@ -87,8 +87,8 @@ impl KernelRequest {
         (Self { wanted, memory: Memory::new(memory), waking, switch, calls }, missing)
     }
 
-    /// Opens the events of process `pid`, which belongs to `user`, and of `probes` in it. Returns also
-    /// which parts could not be opened, and why; without a watch if that is all.
+    /// Opens the events of process `pid`, which belongs to `user`, and of `probes` in it. Also returns the
+    /// errors of parts that could not be opened; without events if there are none.
     pub fn watch(
         &self,
         pid: i32,
@@ -120,10 +120,10 @@ impl KernelRequest {
         let cpus = cpus();
         let ring_bytes = match self.wanted.events() {
             true => self.memory.ring_bytes(cpus.len()),
-            // Threads come and go, and that is all.
-            false => memory::least() as usize,
+            // The only records are those of starts and ends of threads.
+            false => memory::min_ring_bytes() as usize,
         };
-        // These come first: the others take what memory is left.
+        // Stacks come first; the other events take the remaining memory.
         let stacks = self.open_stacks(pid, &cpus, !probes.is_empty(), missing)?;
         let mut sources = Sources::new();
         let probed = match probes.is_empty() {
@@ -140,7 +140,7 @@ impl KernelRequest {
         let mut opening = Opening::new(cpus, ring_bytes);
         opening.sources = sources;
         let of_threads = EventTarget {
-            what: CountedEvent::Nothing,
+            counted: CountedEvent::Nothing,
             samples: false,
             raw: false,
             stack: false,
@@ -188,22 +188,22 @@ impl KernelRequest {
             rings: opening.rings,
             _memory: self.memory.take(bytes),
             events: opening.events,
-            of_cpus: opening.of_cpus,
-            spare: opening.spare,
-            horizon: opening.horizon,
+            cpu_events: opening.cpu_events,
+            unfiltered_cpu_events: opening.unfiltered_cpu_events,
+            tid_wraparound: opening.tid_wraparound,
             sources: opening.sources,
             waking: self.waking,
             switch: self.switch,
             calls: self.calls,
             threads,
-            neighbours: SuccessorNames::new(user),
+            successor_names: SuccessorNames::new(user),
             segment: Arc::new(segment),
             lost_before: 0,
             begun_ns,
         })
     }
 
-    /// Opens the events that take stacks. Without other events, an error is that of all.
+    /// Opens the events that take stacks. Their error is fatal only if no other events are wanted.
     fn open_stacks(
         &self,
         pid: i32,
@@ -245,15 +245,15 @@ impl KernelRequest {
     }
 }
 
-/// Opens the events of page faults: also of those that the kernel has on behalf of the program, if ppt
-/// may see them.
+/// Opens the events of page faults, including those in the kernel on behalf of the program, if ppt has the
+/// right.
 fn open_faults(opening: &mut Opening, sampled: EventTarget) -> Result<(), KernelError> {
     let all = |kernel| {
         let sources = [
             (EventSource::Minor, CountedEvent::MinorFaults),
             (EventSource::Major, CountedEvent::MajorFaults),
         ];
-        sources.map(|(source, what)| (source, EventTarget { what, kernel, ..sampled }))
+        sources.map(|(source, counted)| (source, EventTarget { counted, kernel, ..sampled }))
     };
     match opening.part(KernelFeature::Faults, &all(true)) {
         Err(KernelError::Denied { .. }) => opening.part(KernelFeature::Faults, &all(false)),
@@ -267,13 +267,17 @@ fn open_calls(
     sampled: EventTarget,
     calls: Calls,
 ) -> Result<(), KernelError> {
-    let target =
-        |id| EventTarget { what: CountedEvent::Tracepoint(id), raw: true, kernel: true, ..sampled };
+    let target = |id| EventTarget {
+        counted: CountedEvent::Tracepoint(id),
+        raw: true,
+        kernel: true,
+        ..sampled
+    };
     let all = [(EventSource::Enter, target(calls.enter)), (EventSource::Exit, target(calls.exit))];
     opening.part(KernelFeature::Syscalls, &all)
 }
 
-/// Opens the events of wake-ups, and of who gets a CPU next.
+/// Opens the events of wake-ups and of successors on CPUs.
 fn open_wakeups(
     opening: &mut Opening,
     sampled: EventTarget,
@@ -281,20 +285,20 @@ fn open_wakeups(
     switch: Switch,
 ) -> Result<(), KernelError> {
     let wakeups = EventTarget {
-        what: CountedEvent::Tracepoint(waking.id),
+        counted: CountedEvent::Tracepoint(waking.id),
         raw: true,
         kernel: true,
         inherit: false,
         ..sampled
     };
     let successors =
-        EventTarget { what: CountedEvent::Tracepoint(switch.id), inherit: true, ..wakeups };
+        EventTarget { counted: CountedEvent::Tracepoint(switch.id), inherit: true, ..wakeups };
     opening.wakeups(&wakeups)?;
     opening.part(KernelFeature::Wakeups, &[(EventSource::Switch, successors)])
 }
 
 impl ProcessEvents {
-    /// The buffers of its frames, and the memory that they will lie in.
+    /// The buffers of its frames, and their segments.
     pub fn buffers(&self) -> Vec<(&Builtin, Arc<Segment>)> {
         let events = self.0.has_events.then(|| (Builtin::get(), self.0.segment.clone()));
         let stacks = self.0.stacks.as_ref().map(|stack| (Builtin::stacks(), stack.segment.clone()));
@@ -303,12 +307,12 @@ impl ProcessEvents {
         events.into_iter().chain(stacks).chain(probes).collect()
     }
 
-    /// Finds callers in copies of stacks, if it knows the mappings of the process.
+    /// The unwinder of copies of stacks, which needs the mappings of the process.
     pub fn unwinder(&self) -> Option<&Arc<StackUnwinder>> {
         self.0.stacks.as_ref()?.unwinder.as_ref()
     }
 
-    /// Starts the thread that reads the records. It needs no rights.
+    /// Starts the thread that reads the records, which needs no rights.
     ///
     /// # Errors
     /// No thread can be started.
@@ -317,32 +321,31 @@ impl ProcessEvents {
     }
 }
 
-/// Events that are opened one after the other.
+/// Events that are being opened.
 struct Opening {
     cpus: Vec<u32>,
     ring_bytes: usize,
     /// Threads with events of their own.
     opened: BTreeSet<i32>,
-    /// On each CPU, the event whose ring all others use.
+    /// For each CPU, the event whose ring all others use.
     firsts: Vec<PerfEvent>,
     rings: Vec<PerfRing>,
     events: Vec<PerfEvent>,
-    of_cpus: Vec<PerfEvent>,
-    /// The same without a filter, which do nothing yet.
-    spare: Vec<PerfEvent>,
-    /// When their filter is of no use any more. Looked at before the threads: a thread that is made after that
-    /// has a higher number.
-    horizon: TidWraparound,
+    cpu_events: Vec<PerfEvent>,
+    /// Events of CPUs without a filter, which are not enabled yet.
+    unfiltered_cpu_events: Vec<PerfEvent>,
+    /// It is read before the threads are listed, so that threads that are made later have higher numbers.
+    tid_wraparound: TidWraparound,
     is_close: bool,
     sources: Sources,
 }
 
 impl Opening {
     fn new(cpus: Vec<u32>, ring_bytes: usize) -> Self {
-        let (firsts, rings, events, of_cpus) = Default::default();
-        let (opened, sources, spare) = Default::default();
-        let mut horizon = TidWraparound::new();
-        let is_close = horizon.is_close();
+        let (firsts, rings, events, cpu_events) = Default::default();
+        let (opened, sources, unfiltered_cpu_events) = Default::default();
+        let mut tid_wraparound = TidWraparound::new();
+        let is_close = tid_wraparound.is_close();
         Self {
             cpus,
             ring_bytes,
@@ -350,9 +353,9 @@ impl Opening {
             firsts,
             rings,
             events,
-            of_cpus,
-            spare,
-            horizon,
+            cpu_events,
+            unfiltered_cpu_events,
+            tid_wraparound,
             is_close,
             sources,
         }
@@ -363,10 +366,10 @@ impl Opening {
         move |error| KernelError::new(part, error, threads, cpus)
     }
 
-    /// Opens the first event of every thread, and the rings. Threads that are made during this get
-    /// their own, until no look finds another one. Those that are made later inherit.
+    /// Opens the first event of every thread, and the rings. Threads that are made meanwhile get events of
+    /// their own, until a search finds no new ones. Later threads inherit.
     fn threads(&mut self, pid: i32, kind: &EventTarget) -> Result<(), KernelError> {
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_SEARCHES {
             let new: Vec<_> = threads::list(pid)
                 .into_iter()
                 .filter(|number| !self.opened.contains(number))
@@ -389,7 +392,7 @@ impl Opening {
         }
     }
 
-    /// Opens the first event of a thread; false if the thread has ended.
+    /// Opens the first event of a thread. Returns false if the thread has ended.
     fn thread(&mut self, tid: i32, kind: &EventTarget) -> io::Result<bool> {
         for (at, &cpu) in self.cpus.iter().enumerate() {
             let event = match PerfEvent::open(kind, Some(tid), cpu) {
@@ -438,11 +441,11 @@ impl Opening {
         Ok(())
     }
 
-    /// Opens events of every CPU for the wake-ups there: all of them, or none. A wake-up is no event of the
-    /// woken thread, and its waker may be of another process.
+    /// Opens events of every CPU for the wake-ups there: all of them, or none. A wake-up is an event of the
+    /// waker, which may belong to another process.
     fn wakeups(&mut self, kind: &EventTarget) -> Result<(), KernelError> {
         let failed = self.failed(KernelFeature::Wakeups);
-        let newest = self.horizon.newest();
+        let newest = self.tid_wraparound.newest();
         let filter = if self.is_close {
             None
         } else {
@@ -463,17 +466,17 @@ impl Opening {
                 filtered.push(event);
             }
         }
-        (self.of_cpus, self.spare) = match filter {
+        (self.cpu_events, self.unfiltered_cpu_events) = match filter {
             Some(_) => (filtered, of_all),
             None => (of_all, Vec::new()),
         };
         Ok(())
     }
 
-    /// Begins; returns from when on everything is captured, ns of CLOCK_MONOTONIC.
+    /// Enables all events. Returns the time since which everything is captured, in ns of CLOCK_MONOTONIC.
     fn enable(&mut self) -> Result<u64, KernelError> {
         self.events.append(&mut self.firsts);
-        let all = self.of_cpus.iter().chain(&self.events);
+        let all = self.cpu_events.iter().chain(&self.events);
         for event in all {
             match event.enable() {
                 Err(error) if !is_gone(&error) => {
@@ -486,12 +489,12 @@ impl Opening {
     }
 }
 
-/// Memory for frames of a buffer that nobody else writes.
+/// A segment for frames of a buffer that only ppt writes.
 pub(crate) fn segment(builtin: &Builtin) -> io::Result<Segment> {
     segment_of(builtin, 1)
 }
 
-/// The same with this many rings.
+/// A segment with this many rings.
 fn segment_of(builtin: &Builtin, rings: u32) -> io::Result<Segment> {
     let schema = &builtin.schema;
     let geometry =
@@ -504,7 +507,7 @@ fn segment_of(builtin: &Builtin, rings: u32) -> io::Result<Segment> {
     Segment::create_for_self(SegmentIdentity { nonce, schema_hash: builtin.hash, geometry })
 }
 
-/// The CPUs that are on.
+/// The CPUs that are online.
 fn cpus() -> Vec<u32> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let cpus = parse_cpus(text.trim());
