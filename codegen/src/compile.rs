@@ -1,4 +1,4 @@
-//! The function that build scripts call.
+//! The function for build scripts.
 
 use std::collections::HashMap;
 use std::fmt::{self, Debug};
@@ -11,7 +11,7 @@ use ppt_frame_dsl::{CompileFailure, Language, MAX_SOURCE_BYTES, Severity};
 use crate::generate::{GenerateError, generate};
 use crate::write::{WriteError, write_outputs};
 
-/// Why a build script failed.
+/// The error of a build script.
 ///
 /// `Debug` shows the same text as `Display`, so that the `unwrap()` of a build script reads well.
 #[derive(thiserror::Error)]
@@ -40,7 +40,7 @@ impl Debug for CompileError {
     }
 }
 
-/// The folder in which a relative path was looked for, as the end of a message.
+/// The folder of a relative path, as the end of a message.
 fn from(path: &Path) -> String {
     match std::env::current_dir() {
         Ok(folder) if path.is_relative() => format!(" (looked for in {})", folder.display()),
@@ -66,13 +66,13 @@ static COMPILED: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
 pub fn compile(frame_file: impl AsRef<Path>) -> Result<(), CompileError> {
     let path = frame_file.as_ref();
     let name = path.to_string_lossy();
-    // Before anything can go wrong: a file that is missing may come.
+    // This comes before any error: a missing file may appear later.
     println!("cargo:rerun-if-changed={name}");
     let source =
         read(path).map_err(|cause| CompileError::Read { path: path.to_path_buf(), cause })?;
     let mut frames = ppt_frame_dsl::compile_for(&source, &name, &[Language::Rust])
         .map_err(CompileError::Frames)?;
-    // cargo would call a hint a warning, at every build.
+    // cargo would show a hint as a warning, at every build.
     frames.warnings.retain(|warning| warning.severity > Severity::Hint);
     for line in frames.render_warnings(false).lines() {
         println!("cargo:warning={line}");
@@ -85,7 +85,7 @@ pub fn compile(frame_file: impl AsRef<Path>) -> Result<(), CompileError> {
     Ok(())
 }
 
-/// Reads a frame file: no more of it than one can be long.
+/// Reads a frame file, up to the largest possible length.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(MAX_SOURCE_BYTES as u64 + 1).read_to_end(&mut bytes)?;

@@ -25,12 +25,12 @@ use crate::text::GeneratedText;
 
 const FIXED: &str = include_str!("../runtime/c/target.h");
 
-/// Names that the generated code uses itself, beside frames and enums.
+/// Names that the generated code uses next to frames and enums.
 const OF_NAMESPACE: [&str; 3] = ["on", "now", "prepare"];
-/// Names that the generated code uses itself, beside fields and the ways to write a frame.
+/// Names that the generated code uses next to fields and the forms of a frame.
 const OF_FRAME: [&str; 2] = ["write", "scope"];
 
-/// Names the enum of a frame's own field inside its class, where the program says which value it is.
+/// The name of the enum of a frame's own field inside its class, if the program chooses the value.
 const STEP: &str = "Step";
 
 /// Writes `STEM.hpp` and `STEM.cpp`.
@@ -44,8 +44,8 @@ impl Emitter for Cpp {
         vec![header, GeneratedFile { name: format!("{}.cpp", model.stem), text: source }]
     }
 
-    /// A member cannot be called as its class, nor as a function beside it; a type not as a function
-    /// of its namespace.
+    /// A member cannot have the name of its class, nor of another function there; a type cannot have the name
+    /// of a function of its namespace.
     fn takes(&self, model: &BufferModel<'_>, declared: Declared, name: &str) -> bool {
         match declared {
             Declared::Enum(_) | Declared::Frame(_) | Declared::Metric(_) => {
@@ -64,7 +64,7 @@ impl Emitter for Cpp {
                 let frame = &model.frames[frame];
                 let FieldModel { name, own, .. } = frame.fields[field];
                 let is_form = frame.forms.iter().any(|form| form.verb == name);
-                // Of what ppt adds nobody can change the name.
+                // The names of fields that ppt adds are fixed.
                 frame.name == name && !own
                     || OF_FRAME.contains(&name)
                     || is_form
@@ -126,7 +126,7 @@ fn header(model: &BufferModel<'_>, name: &str) -> String {
     out.finish()
 }
 
-/// A class of one function, which adds.
+/// A class with one function, which adds.
 fn metric(model: &BufferModel<'_>, metric: &Metric, out: &mut GeneratedText) {
     let (ty, value) = argument_of(metric);
     doc(&metric.doc, out);
@@ -156,7 +156,7 @@ fn enums(model: &BufferModel<'_>, out: &mut GeneratedText) {
     }
 }
 
-/// `on`, `now` and `prepare`.
+/// The functions `on`, `now` and `prepare`.
 fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
     out.line("#if PPT1_ENABLED");
     out.blank();
@@ -192,7 +192,7 @@ fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
     }
     for stamp in &model.stamps {
         let ty = element_type(stamp.stored);
-        // `struct timeval()` is no expression.
+        // `struct timeval()` is not an expression.
         out.line(&format!("static inline {ty} {}() {{ return {{}}; }}", stamp.name));
         if let Some(length) = stamp.length() {
             out.line(&format!(
@@ -204,7 +204,7 @@ fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
     out.blank();
 }
 
-/// Whether ppt gives that name to something inside a frame's class.
+/// Whether ppt uses a name inside a frame's class.
 fn has_own(frame: &FrameModel<'_>, name: &str) -> bool {
     frame.fields.iter().any(|field| field.own && field.name == name)
         || name == STEP && argument(frame).is_some()
@@ -216,7 +216,7 @@ fn argument<'f, 'a>(frame: &'f FrameModel<'a>) -> Option<&'f FormMark<'a>> {
     marks.into_iter().find(|mark| matches!(mark.value, MarkValue::Argument(_)))
 }
 
-/// What a form takes before the function that fills the frame.
+/// The parameters of a form before the function that fills the frame.
 fn parameter(model: &BufferModel<'_>, mark: Option<&FormMark<'_>>) -> String {
     match mark {
         Some(FormMark { of, value: MarkValue::Argument(_), .. }) => {
@@ -231,7 +231,7 @@ fn structure(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut Generate
     doc(frame.doc, out);
     out.open(&format!("struct {name} {{"));
     let element = |field: &FieldModel<'_>| match field.stored {
-        // A member may be called as its type.
+        // A member may have the name of its type.
         Stored::Enum(it) => format!("{}::{}", namespace(model), it.name),
         other => element_type(other).into(),
     };
@@ -288,12 +288,12 @@ fn structure(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut Generate
     out.blank();
 }
 
-/// The type of a frame, or of the half of a span that has fields of its own.
+/// The type of a frame, or of the half of a span with fields of its own.
 fn type_of(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> String {
     half.map_or_else(|| frame.name.into(), |half| format!("{}::ppt_{}", frame.name, half.word()))
 }
 
-/// Inside a frame's class its fields hide the functions of the namespace: a field may be called `on`.
+/// Inside a frame's class, its fields hide functions of the namespace: a field may have the name `on`.
 fn namespace(model: &BufferModel<'_>) -> String {
     format!("::ppt::{}", model.buffer())
 }
@@ -314,7 +314,7 @@ fn write_as(
     out: &mut GeneratedText,
 ) {
     let (name, verb) = (frame.name, form.verb);
-    // Left to itself clang makes a call of it, and a closure before it asks whether it is wanted.
+    // Without this, clang emits a call, and makes the closure before it checks the gate.
     out.line("template <class ppt_Fill>");
     out.line(&format!(
         "__attribute__((always_inline)) inline void {name}::{verb}({}ppt_Fill &&ppt_fill) {{",

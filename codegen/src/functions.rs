@@ -1,4 +1,4 @@
-//! The code by which a program shows each call of its functions.
+//! The code that writes a frame for each call of a program's functions.
 
 use ppt_frame_dsl::Language;
 
@@ -7,17 +7,17 @@ use crate::output::GeneratedFile;
 const FRAMES: &str = include_str!("../runtime/c/functions.frame");
 const HOOKS: &str = include_str!("../runtime/c/functions.c");
 
-/// The name after which the files are called. The flags for gcc leave files with this name out.
+/// The stem of the files. The flags for gcc exclude files with this name.
 const FILE_NAME: &str = "ppt_functions.frame";
 
-/// The line before which clang is told to leave the file's functions out.
+/// The line before which clang is instructed to exclude the file's functions.
 const FIRST_LINE: &str = "#ifndef _GNU_SOURCE\n";
 const CLANG_OUT: &str = "#ifdef __clang__\n#pragma clang attribute push(__attribute__((no_instrument_function)), apply_to = function)\n#endif\n";
 const CLANG_END: &str = "#ifdef __clang__\n#pragma clang attribute pop\n#endif\n";
-/// The line behind the code of the buffer.
+/// The line after the code of the buffer.
 const LAST_LINE: &str = "#endif /* PPT1_ENABLED */";
 
-/// A compiler, whose flags differ from those of others.
+/// A family of compilers with the same flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compiler {
     /// gcc and g++.
@@ -26,7 +26,7 @@ pub enum Compiler {
     Clang,
 }
 
-/// The flags with which a program is compiled that shows its functions.
+/// The flags that instrument the functions of a program.
 pub fn function_flags(compiler: Compiler) -> &'static str {
     match compiler {
         Compiler::Gcc => {

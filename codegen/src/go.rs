@@ -1,5 +1,5 @@
-//! Go: a package that gives each frame whole to C, by one call of cgo, on top of the C output. Where
-//! there is no cgo, the same package does nothing.
+//! Go: a package that passes each frame to C by one call of cgo, on top of the C output. Without cgo, the same
+//! package does nothing.
 
 mod comment;
 mod frames;
@@ -18,7 +18,7 @@ use crate::emitter::Emitter;
 use crate::model::BufferModel;
 use crate::output::GeneratedFile;
 
-/// Words that cannot be the name of a package that is imported: those of the language, and more.
+/// Words that cannot be the name of an imported package: those of the language, and more.
 const PACKAGES: [&str; 28] = [
     "C",
     "break",
@@ -49,7 +49,7 @@ const PACKAGES: [&str; 28] = [
     "type",
     "var",
 ];
-/// Systems and processors that Go knows: a file whose name ends in one is for it alone.
+/// Systems and architectures that Go knows: a file whose name ends with one is compiled for that one only.
 const SYSTEMS: [&str; 44] = [
     "386",
     "aix",
@@ -96,7 +96,7 @@ const SYSTEMS: [&str; 44] = [
     "zos",
     "linux",
 ];
-/// Before the first line of code of C's file: without cgo, Go would refuse to see it.
+/// The constraint before the first line of code of the C file: without cgo, Go would refuse the file.
 const CONSTRAINT: &str = "//go:build cgo";
 
 /// Writes `STEM.h`, `STEM.c`, and the files of a package.

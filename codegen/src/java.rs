@@ -1,5 +1,5 @@
-//! Java: a class for each frame, enum, counter and histogram, and the library in C that they call, on
-//! top of the C output. A frame is passed whole, by one call.
+//! Java: a class for each frame, enum, counter and histogram, and the C library that they call, on top of the C
+//! output. Each frame is passed by one call.
 
 mod buffer;
 mod comment;
@@ -22,12 +22,11 @@ use crate::emitter::Emitter;
 use crate::model::BufferModel;
 use crate::output::GeneratedFile;
 
-/// Classes that every package has.
+/// The classes of every package.
 const OF_PACKAGE: [&str; 2] = ["Ppt", "PptRuntime"];
-/// Names that the methods of a frame use, which an argument of theirs would hide, and a method of Object
-/// that no setter can be.
+/// Names that arguments of a frame's methods would hide, and a method of Object that a setter cannot override.
 const IN_METHODS: [&str; 3] = ["java", "PptRuntime", "wait"];
-/// Most values of an enum: the JVM limits the code that makes the constants.
+/// The largest number of values of an enum: the JVM limits the code that makes the constants.
 const MAX_CONSTANTS: usize = 2500;
 
 /// Writes `STEM.h`, `STEM.c`, `STEM_jni.c`, and the classes in the folder of their package.

@@ -30,23 +30,23 @@ pub(crate) use interval::ScopeInterval;
 pub(crate) use stamps::{ABOUT_LENGTH, Stamp, clock_number};
 pub(crate) use stores::{BitSource, Bits, Store, WordPart};
 
-/// Words up to which the stores are inlined wherever a frame is written.
+/// The largest number of words whose stores are inlined wherever a frame is written.
 const INLINE_WORDS: u32 = 32;
 
 /// One buffer.
 pub(crate) struct BufferModel<'a> {
     pub schema: &'a Schema,
-    /// Of the schema's layout.
+    /// The hash of the schema's layout.
     pub hash: u64,
-    /// What the linker's names begin with.
+    /// The prefix of symbols.
     symbols: String,
-    /// The frame file's name without its extension: that of the outputs.
+    /// The frame file's name without its extension, which is also that of the outputs.
     pub stem: &'a str,
     /// The frame file's name, on one line.
     origin: String,
-    /// The first is the buffer's own, others come from `@clock`.
+    /// The stamps: the first is the buffer's own, others come from `@clock`.
     pub stamps: Vec<Stamp<'a>>,
-    /// In declared order, without one that nobody writes.
+    /// The frames in declared order, without one that is never written.
     pub frames: Vec<FrameModel<'a>>,
     /// Counters and histograms.
     pub metrics: Vec<Metric>,
@@ -56,49 +56,49 @@ pub(crate) struct BufferModel<'a> {
     package: Option<&'a str>,
 }
 
-/// One kind of frame.
+/// A frame.
 pub(crate) struct FrameModel<'a> {
-    /// The id in its slots, if they have one.
+    /// The id in its slots, if slots have ids.
     pub id: usize,
     pub name: &'a str,
     pub doc: &'a str,
-    /// Bytes, header included.
+    /// The size in bytes, including the header.
     pub size: u32,
-    /// In declared order.
+    /// The fields in declared order.
     pub fields: Vec<FieldModel<'a>>,
     /// The struct's members, in the order of their offsets.
     pub members: Vec<Member>,
-    /// How its words get into a slot, in order; all words but the first.
+    /// The stores of its words into a slot, in order, without the first word.
     stores: Vec<Store>,
-    /// Whether that is little enough to be inlined wherever a frame is written.
+    /// Whether these are few enough to be inlined wherever a frame is written.
     pub inline: bool,
-    /// The ways to write it.
+    /// The forms of writing it.
     pub forms: Vec<WriteForm<'a>>,
     /// The fields that a scope stamps.
     interval: Option<ScopeInterval<usize>>,
 }
 
-/// One field of a frame.
+/// A field of a frame.
 pub(crate) struct FieldModel<'a> {
-    /// In a frame's struct.
+    /// The name in a frame's struct.
     pub name: &'a str,
     pub ty: &'a FieldType,
     pub stored: Stored<'a>,
-    /// Elements of a fixed array.
+    /// The number of elements of a fixed array.
     pub array: Option<u32>,
     pub unit: &'a str,
     pub doc: &'a str,
-    /// Index in [`BufferModel::stamps`]: of the clock that stamps it.
+    /// The clock that stamps it, as an index of [`BufferModel::stamps`].
     pub stamp: Option<usize>,
-    /// Whether ppt sets it, and not the program.
+    /// Whether ppt sets it instead of the program.
     pub own: bool,
     /// Whether ppt stamps it before the program sets the other fields.
     pub own_stamp: bool,
-    /// The half of a span that alone has it.
+    /// The half of a span to which it belongs, if only one has it.
     pub only: Option<SpanHalf>,
 }
 
-/// One member of a frame's struct.
+/// A member of a frame's struct.
 pub(crate) struct Member {
     pub offset: u32,
     /// No declared name begins with `ppt_`.
@@ -115,12 +115,12 @@ pub(crate) enum MemberKind {
     FrameId,
     /// The field of that index.
     Field(usize),
-    /// So many bytes that belong to nothing.
+    /// This many bytes of padding.
     Padding(u32),
 }
 
 impl<'a> BufferModel<'a> {
-    /// Of a checked schema, whose frame file is called `origin`.
+    /// The model of a checked schema, whose frame file has the name `origin`.
     pub fn new(schema: &'a Schema, stem: &'a str, origin: &str) -> Self {
         let stamps = stamps::stamps(schema);
         let frames = schema.frames.iter().enumerate().filter(|(_, frame)| !frame.is_hidden());
@@ -146,33 +146,34 @@ impl<'a> BufferModel<'a> {
         }
     }
 
-    /// The same, with the package that the frame file names.
+    /// Sets the package that the frame file names.
     pub fn in_package(self, package: Option<&'a str>) -> Self {
         Self { package, ..self }
     }
 
-    /// The package of its classes: named by the frame file, or after the buffer.
+    /// The package of its classes: that of the frame file, or one with the name of the buffer.
     pub fn package(&self) -> &'a str {
         self.package.unwrap_or(self.buffer())
     }
 
-    /// Name of the buffer.
+    /// The name of the buffer.
     pub fn buffer(&self) -> &'a str {
         &self.schema.buffer
     }
 
-    /// The linker's name of `name`: ABI version, buffer and schema are part of it.
+    /// The symbol of `name`, which contains ABI version, buffer and schema.
     pub fn symbol(&self, name: &str) -> String {
         format!("{}{name}", self.symbols)
     }
 
-    /// A value of an enum in C. The values of a frame's own enum are called after the frame.
+    /// The name of a value of an enum in C. Values of a frame's own enum have the name of the frame as a
+    /// prefix.
     pub fn enumerator(&self, of: usize, value: &str) -> String {
         let frame = self.schema.marked_by(of).map(|frame| &frame.name);
         enumerator(self.buffer(), frame.unwrap_or(&self.schema.enums[of].name), value)
     }
 
-    /// The first two lines of a generated file. The first one names pptc as its author.
+    /// The first two lines of a generated file. The first states that pptc made it.
     pub fn banner(&self, what: &str) -> [String; 2] {
         let version = env!("CARGO_PKG_VERSION");
         let origin = masked(&self.origin, |_| false);
@@ -207,14 +208,14 @@ impl<'a> BufferModel<'a> {
         std::iter::once((Declared::Buffer, self.buffer())).chain(enums).chain(frames).chain(metrics)
     }
 
-    /// The bits by which a session chooses, and what has them: frames, counters and histograms.
+    /// The bits of masks, with their frames, counters and histograms.
     pub fn bits(&self) -> impl Iterator<Item = (&str, u32)> {
         let frames = self.frames.iter().map(|frame| (frame.name, frame.id as u32));
         let metrics = self.metrics.iter().map(|metric| (&*metric.name, self.bit_of(metric)));
         frames.chain(metrics)
     }
 
-    /// The symbol of the function of C that says whether somebody wants this frame, counter or histogram.
+    /// The symbol of the C function that returns whether ppt wants this frame, counter or histogram.
     pub fn on_function(&self, name: &str) -> String {
         self.symbol(&format!("on_{name}"))
     }
@@ -269,12 +270,12 @@ impl<'a> FrameModel<'a> {
         self.fields.iter().filter(|field| !field.own)
     }
 
-    /// What ppt sets to distinguish how the frame was written.
+    /// The mark that ppt sets to distinguish the forms.
     pub fn mark(&self) -> Option<&FormMark<'a>> {
         self.forms.iter().find_map(|form| form.mark.as_ref())
     }
 
-    /// Whether ppt sets some of the frame when it is written.
+    /// Whether ppt sets a field when the frame is written.
     pub fn is_completed(&self) -> bool {
         self.mark().is_some() || self.own_stamp().is_some()
     }
@@ -284,14 +285,14 @@ impl<'a> FrameModel<'a> {
         self.fields.iter().find(|field| field.own_stamp)
     }
 
-    /// Start and end of what a scope measures.
+    /// The start and the end that a scope stamps.
     pub fn interval(&self) -> Option<ScopeInterval<&FieldModel<'a>>> {
         self.interval.map(|interval| interval.map(|index| &self.fields[index]))
     }
 }
 
 impl FieldModel<'_> {
-    /// Elements of an array of C: text and bytes are one, too.
+    /// The number of elements of the array in C: text and bytes are arrays, too.
     pub fn length(&self) -> Option<u32> {
         match self.stored {
             Stored::Text { len } | Stored::Bytes { len } => Some(len),
@@ -299,7 +300,7 @@ impl FieldModel<'_> {
         }
     }
 
-    /// Its type, as messages name it.
+    /// The name of its type in messages.
     pub fn type_word(&self) -> String {
         match self.ty {
             FieldType::Enum { name } => name.clone(),

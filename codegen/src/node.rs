@@ -1,5 +1,5 @@
-//! Node.js: a package of JavaScript and its types, and the addon in C that it calls, on top of the C
-//! output. JavaScript puts the fields of a frame where C reads them, and passes it on by one call.
+//! Node.js: a package of JavaScript and its types, and the C addon that it calls, on top of the C output.
+//! JavaScript writes the fields of a frame into memory that it shares with C, and passes the frame by one call.
 
 mod addon;
 mod comment;
@@ -51,7 +51,7 @@ const KEYWORDS: [&str; 30] = [
     "typeof",
 ];
 const MORE_KEYWORDS: [&str; 6] = ["false", "true", "undefined", "var", "with", "yield"];
-/// Properties that every object has: an absent field would seem to be there.
+/// Properties of every object, by which an absent field would seem to be present.
 const OF_OBJECTS: [&str; 7] = [
     "constructor",
     "hasOwnProperty",
@@ -61,7 +61,7 @@ const OF_OBJECTS: [&str; 7] = [
     "toString",
     "valueOf",
 ];
-/// Types that the declarations name.
+/// Types that the declarations use.
 const OF_TYPES: [&str; 2] = ["ArrayBufferView", "Uint8Array"];
 
 /// Writes `STEM.h`, `STEM.c`, `STEM_node.c`, and the files of a package.

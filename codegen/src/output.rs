@@ -1,10 +1,10 @@
 //! The output of the emitters.
 
-/// One generated file.
+/// A generated file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedFile {
-    /// File name. Classes of Java are in the folder of their package: `org/example/Job.java`.
+    /// The file name. Java classes are in the folder of their package: `org/example/Job.java`.
     pub name: String,
-    /// Contents.
+    /// The content.
     pub text: String,
 }

@@ -19,11 +19,11 @@ const KEYWORDS: [&str; 25] = [
     "not", "or", "pass", "raise",
 ];
 const MORE_KEYWORDS: [&str; 3] = ["try", "with", "yield"];
-/// Names that the module uses itself, besides the clocks.
+/// Names that the module uses, in addition to the clocks.
 const OF_MODULE: [&str; 3] = ["on", "prepare", "Scope"];
-/// Those that it has where frames have hashes.
+/// Names that the module uses if frames have hashes.
 const OF_HASHES: [&str; 3] = ["hash", "hash_u64", "hash128"];
-/// Types that the stub names.
+/// Types that the stub uses.
 const OF_STUB: [&str; 8] =
     ["Buffer", "IntEnum", "Sequence", "SupportsFloat", "SupportsIndex", "final", "object", "str"];
 
@@ -58,12 +58,12 @@ impl Emitter for Python {
                 || is_function(name)
         };
         let is_metric = || model.metrics.iter().any(|metric| metric_name(metric) == name);
-        // An IntEnum keeps names between underscores, and `mro`, for itself.
+        // IntEnum reserves names between underscores, and `mro`.
         let of_enum = || name == "mro" || name.starts_with('_') && name.ends_with('_');
         keyword
             || match declared {
                 Declared::Enum(_) | Declared::Frame(_) => of_module() || is_metric(),
-                // Its function is called after it, and nothing else.
+                // The function has the same name.
                 Declared::Metric(_) => false,
                 Declared::Value(..) => of_enum(),
                 Declared::Buffer | Declared::Field(..) => false,

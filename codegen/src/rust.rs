@@ -41,7 +41,7 @@ fn doc(text: &str) -> TokenStream {
     quote!(#(#[doc = #lines])*)
 }
 
-/// `doc` where there is none in the frame file.
+/// `doc`, if the frame file has no comment.
 fn doc_or(text: &str, otherwise: &str) -> TokenStream {
     doc(if text.is_empty() { otherwise } else { text })
 }
@@ -53,7 +53,7 @@ fn module(model: &BufferModel<'_>) -> TokenStream {
     let switch = switch(model);
     let enums = model.schema.enums.iter().map(enumeration);
     let frames = model.frames.iter().map(|frame| {
-        // The thread's frame of the macro form has all fields, and the halves of a span their own.
+        // The thread's frame of the macro form has all fields, but each half of a span only its own.
         let halves = frame.halves().iter().filter(|half| half.is_some());
         let structures = std::iter::once(&None).chain(halves.clone());
         let structures = structures.map(|half| structure(frame, *half));
@@ -111,8 +111,7 @@ fn buffer(model: &BufferModel<'_>) -> TokenStream {
             static PPT_THREAD: ppt::Thread<#stride> = const { ppt::Thread::new() };
         }
 
-        // Cold, so that the code that writes a frame is laid out for the case that no ppt is
-        // attached.
+        // Cold, so that the code that writes a frame is laid out for the case that ppt is not attached.
         #[cold]
         #[inline(never)]
         fn ppt_begin(frame: u32) -> ::core::option::Option<ppt::Write<#stride>> {
@@ -128,7 +127,7 @@ fn buffer(model: &BufferModel<'_>) -> TokenStream {
     }
 }
 
-/// What adds to cells.
+/// The code that adds to cells.
 fn adders() -> TokenStream {
     quote! {
         #[cold]
@@ -189,7 +188,7 @@ fn metric(model: &BufferModel<'_>, metric: &Metric) -> TokenStream {
     }
 }
 
-/// `on`, `prepare` and `now`.
+/// The functions `on`, `prepare` and `now`.
 fn switch(model: &BufferModel<'_>) -> TokenStream {
     let clocks = model.stamps.iter().map(|stamp| {
         let name = ident(&stamp.name);
@@ -265,7 +264,7 @@ fn enumeration(it: &Enum) -> TokenStream {
     }
 }
 
-/// An element that is not set.
+/// The value of an element that is not set.
 fn zero(stored: Stored<'_>) -> TokenStream {
     match stored {
         Stored::Int(_) => quote!(0),
@@ -285,7 +284,7 @@ fn zero(stored: Stored<'_>) -> TokenStream {
     }
 }
 
-/// The clock of a stamp, read now.
+/// The expression that reads the clock of a stamp.
 fn reading(stamp: &Stamp<'_>) -> TokenStream {
     let Some(clock) = stamp.clock else {
         return quote!(ppt::stamp(&PPT_CONTROL));
@@ -318,10 +317,10 @@ fn about_field(field: &FieldModel<'_>) -> TokenStream {
     doc(&text)
 }
 
-/// The struct, in the order of the layout, and the proof that the compiler agrees.
+/// The struct, in the order of the layout, and assertions of that layout.
 fn structure(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> TokenStream {
     let name = type_of(frame, half);
-    // Each member, and what it is before it is set.
+    // Each member, and its initial value.
     let members = frame.members.iter().map(|member| {
         let name = ident(&frame.member_name(member, half));
         match member.what {
@@ -379,8 +378,8 @@ fn structure(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> TokenStream {
     }
 }
 
-/// What ppt sets of a frame by itself: the stamp, which it takes first, and what it stores last, over
-/// whatever the program has stored there.
+/// The fields that ppt itself sets: the stamp, which it takes first, and the mark, which it stores last, over
+/// any value of the program.
 fn own(
     model: &BufferModel<'_>,
     frame: &FrameModel<'_>,
@@ -406,7 +405,7 @@ fn own(
     (take, quote!(#mark #store))
 }
 
-/// What a form takes before the function that fills the frame: names and types.
+/// The parameters of a form before the function that fills the frame: names and types.
 fn parameter(form: &WriteForm<'_>) -> Option<(Ident, Ident)> {
     match &form.mark {
         Some(FormMark { field, of, value: MarkValue::Argument(_), .. }) => {
@@ -416,7 +415,7 @@ fn parameter(form: &WriteForm<'_>) -> Option<(Ident, Ident)> {
     }
 }
 
-/// How a frame is written by a form, in words.
+/// A form in words.
 fn written_as(form: &WriteForm<'_>) -> String {
     match form.mark.as_ref().map(|mark| &mark.value) {
         None => String::new(),
@@ -425,7 +424,7 @@ fn written_as(form: &WriteForm<'_>) -> String {
     }
 }
 
-/// `write` and `scope`.
+/// The functions `write` and `scope`.
 fn forms(model: &BufferModel<'_>, frame: &FrameModel<'_>) -> TokenStream {
     let name = ident(&upper_camel(frame.name));
     let (last, bit) = (last(frame), number(frame.id as u32));
@@ -493,7 +492,7 @@ fn forms(model: &BufferModel<'_>, frame: &FrameModel<'_>) -> TokenStream {
                 #last.with(|last| ppt::update(last, write, set));
             }
         },
-        // It is written by halves alone.
+        // It is written as halves only.
         _ => quote! {
             #[doc(hidden)]
             #[inline(always)]
@@ -516,7 +515,7 @@ fn forms(model: &BufferModel<'_>, frame: &FrameModel<'_>) -> TokenStream {
     }
 }
 
-/// What writes the thread's frame of the macro form where ppt sets some of it.
+/// The code that writes the thread's frame of the macro form, if ppt sets a field.
 fn update(form: &WriteForm<'_>) -> Ident {
     format_ident!("ppt_{}", form.verb)
 }
@@ -526,7 +525,7 @@ fn last(frame: &FrameModel<'_>) -> Ident {
     format_ident!("PPT_LAST_{}", frame.name.to_ascii_uppercase())
 }
 
-/// How a frame gets into the ring.
+/// The stores of a frame into the ring.
 fn writer(model: &BufferModel<'_>, frame: &FrameModel<'_>, half: Option<SpanHalf>) -> TokenStream {
     let name = type_of(frame, half);
     let stores = stores::stores(frame, half);
@@ -567,7 +566,7 @@ fn writer(model: &BufferModel<'_>, frame: &FrameModel<'_>, half: Option<SpanHalf
     }
 }
 
-/// The paper's style: a frame a thread, whose fields keep their last value.
+/// The macro form of the paper: one frame for each thread, whose fields keep their last value.
 fn macros(model: &BufferModel<'_>, frame: &FrameModel<'_>) -> TokenStream {
     let module = ident(model.buffer());
     let frame_name = ident(&upper_camel(frame.name));

@@ -1,4 +1,4 @@
-//! Turns the documentation in a frame file into C comments, and its integers into C literals.
+//! Converts the documentation in a frame file into C comments, and its integers into C literals.
 
 use ppt_frame_dsl::Stored;
 use ppt_text::masked;
@@ -6,14 +6,14 @@ use ppt_text::masked;
 use crate::model::{BufferModel, FieldModel};
 use crate::text::GeneratedText;
 
-/// First lines of a generated file.
+/// The first lines of a generated file.
 pub(crate) fn banner(model: &BufferModel<'_>, what: &str) -> String {
     let [first, second] = model.banner(what).map(|line| comment(&line));
     format!("/* {first}\n * {second}\n */")
 }
 
-/// Text for a C comment: it cannot end it, seem to begin another, be a trigraph, or show the lines
-/// around it as something else, which compilers warn of.
+/// Text for a C comment: it cannot end the comment, seem to begin another, contain a trigraph, or reorder the
+/// display of lines, of which compilers warn.
 pub(crate) fn comment(text: &str) -> String {
     let text = masked(&text.replace("\r\n", "\n"), |char| matches!(char, '\t' | '\n'));
     text.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/")
@@ -42,7 +42,7 @@ pub(crate) fn remark(field: &FieldModel<'_>) -> String {
     if let Stored::Enum(it) = field.stored {
         parts.push(format!("enum {}", it.name));
     }
-    // The name of struct timeval says which clock it counts.
+    // The clock of a struct timeval is in its name.
     if let Some(clock) = field.clock().filter(|_| field.stored != Stored::Timeval) {
         parts.push(format!("{} clock", clock.word()));
     }

@@ -1,4 +1,4 @@
-//! `STEM.h`: enums, structs, and both ways to write a frame.
+//! `STEM.h`: enums, structs, and both forms of writing a frame.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::names::{block_macro, claim_macro, field_macro, stamp_macro};
@@ -97,7 +97,7 @@ pub(crate) fn hashes(model: &BufferModel<'_>, out: &mut GeneratedText) {
     }
 }
 
-/// Two headers that declare one name in one file stop here, and say who they are.
+/// An error with the names of two headers that declare the same name in one file.
 pub(crate) fn claim<'n>(
     model: &BufferModel<'_>,
     header: &str,
@@ -173,19 +173,19 @@ pub(crate) fn symbols(model: &BufferModel<'_>, out: &mut GeneratedText) {
     }
 }
 
-/// The expression that is true while somebody is attached who wants what has this bit. The gate comes
-/// first: where nobody is attached, it costs one load.
+/// The expression that is true while ppt is attached and wants the frame, counter or histogram with this bit.
+/// The gate is checked first: while ppt is not attached, it costs one load.
 pub(crate) fn is_wanted(model: &BufferModel<'_>, bit: u32) -> String {
     format!("ppt1_on(&{}, {bit})", model.symbol("control"))
 }
 
-/// The expression that is true while somebody is attached: one load.
+/// The expression that is true while ppt is attached: one load.
 pub(crate) fn is_on(model: &BufferModel<'_>) -> String {
     let control = model.symbol("control");
     format!("__builtin_expect(__atomic_load_n(&{control}.gate, __ATOMIC_RELAXED) != 0, 0) != 0")
 }
 
-/// `on`, `now` and `prepare`.
+/// The functions `on`, `now` and `prepare`.
 fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
     let name = model.buffer();
     out.line("/* Whether somebody is attached; costs one load. */");
@@ -212,8 +212,8 @@ fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
     }
 }
 
-/// The function that reads the CPU's counter, or what stands in for it, if frames are stamped by it.
-/// It is for those who know that somebody is attached.
+/// The function that reads the CPU's counter, or its replacement, if frames are stamped by it. It is called
+/// only while ppt is attached.
 pub(crate) fn ticks(model: &BufferModel<'_>, out: &mut GeneratedText) {
     if model.stamps.iter().all(|stamp| stamp.clock.is_some()) {
         return;
@@ -256,7 +256,7 @@ pub(crate) fn now(
     out.blank();
 }
 
-/// The same for the CPU's counter, or what stands in for it.
+/// A function that takes a time stamp of the CPU's counter, or of its replacement.
 fn now_ticks(model: &BufferModel<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut GeneratedText) {
     out.line(&format!("/* {}; 0 when nobody is attached. */", stamp.about()));
     out.open(&format!("static inline uint64_t {prefix}{}(void) {{", stamp.name));
@@ -273,16 +273,16 @@ fn now_ticks(model: &BufferModel<'_>, stamp: &Stamp<'_>, prefix: &str, out: &mut
     out.blank();
 }
 
-/// Forces the stores of a frame inline. Otherwise, compilers emit calls of some functions even where
-/// nobody is attached.
+/// Forces the stores of a frame inline. Otherwise, compilers emit calls of some functions even while ppt is not
+/// attached.
 fn inline(frame: &FrameModel<'_>) -> &'static str {
     if frame.inline { "static inline __attribute__((always_inline))" } else { "static inline" }
 }
 
-/// A frame, or the half of a span that has fields of its own.
+/// A frame, or the half of a span with fields of its own.
 pub(crate) type OfHalf<'f, 'a> = (&'f FrameModel<'a>, Option<SpanHalf>);
 
-/// The symbol of a function that stores such a frame.
+/// The symbol of the function that stores it.
 pub(crate) fn storing(
     model: &BufferModel<'_>,
     what: &str,
@@ -315,8 +315,8 @@ pub(crate) fn commit(
     out.blank();
 }
 
-/// The function that sets what ppt sets of a frame, of the type `ty`, and commits it. It comes last,
-/// since the program may have overwritten the whole frame.
+/// The function that sets ppt's own fields of a frame, of the type `ty`, and commits it. It runs last, as the
+/// program may have overwritten the whole frame.
 pub(crate) fn close(
     model: &BufferModel<'_>,
     of: OfHalf<'_, '_>,
@@ -347,8 +347,8 @@ pub(crate) fn close(
     out.blank();
 }
 
-/// What writes `frame`, a pointer to one, after the program has set it: a call of that function, or of
-/// the one that commits where ppt sets nothing. `at` is the stamp, if ppt takes one.
+/// The statement that writes `frame`, a pointer to a frame that the program has set: a call of that function,
+/// or of the one that only commits. `at` is the stamp, if ppt takes one.
 pub(crate) fn call_close(
     model: &BufferModel<'_>,
     of: OfHalf<'_, '_>,
@@ -362,7 +362,7 @@ pub(crate) fn call_close(
     format!("{function}({frame}{mark}{at})")
 }
 
-/// The macro form's write.
+/// The write of the macro form.
 fn write_frame(
     model: &BufferModel<'_>,
     frame: &FrameModel<'_>,
@@ -396,7 +396,7 @@ fn write_frame(
     out.blank();
 }
 
-/// The name of that function, and what it takes.
+/// The name and the parameters of that function.
 fn write_frame_head(
     frame: &FrameModel<'_>,
     WriteForm { verb, mark, .. }: &WriteForm<'_>,
@@ -429,7 +429,7 @@ fn setters(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut GeneratedT
     }
 }
 
-/// What makes the value of a field out of what the program has, if that need not be an integer.
+/// The expression that converts a value of the program to the field's type, if it is not always an integer.
 fn addressed(field: &FieldModel<'_>) -> &'static str {
     if *field.ty == FieldType::Addr { "PPT_ADDR" } else { "" }
 }
@@ -445,7 +445,7 @@ fn field_macros(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut Gener
             out.line(&format!("#define {of}(ppt_v) {setter}(ppt_v)"));
         } else {
             let to = addressed(field);
-            // The parameter's name is one that no field has.
+            // No field has the name of the parameter.
             out.line(&format!("#define {of}(ppt_v) ((void)({symbol}.{name} = {to}(ppt_v)))"));
         }
         if field.stamp.is_some() {
@@ -465,7 +465,7 @@ fn field_macros(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut Gener
     out.blank();
 }
 
-/// The same names where nothing is compiled in.
+/// The same names without effect, for programs that are compiled without ppt.
 fn disabled(model: &BufferModel<'_>, out: &mut GeneratedText) {
     let name = model.buffer();
     out.line(&format!("static inline int ppt_{name}_on(void) {{ return 0; }}"));
@@ -532,7 +532,7 @@ fn disabled(model: &BufferModel<'_>, out: &mut GeneratedText) {
     out.blank();
 }
 
-/// The block form: a loop that runs once when on, over a frame of its own.
+/// The block form: a loop over a frame of its own, which runs once while ppt is attached.
 fn block_form(
     model: &BufferModel<'_>,
     frame: &FrameModel<'_>,

@@ -7,7 +7,7 @@ use super::comment::{comment, doc};
 use crate::model::BufferModel;
 use crate::text::GeneratedText;
 
-/// The symbols that the linker must find.
+/// Declarations of the symbols that the linker must find.
 pub(crate) fn symbols(model: &BufferModel<'_>, out: &mut GeneratedText) {
     out.line(&format!("void {}(unsigned cell, uint64_t value);", model.symbol("add")));
     out.line(&format!(
@@ -16,7 +16,7 @@ pub(crate) fn symbols(model: &BufferModel<'_>, out: &mut GeneratedText) {
     ));
 }
 
-/// The type of a value, and the name of the argument that has it.
+/// The type and the name of the argument with the value.
 pub(crate) fn argument(metric: &Metric) -> (&'static str, &'static str) {
     match metric.shape {
         MetricShape::Counter => ("uint64_t", "n"),
@@ -26,7 +26,7 @@ pub(crate) fn argument(metric: &Metric) -> (&'static str, &'static str) {
     }
 }
 
-/// The call that adds the argument. Somebody is attached.
+/// The call that adds the argument while ppt is attached.
 pub(crate) fn call(model: &BufferModel<'_>, metric: &Metric) -> String {
     let (first, (_, value)) = (metric.cells.start, argument(metric));
     let (add, observe) = (model.symbol("add"), model.symbol("observe"));
@@ -44,7 +44,7 @@ pub(crate) fn call(model: &BufferModel<'_>, metric: &Metric) -> String {
     }
 }
 
-/// What it does, in words, for a comment.
+/// Its effect in words, for a comment.
 pub(crate) fn about(metric: &Metric) -> String {
     let Metric { name, unit, .. } = metric;
     let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
@@ -56,7 +56,7 @@ pub(crate) fn about(metric: &Metric) -> String {
     })
 }
 
-/// The function that adds, and the macro that checks the gate before.
+/// The function that adds, and the macro that first checks the gate.
 pub(super) fn function(model: &BufferModel<'_>, metric: &Metric, out: &mut GeneratedText) {
     let (ty, value) = argument(metric);
     let function = format!("ppt_{}_{}", metric.shape.verb(), metric.name);
@@ -74,7 +74,7 @@ pub(super) fn function(model: &BufferModel<'_>, metric: &Metric, out: &mut Gener
     out.blank();
 }
 
-/// The same where nothing is compiled in.
+/// The same names without effect, for programs that are compiled without ppt.
 pub(super) fn disabled(metric: &Metric, out: &mut GeneratedText) {
     let name = block_macro(metric.shape.verb(), &metric.name);
     let (_, value) = argument(metric);

@@ -32,8 +32,7 @@ const HEADERS: [&str; 16] = [
     "unistd.h",
 ];
 
-/// The text of the source file of `header`; `macro_form` says whether it defines what the macro
-/// form writes into.
+/// The source file of `header`. With `macro_form`, it defines the frames of the macro form.
 pub(crate) fn emit(model: &BufferModel<'_>, header: &str, macro_form: bool) -> String {
     let schema = model.schema;
     let mut out = GeneratedText::new();
@@ -97,7 +96,7 @@ pub(crate) fn emit(model: &BufferModel<'_>, header: &str, macro_form: bool) -> S
     out.finish()
 }
 
-/// The frames that the macro form fills.
+/// The frames of the macro form.
 fn thread_frames(model: &BufferModel<'_>, out: &mut GeneratedText) {
     out.line("#ifdef __cplusplus");
     out.line("extern \"C\" {");
@@ -120,7 +119,7 @@ fn json_literal(json: &str, out: &mut GeneratedText) {
     for byte in json.bytes() {
         match byte {
             b'"' | b'\\' => line.extend(['\\', byte as char]),
-            // No trigraphs, and nothing but ASCII in the file.
+            // The file has no trigraphs, and ASCII only.
             b'?' => line.push_str("\\?"),
             0x20..=0x7e => line.push(byte as char),
             _ => line.push_str(&format!("\\{byte:03o}")),

@@ -6,16 +6,16 @@ use ppt_frame_dsl::schema::Int;
 use super::types::int_type;
 use crate::model::{BitSource, Bits, FrameModel, Store, WordPart};
 
-/// The type of fields of an enum.
+/// The type of enum fields.
 #[derive(Clone, Copy)]
 pub(crate) enum Enums {
-    /// Of the integer type, as in C.
+    /// The integer type, as in C.
     Integers,
-    /// Of an `enum class`, as in C++.
+    /// An `enum class`, as in C++.
     Classes,
 }
 
-/// Statements that store the words of `frame`, but word 0, from `f` into `s`.
+/// Statements that store the words of `frame`, except word 0, from `f` into `s`.
 pub(super) fn stores(frame: &FrameModel<'_>, half: Option<SpanHalf>, enums: Enums) -> Vec<String> {
     let mut statements = Vec::new();
     for store in &frame.stores_in(half) {
@@ -66,7 +66,7 @@ fn number(bits: Bits, value: &str, enums: Enums) -> String {
     }
 }
 
-/// An integer as a word. Without a cast where it needs none: C++ compilers can warn of those.
+/// An integer as a word, without an unnecessary cast, of which C++ compilers can warn.
 fn integer(ty: Int, value: &str) -> String {
     match ty {
         Int::U64 => value.into(),

@@ -1,4 +1,4 @@
-//! A frame as a struct: the same for C and C++ but for the names of types.
+//! A frame as a struct: the same for C and C++ except the names of types.
 
 use ppt_frame_dsl::role::SpanHalf;
 
@@ -32,7 +32,7 @@ pub(crate) fn members(
     }
 }
 
-/// The proof that the compiler lays `name` out as the schema says.
+/// Assertions that the compiler's layout of `name` is that of the schema.
 pub(crate) fn assertions(
     frame: &FrameModel<'_>,
     half: Option<SpanHalf>,

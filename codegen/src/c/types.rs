@@ -6,12 +6,12 @@ use ppt_frame_dsl::schema::Int;
 
 use crate::model::FrameModel;
 
-/// Name of a frame's struct.
+/// The name of a frame's struct.
 pub(crate) fn frame_type(frame: &FrameModel<'_>) -> String {
     format!("pptframe_{}_t", frame.name)
 }
 
-/// Name of the struct that a form fills: that of its half, if the halves of a span differ.
+/// The name of the struct of a form: that of its half, if the halves of a span differ.
 pub(crate) fn half_type(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> String {
     half.map_or_else(|| frame_type(frame), |half| format!("ppt{}_{}_t", half.word(), frame.name))
 }

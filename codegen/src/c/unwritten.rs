@@ -1,5 +1,5 @@
-//! The names that would write a frame that is begun and ended, or that takes steps: a program that uses
-//! one does not compile, and the compiler says what to use.
+//! Errors for programs that write a frame which is begun and ended, or which takes steps: such a program does
+//! not compile, and the compiler names the correct form.
 
 use ppt_frame_dsl::names::block_macro;
 
@@ -10,7 +10,7 @@ use crate::text::GeneratedText;
 /// The verb of frames that are written.
 const WRITE: &str = "write";
 
-/// Why the frame is not written, if it is not; `name_of` is what a form is called.
+/// The message, if a frame is not written; `name_of` returns the name of a form.
 pub(crate) fn reason(frame: &FrameModel<'_>, name_of: impl Fn(&str) -> String) -> Option<String> {
     if frame.forms.iter().any(|form| form.verb == WRITE) {
         return None;
@@ -23,7 +23,7 @@ pub(crate) fn reason(frame: &FrameModel<'_>, name_of: impl Fn(&str) -> String) -
     Some(format!("ppt: {} is a {what}: use {}", frame.name, names.join(" and ")))
 }
 
-/// The macros of both forms of C, on and off. They cost nothing.
+/// The macros of both forms in C, with and without ppt.
 pub(super) fn macros(model: &BufferModel<'_>, out: &mut GeneratedText) {
     for frame in &model.frames {
         let ty = frame_type(frame);

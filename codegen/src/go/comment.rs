@@ -1,4 +1,4 @@
-//! Turns the documentation in a frame file into comments of Go.
+//! Converts the documentation in a frame file into Go comments.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::schema::{FieldType, Int};
@@ -7,7 +7,7 @@ use crate::c::comment::comment;
 use crate::model::{BufferModel, FieldModel};
 use crate::text::GeneratedText;
 
-/// First lines of a generated file. The last one is what Go's tools look for.
+/// The first lines of a generated file. Go's tools search for the last one.
 pub(super) fn banner(model: &BufferModel<'_>, what: &str, out: &mut GeneratedText) {
     for line in model.banner(what) {
         out.line(&format!("// {}", comment(&line)));
@@ -16,8 +16,8 @@ pub(super) fn banner(model: &BufferModel<'_>, what: &str, out: &mut GeneratedTex
     out.blank();
 }
 
-/// A doc comment: a sentence of ours without its end, and the frame file's words behind it. They stay on the line: on
-/// one of their own, gofmt would take some for a list or a heading.
+/// A doc comment: a generated sentence without its end, followed by the frame file's text on the same line, as
+/// gofmt would take some texts on lines of their own for a list or a heading.
 pub(super) fn doc(about: &str, said: &str, out: &mut GeneratedText) {
     let said = words(said);
     let said = if said.is_empty() { ".".into() } else { format!(": {said}") };
@@ -27,11 +27,11 @@ pub(super) fn doc(about: &str, said: &str, out: &mut GeneratedText) {
 fn words(said: &str) -> String {
     let words = comment(said);
     let words: Vec<_> = words.split_whitespace().collect();
-    // gofmt makes quotation marks of these.
+    // gofmt converts these to quotation marks.
     words.join(" ").replace("``", "\"").replace("''", "\"")
 }
 
-/// What a field holds, in a line.
+/// The content of a field, in a line.
 pub(super) fn about_field(field: &FieldModel<'_>) -> String {
     let mut parts = vec![match (field.ty, field.array) {
         (FieldType::Enum { name }, None) => format!("a {name}"),

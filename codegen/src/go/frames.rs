@@ -1,4 +1,4 @@
-//! What the program sees of a frame: its struct, and the functions that write it.
+//! The interface of a frame: its struct, and the functions that write it.
 
 use ppt_frame_dsl::names::upper_camel;
 use ppt_frame_dsl::role::SpanHalf;
@@ -51,7 +51,7 @@ fn structure(frame: &FrameModel<'_>, half: Option<SpanHalf>, out: &mut Generated
     out.blank();
 }
 
-/// What a function that writes says of itself.
+/// The doc comment of a function that writes.
 fn about(frame: &FrameModel<'_>, form: &WriteForm<'_>) -> String {
     let name = frame.name;
     match form.mark.as_ref().map(|mark| (mark.field, &mark.value)) {
@@ -76,7 +76,7 @@ fn function(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedTex
     out.blank();
 }
 
-/// The type of an interval that has begun, and its functions.
+/// The type of a begun interval, and its functions.
 fn scope(
     model: &BufferModel<'_>,
     frame: &FrameModel<'_>,

@@ -1,5 +1,5 @@
-//! `frames_cgo.h`: the functions of C that Go calls. Each has C's writer write a frame that it gets
-//! whole, by value: C never sees memory of Go.
+//! `frames_cgo.h`: the C functions that Go calls. Each gets a frame by value, and writes it by C's writer: C
+//! never accesses Go's memory.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::names::block_macro;
@@ -87,7 +87,7 @@ fn now(model: &BufferModel<'_>, stamp: &Stamp<'_>, out: &mut GeneratedText) {
     }
 }
 
-/// The function that writes a frame, whose fields that say NOW it stamps.
+/// The function that writes a frame and stamps its fields with the value NOW.
 fn write(
     model: &BufferModel<'_>,
     frame: &FrameModel<'_>,

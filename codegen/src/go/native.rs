@@ -1,4 +1,4 @@
-//! `frames_cgo.go`: puts a frame where C has its fields, and passes it on.
+//! `frames_cgo.go`: copies a frame into C's struct, and passes it to C.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::metric::{Metric, MetricShape};
@@ -73,7 +73,7 @@ pub(super) fn function(head: &str, body: &[String], out: &mut GeneratedText) {
     out.blank();
 }
 
-/// The struct as C has it.
+/// The struct with C's layout.
 fn structure(frame: &FrameModel<'_>, out: &mut GeneratedText) {
     let name = format!("ppt_frame_{}", frame.name);
     let mut members = Vec::new();
@@ -103,7 +103,7 @@ fn structure(frame: &FrameModel<'_>, out: &mut GeneratedText) {
     out.blank();
 }
 
-/// The function that puts the fields there.
+/// The function that fills it.
 fn put(frame: &FrameModel<'_>, half: Option<SpanHalf>, out: &mut GeneratedText) {
     if frame.given_in(half).count() == 0 {
         return;
@@ -134,7 +134,7 @@ fn put_field(field: &FieldModel<'_>, out: &mut GeneratedText) {
     }
 }
 
-/// The function that writes a frame in one way. Somebody is attached.
+/// The function that writes a frame by one form, while ppt is attached.
 fn pass(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) {
     let name = of_form(frame, form);
     out.open(&format!("func ppt_{name}({}) {{", arguments(frame, form, "*")));

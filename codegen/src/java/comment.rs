@@ -1,4 +1,4 @@
-//! Turns the documentation in a frame file into javadoc.
+//! Converts the documentation in a frame file into javadoc.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::schema::{FieldType, Int};
@@ -7,7 +7,7 @@ use ppt_text::masked;
 use crate::model::{BufferModel, FieldModel};
 use crate::text::GeneratedText;
 
-/// First lines of a generated file.
+/// The first lines of a generated file.
 pub(super) fn banner(model: &BufferModel<'_>, what: &str, out: &mut GeneratedText) {
     for line in model.banner(what) {
         // The compiler reads `\u` in comments, too.
@@ -20,8 +20,8 @@ pub(super) fn banner(model: &BufferModel<'_>, what: &str, out: &mut GeneratedTex
     out.blank();
 }
 
-/// Text for javadoc: it cannot end the comment, nor be a tag, markup, or what the compiler reads
-/// before it sees comments.
+/// Text for javadoc: it cannot end the comment, nor contain a tag, markup, or escapes that the compiler
+/// replaces before it recognises comments.
 pub(super) fn text(of: &str) -> String {
     let mut text = String::with_capacity(of.len());
     for char in masked(of, |char| matches!(char, '\t' | '\n')).chars() {
@@ -29,7 +29,7 @@ pub(super) fn text(of: &str) -> String {
             '&' | '<' | '>' | '@' | '\\' | '*' | '/' | '{' | '}' => {
                 text.push_str(&format!("&#{};", u32::from(char)));
             }
-            // Whatever encoding the compiler takes the file to have.
+            // Escaped, so that the encoding of the file does not matter.
             _ if !char.is_ascii() => text.push_str(&format!("&#{};", u32::from(char))),
             _ => text.push(char),
         }
@@ -42,7 +42,7 @@ fn paragraph(lines: &str) -> Vec<String> {
     text(lines.trim()).lines().map(|line| line.trim().to_owned()).collect()
 }
 
-/// A doc comment: a sentence of ours, the frame file's words, and tags.
+/// A doc comment: a generated sentence, the frame file's text, and tags.
 pub(super) fn javadoc(about: &str, said: &str, tags: &[String], out: &mut GeneratedText) {
     let said = paragraph(said);
     if said.is_empty() && tags.is_empty() {
@@ -66,7 +66,7 @@ pub(super) fn javadoc(about: &str, said: &str, tags: &[String], out: &mut Genera
     out.line(" */");
 }
 
-/// What a field holds, in a line.
+/// The content of a field, in a line.
 pub(super) fn about_field(field: &FieldModel<'_>) -> String {
     let mut parts = vec![match (field.ty, field.array) {
         (FieldType::Enum { name }, None) => format!("a {name}"),

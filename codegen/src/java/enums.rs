@@ -45,7 +45,7 @@ pub(super) fn emit(model: &BufferModel<'_>, it: &Enum) -> String {
     out.finish()
 }
 
-/// A number that is a `long` of Java: those of an u64 keep their bits.
+/// A number as a Java `long`: a u64 keeps its bits.
 fn literal(value: i128) -> String {
     match i32::try_from(value) {
         Ok(value) => format!("{value}"),

@@ -1,4 +1,4 @@
-//! The class of a frame: methods that write it, and a class that holds its fields until then.
+//! The class of a frame: methods that write it, and a class that holds its fields until it is written.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::names::upper_camel;
@@ -56,7 +56,7 @@ pub(super) fn emit(model: &BufferModel<'_>, frame: &FrameModel<'_>) -> String {
     out.finish()
 }
 
-/// What a method takes that chooses the mark.
+/// The parameter of a method that chooses the mark.
 fn mark_argument<'a>(form: &WriteForm<'a>) -> Option<(String, &'a str)> {
     match &form.mark {
         Some(FormMark { field, of, value: MarkValue::Argument(_), .. }) => {
@@ -78,7 +78,7 @@ fn about(form: &WriteForm<'_>) -> String {
     }
 }
 
-/// What stands for the fields that ppt sets, in a call: the mark, its stamp, and no end of an interval.
+/// The arguments for the fields that ppt sets: the mark, its stamp, and no end of an interval.
 fn set_in_call(frame: &FrameModel<'_>, form: &WriteForm<'_>, at: &str, ends: &str) -> Vec<String> {
     let value = |(_, name): (&'static str, String)| match name.as_str() {
         "ppt_at" => at.to_owned(),
@@ -88,7 +88,7 @@ fn set_in_call(frame: &FrameModel<'_>, form: &WriteForm<'_>, at: &str, ends: &st
     set_by_ppt(frame, form).into_iter().map(value).collect()
 }
 
-/// Statements that make a number of the mark.
+/// Statements that convert the mark to a number.
 fn number_of_mark(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) {
     if let Some((ty, field)) = mark_argument(form) {
         let what = format!("\"{}.{field} ({ty}): null is none\"", frame.name);
@@ -162,7 +162,7 @@ fn filled(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText)
     out.blank();
 }
 
-/// The method that checks numbers, makes words of the rest, and calls C.
+/// The method that checks numbers, converts other values to words, and calls C.
 fn passed(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) {
     let half = form.half;
     let set = set_by_ppt(frame, form);
@@ -193,7 +193,7 @@ fn passed(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText)
     out.blank();
 }
 
-/// Locals with the words of a text.
+/// Local variables with the words of a text.
 fn text(field: &FieldModel<'_>, len: u32, out: &mut GeneratedText) {
     let words: Vec<_> =
         (0..packed(field).unwrap_or(0)).map(|word| word_name(field, word)).collect();
@@ -250,7 +250,7 @@ fn scope(
     out.blank();
     javadoc("No frame after all.", "", &[], out);
     out.open("public void abandon() {");
-    // The one that is off is of all threads: nobody writes to it.
+    // All threads share the inactive one, because it is never written to.
     out.line("if (ppt_open)");
     out.line("    ppt_open = false;");
     out.close("}");

@@ -65,7 +65,7 @@ fn setters(frame: &FrameModel<'_>, field: &FieldModel<'_>, holder: &str, out: &m
             _ => out.line(&format!("this.{name} = {};", copy(field, "value"))),
         }
     });
-    // A number without a name, too.
+    // Numbers without a name are valid, too.
     if let Stored::Enum(it) = field.stored {
         setter(kept_type(field).as_str(), &|out| {
             checks_length(frame, field, "value", out);
@@ -79,7 +79,7 @@ fn setters(frame: &FrameModel<'_>, field: &FieldModel<'_>, holder: &str, out: &m
     }
 }
 
-/// A value to keep. What the program does with its array after this is its own affair.
+/// A value to keep: arrays are copied, as the program may change them later.
 fn copy(field: &FieldModel<'_>, value: &str) -> String {
     if field.array.is_some() || matches!(field.stored, Stored::Bytes { .. }) {
         format!("{value} == null ? null : {value}.clone()")
@@ -88,7 +88,7 @@ fn copy(field: &FieldModel<'_>, value: &str) -> String {
     }
 }
 
-/// The method that passes the fields on.
+/// The method that passes the fields to C.
 fn write(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) {
     let half = form.half;
     let set = set_by_ppt(frame, form);
@@ -116,7 +116,7 @@ fn write(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) 
     out.blank();
 }
 
-/// The statement that makes a field words, from that word on.
+/// The statement that converts a field to words, from a word on.
 fn into_words(field: &FieldModel<'_>, at: u32) -> String {
     let name = field.name;
     match (packed(field), field.stored) {

@@ -1,5 +1,5 @@
-//! `STEM_jni.c`: the functions that the classes call. Each makes a frame of its arguments, and has C's
-//! writer write it.
+//! `STEM_jni.c`: the functions that the classes call. Each makes a frame of its arguments, and writes it by C's
+//! writer.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::metric::Metric;
@@ -86,7 +86,7 @@ fn c_type(ty: &str) -> &'static str {
     }
 }
 
-/// What an argument is called in C, where a field may have the name of a type.
+/// The name of an argument in C, where a field may have the name of a type.
 fn c_name(name: &str) -> String {
     if name.starts_with("ppt_") { name.into() } else { format!("v_{name}") }
 }
@@ -178,7 +178,7 @@ fn write(model: &BufferModel<'_>, frame: &FrameModel<'_>, form: &WriteForm<'_>) 
     body
 }
 
-/// A number of Java as the field's type.
+/// A Java number as the field's type.
 fn number(stored: Stored<'_>, value: &str) -> String {
     match stored {
         Stored::Int(int) => format!("({}){value}", int_type(int)),
@@ -190,7 +190,7 @@ fn number(stored: Stored<'_>, value: &str) -> String {
     }
 }
 
-/// The same of a word.
+/// A word as the field's type.
 fn bits(stored: Stored<'_>, at: u32) -> String {
     match stored {
         Stored::F32 => format!("pptjni_float(words[{at}])"),
@@ -199,7 +199,7 @@ fn bits(stored: Stored<'_>, at: u32) -> String {
     }
 }
 
-/// Bytes of a field in a frame, if the same bytes pass.
+/// The size of a field in a frame, if the same bytes are passed.
 fn bytes(field: &FieldModel<'_>) -> Option<u32> {
     match field.stored {
         Stored::Timeval | Stored::Timespec => None,
@@ -207,7 +207,7 @@ fn bytes(field: &FieldModel<'_>) -> Option<u32> {
     }
 }
 
-/// The statement that puts one word of a field where it belongs.
+/// The statement that stores one word of a field.
 fn unpacked(field: &FieldModel<'_>, word: u32, value: &str) -> Option<String> {
     let name = field.name;
     Some(match bytes(field) {
@@ -219,7 +219,7 @@ fn unpacked(field: &FieldModel<'_>, word: u32, value: &str) -> Option<String> {
     })
 }
 
-/// The same of all its words.
+/// The statements that store all words of a field.
 fn all_unpacked(field: &FieldModel<'_>, at: u32, words: u32) -> Vec<String> {
     let name = field.name;
     match bytes(field) {

@@ -1,4 +1,4 @@
-//! The functions that Java calls and C defines.
+//! The native functions that Java calls and C defines.
 
 use ppt_frame_dsl::metric::Metric;
 use ppt_frame_dsl::role::SpanHalf;
@@ -7,11 +7,11 @@ use super::passing::{Passing, packed, passing};
 use super::spelling::{lower_camel, number_type};
 use crate::model::{BufferModel, FieldModel, FrameModel, MarkValue, Stamp, WriteForm};
 
-/// A function, as Java declares it.
+/// A native function.
 pub(super) struct Native {
     pub name: String,
     pub result: &'static str,
-    /// Type and name.
+    /// The types and names of the parameters.
     pub arguments: Vec<(&'static str, String)>,
 }
 
@@ -25,7 +25,7 @@ impl Native {
         self
     }
 
-    /// The declaration.
+    /// The declaration in Java.
     pub fn declaration(&self) -> String {
         let arguments: Vec<_> =
             self.arguments.iter().map(|(ty, name)| format!("{ty} {name}")).collect();
@@ -45,7 +45,7 @@ pub(super) fn of_stamp(stamp: &Stamp<'_>) -> String {
     format!("ppt_{}", stamp.name)
 }
 
-/// The function that writes a frame in one way.
+/// The function that writes a frame by one form.
 pub(super) fn of_form(frame: &FrameModel<'_>, form: &WriteForm<'_>) -> String {
     format!("{}_{}", form.verb, frame.name)
 }
@@ -55,7 +55,7 @@ pub(super) fn of_metric(metric: &Metric) -> String {
     format!("{}_{}", metric.shape.verb(), metric.name)
 }
 
-/// What a frame's function takes before the fields: what ppt sets.
+/// The parameters of a frame's function before the fields: those that ppt sets.
 pub(super) fn set_by_ppt(
     frame: &FrameModel<'_>,
     form: &WriteForm<'_>,
@@ -97,8 +97,8 @@ fn of_fields(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> Vec<(&'static st
     }
 }
 
-/// The functions of a buffer. The first one gives Java a part of the control page; its name says which
-/// functions these are, so that classes and a library that are not of each other do not meet.
+/// The functions of a buffer. The first one gives Java a part of the control page; its name has a hash of all
+/// functions, so that classes do not call a library of another version.
 pub(super) fn natives(model: &BufferModel<'_>) -> Vec<Native> {
     let mut natives = vec![Native::new(PREPARE, "void"), Native::new(ALLOW, "void")];
     for stamp in &model.stamps {
@@ -134,14 +134,14 @@ pub(super) fn natives(model: &BufferModel<'_>) -> Vec<Native> {
     natives
 }
 
-/// FNV-1a: it need not withstand anybody.
+/// FNV-1a, which is not for security.
 fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     })
 }
 
-/// What [`Stamp::length`] is called as a method.
+/// The name of [`Stamp::length`] as a method.
 pub(super) fn method(name: &str) -> String {
     lower_camel(name)
 }

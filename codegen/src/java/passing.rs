@@ -1,4 +1,4 @@
-//! How the fields of a frame pass from Java to C, in one call.
+//! The passing of a frame's fields from Java to C, in one call.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::role::SpanHalf;
@@ -6,23 +6,23 @@ use ppt_frame_dsl::role::SpanHalf;
 use super::spelling::number_type;
 use crate::model::{FieldModel, FrameModel};
 
-/// Words of texts, bytes and arrays up to which each is an argument.
+/// The largest number of words of texts, bytes and arrays that are passed as arguments.
 const MAX_WORDS: u32 = 16;
-/// The same of all arguments, a `long` and a `double` counting twice, as the JVM counts.
+/// The largest number of all arguments, with `long` and `double` counted twice, as by the JVM.
 const MAX_SLOTS: u32 = 60;
-/// Arguments of a method: the JVM allows 255.
+/// The largest number of arguments of a method: the JVM allows 255.
 const MAX_OF_METHOD: u32 = 250;
 
-/// The way of a frame, or of the half of a span that has fields of its own.
+/// How a frame is passed, or the half of a span with fields of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passing {
     /// Each number is an argument, and each word of a text, of bytes, of an array.
     Arguments,
-    /// All are words of one array: there are too many.
+    /// All fields are words of one array, because there are too many.
     Words,
 }
 
-/// How it passes.
+/// How the fields of a frame or half are passed.
 pub(super) fn passing(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> Passing {
     let words: u32 = frame.given_in(half).filter_map(packed).sum();
     let slots: u32 =
@@ -50,7 +50,7 @@ pub(super) fn packed(field: &FieldModel<'_>) -> Option<u32> {
     }
 }
 
-/// Bytes of a number on its way: times are nanoseconds.
+/// The size of a number when it is passed: times are nanoseconds.
 pub(super) fn wire_size(stored: Stored<'_>) -> u32 {
     match stored {
         Stored::Timeval | Stored::Timespec => 8,
@@ -58,7 +58,7 @@ pub(super) fn wire_size(stored: Stored<'_>) -> u32 {
     }
 }
 
-/// Words of all fields, where they pass as words.
+/// The number of words of all fields, if they are passed as words.
 pub(super) fn words_of_all(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> u32 {
     frame.given_in(half).map(|field| packed(field).unwrap_or(1)).sum()
 }

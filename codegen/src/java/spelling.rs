@@ -1,4 +1,4 @@
-//! Names and types that the classes and the library spell alike.
+//! Names and types that the classes and the library share.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::names::upper_camel;
@@ -10,7 +10,7 @@ use crate::model::{FieldModel, FrameModel};
 /// Classes inside those of frames: a class cannot have the name of one around it.
 pub(super) const NESTED: [&str; 4] = ["Frame", "Scope", "BeginFrame", "EndFrame"];
 
-/// The class that holds the fields of a frame, or of the half of a span that has fields of its own.
+/// The class that holds the fields of a frame, or of the half of a span with fields of its own.
 pub(super) fn holder_name(half: Option<SpanHalf>) -> &'static str {
     match half {
         None => "Frame",
@@ -25,7 +25,7 @@ pub(super) fn lower_camel(name: &str) -> String {
     camel[..1].to_ascii_lowercase() + &camel[1..]
 }
 
-/// How Java has one element of a field.
+/// The Java type of one element of a field.
 pub(super) fn element_type(field: &FieldModel<'_>) -> String {
     match field.stored {
         Stored::Enum(it) => upper_camel(&it.name),
@@ -35,7 +35,7 @@ pub(super) fn element_type(field: &FieldModel<'_>) -> String {
     }
 }
 
-/// How Java has a number.
+/// The Java type of a number.
 pub(super) fn number_type(stored: Stored<'_>) -> &'static str {
     match stored {
         Stored::Int(Int::I8 | Int::U8 | Int::I16 | Int::U16 | Int::I32) => "int",
@@ -48,12 +48,12 @@ pub(super) fn number_type(stored: Stored<'_>) -> &'static str {
     }
 }
 
-/// The type of an argument, and of a setter's.
+/// The type of an argument of a method or a setter.
 pub(super) fn argument_type(field: &FieldModel<'_>) -> String {
     element_type(field) + if field.array.is_some() { "[]" } else { "" }
 }
 
-/// The type of the same where enums are numbers.
+/// The type of an argument if enums are numbers.
 pub(super) fn kept_type(field: &FieldModel<'_>) -> String {
     match field.stored {
         Stored::Enum(_) if field.array.is_some() => "long[]".into(),
@@ -62,7 +62,7 @@ pub(super) fn kept_type(field: &FieldModel<'_>) -> String {
     }
 }
 
-/// The values that an element can have, if Java's type has more.
+/// The range of an element, if Java's type is wider.
 pub(super) fn range(stored: Stored<'_>) -> Option<(&'static str, &'static str)> {
     match stored {
         Stored::Int(Int::I8) => Some(("-128", "127")),
@@ -74,7 +74,7 @@ pub(super) fn range(stored: Stored<'_>) -> Option<(&'static str, &'static str)> 
     }
 }
 
-/// The same of a number that stands for a value of an enum.
+/// The range of a number that stands for a value of an enum.
 pub(super) fn enum_range(repr: Int) -> Option<(&'static str, &'static str)> {
     match repr {
         Int::I32 => Some(("-2147483648", "2147483647")),
@@ -82,7 +82,7 @@ pub(super) fn enum_range(repr: Int) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// A field as messages name it: `request.who (i32)`.
+/// The name of a field in messages: `request.who (i32)`.
 pub(super) fn place(frame: &FrameModel<'_>, field: &FieldModel<'_>) -> String {
     let array = field.array.map_or(String::new(), |count| format!("[{count}]"));
     format!("\"{}.{} ({}{array})\"", frame.name, field.name, field.type_word())

@@ -1,4 +1,4 @@
-//! Statements and expressions of Java that the classes of frames have in common.
+//! Java statements and expressions that the classes of frames share.
 
 use ppt_frame_dsl::Stored;
 
@@ -7,17 +7,17 @@ use super::spelling::{place, range};
 use crate::model::{FieldModel, FrameModel, WriteForm};
 use crate::text::GeneratedText;
 
-/// The method of a holder that writes what it holds.
+/// The method of a holder that writes its fields.
 pub(super) fn writer(form: &WriteForm<'_>) -> String {
     format!("ppt_{}", form.verb)
 }
 
-/// The method that passes a frame on.
+/// The method that passes a frame to C.
 pub(super) fn passer(form: &WriteForm<'_>) -> String {
     format!("ppt_pass_{}", form.verb)
 }
 
-/// A value as [`kept_type`] has it.
+/// A value of the type [`kept_type`].
 pub(super) fn as_kept(field: &FieldModel<'_>, value: &str) -> String {
     match field.stored {
         Stored::Enum(_) if field.array.is_some() => format!("PptRuntime.numbers({value})"),
@@ -26,7 +26,7 @@ pub(super) fn as_kept(field: &FieldModel<'_>, value: &str) -> String {
     }
 }
 
-/// The size of elements, where a word of an array needs it.
+/// The size of elements, if a word of an array depends on it.
 pub(super) fn size_argument(field: &FieldModel<'_>) -> String {
     match field.stored {
         Stored::Int(_) | Stored::Enum(_) | Stored::Timeval | Stored::Timespec => {
@@ -36,7 +36,7 @@ pub(super) fn size_argument(field: &FieldModel<'_>) -> String {
     }
 }
 
-/// Statements that refuse a value that does not fit.
+/// Statements that refuse a value that is out of range.
 pub(super) fn checks(
     frame: &FrameModel<'_>,
     field: &FieldModel<'_>,
@@ -65,7 +65,7 @@ pub(super) fn checks_length(
     }
 }
 
-/// The head of a method, an argument a line where they are many.
+/// The head of a method, with one argument a line if there are many.
 pub(super) fn signature(head: &str, arguments: &[String], out: &mut GeneratedText) {
     let mut lines = listed(&format!("{head}("), arguments, ") {");
     let last = lines.pop().unwrap_or_default();
@@ -73,7 +73,7 @@ pub(super) fn signature(head: &str, arguments: &[String], out: &mut GeneratedTex
     out.open(&last);
 }
 
-/// A call.
+/// A call of a method.
 pub(super) fn call(function: &str, values: &[String], out: &mut GeneratedText) {
     let lines = listed(&format!("{function}("), values, ");");
     out.lines(lines.iter().map(String::as_str));
@@ -81,7 +81,7 @@ pub(super) fn call(function: &str, values: &[String], out: &mut GeneratedText) {
 
 const WIDTH: usize = 90;
 
-/// Items on one line, or a line each.
+/// Items on one line, or on a line each if there are many.
 fn listed(head: &str, items: &[String], tail: &str) -> Vec<String> {
     let line = format!("{head}{}{tail}", items.join(", "));
     let Some((last, most)) = items.split_last().filter(|_| line.len() > WIDTH) else {

@@ -1,16 +1,16 @@
-//! The ways to write a frame: a plain one and a point are written, a span is begun and ended, a chain takes
-//! steps.
+//! The forms of writing a frame: a plain frame and a point are written, a span is begun and ended, a chain
+//! takes steps.
 
 use ppt_frame_dsl::names::enumerator;
 use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::{self, Enum, FieldType, Schema};
 
-/// One way.
+/// A form of writing a frame.
 pub(crate) struct WriteForm<'a> {
     /// `write`, `begin`, `end` or `step`: part of the names of functions and macros.
     pub verb: &'static str,
-    /// What ppt sets in the frame, with its stamp, after the program has set the rest: the program
-    /// may overwrite a whole frame. The stamp is taken before.
+    /// The mark that ppt sets in the frame, with its stamp, after the program has set the other fields, as it
+    /// may overwrite the whole frame. The stamp is taken before.
     pub mark: Option<FormMark<'a>>,
     /// The half of a span that it writes, if halves have different fields.
     pub half: Option<SpanHalf>,
@@ -18,23 +18,23 @@ pub(crate) struct WriteForm<'a> {
 
 /// The value by which readers distinguish how a frame was written.
 pub(crate) struct FormMark<'a> {
-    /// Name of the field.
+    /// The name of the field.
     pub field: &'a str,
-    /// The same in a frame's struct.
+    /// The name of the field in a frame's struct.
     pub member: &'a str,
     pub of: &'a Enum,
     pub value: MarkValue<'a>,
 }
 
-/// Who says which value it is.
+/// The source of the value.
 pub(crate) enum MarkValue<'a> {
-    /// The form: the value has this name, and this one in C.
+    /// The form determines the value, which has these names in general and in C.
     Named(&'a str, String),
-    /// The program, each time it writes a frame. In C the values' names begin so.
+    /// The program chooses a value for each frame. In C, the names of values have this prefix.
     Argument(String),
 }
 
-/// What a field is called in a frame's struct: in C++, no member has the name of a function.
+/// The name of a field in a frame's struct: in C++, no member has the name of a function.
 pub(super) fn member_name<'a>(frame: &schema::Frame, field: &'a schema::Field) -> &'a str {
     if field.is_mark() && frame.verbs().contains(&&*field.name) { "ppt_step" } else { &field.name }
 }

@@ -5,7 +5,7 @@ use ppt_frame_dsl::role::SpanHalf;
 use super::{BitSource, FieldModel, FrameModel, Member, MemberKind, Store};
 
 impl<'a> FrameModel<'a> {
-    /// The halves that have a struct of their own, as `Some`; else the one frame that all forms write.
+    /// The halves with a struct of their own, as `Some`, or else `None` for the frame that all forms write.
     pub fn halves(&self) -> &'static [Option<SpanHalf>] {
         if self.fields.iter().any(|field| field.only.is_some()) {
             &[Some(SpanHalf::Begin), Some(SpanHalf::End)]
@@ -19,7 +19,7 @@ impl<'a> FrameModel<'a> {
         self.given().filter(move |field| field.is_in(half))
     }
 
-    /// What a member is called in the struct of a half: a field of the other half is out of reach.
+    /// The name of a member in the struct of a half: fields of the other half are inaccessible.
     pub fn member_name(&self, member: &Member, half: Option<SpanHalf>) -> String {
         let only = match member.what {
             MemberKind::Field(index) => self.fields[index].only.filter(|only| Some(*only) != half),
@@ -31,7 +31,7 @@ impl<'a> FrameModel<'a> {
         }
     }
 
-    /// How the words of a half get into a slot: the fields of the other are 0.
+    /// The stores of the words of a half into a slot: fields of the other half are 0.
     pub fn stores_in(&self, half: Option<SpanHalf>) -> Vec<Store> {
         let is_in = |field: usize| self.fields[field].is_in(half);
         let mut stores = Vec::new();
@@ -58,7 +58,7 @@ impl<'a> FrameModel<'a> {
 }
 
 impl FieldModel<'_> {
-    /// Whether the frame of that half has it; None: of a frame that has no halves.
+    /// Whether a half has the field; with `None`, whether a frame without halves has it.
     pub fn is_in(&self, half: Option<SpanHalf>) -> bool {
         half.is_none() || self.only.is_none() || self.only == half
     }

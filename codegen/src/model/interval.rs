@@ -1,4 +1,4 @@
-//! Which interval a scope measures.
+//! The interval that a scope measures.
 
 use ppt_frame_dsl::schema::{Edge, Field, Frame};
 
@@ -15,10 +15,10 @@ impl<T> ScopeInterval<T> {
     }
 }
 
-/// The fields of start and end: of the interval that places the frame in time, else of the last
-/// one, else those called `start` and `end`.
+/// The fields of start and end: of the interval that places the frame in time, or else of the last one, or else
+/// those with the names `start` and `end`.
 pub(super) fn interval(frame: &Frame) -> Option<ScopeInterval<usize>> {
-    // A span is more than a scope: it need not end where it began. And what ppt stamps is no scope.
+    // A span does not necessarily end where it began, and fields that ppt stamps do not make a scope.
     if frame.fields.iter().any(Field::is_own) {
         return None;
     }

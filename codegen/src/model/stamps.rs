@@ -1,22 +1,22 @@
-//! Which clocks a buffer's frames can be stamped by.
+//! The clocks of a buffer's stamps.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::schema::{Clock, Field, FieldType, Schema};
 
 use super::stored::stored;
 
-/// One kind of time stamp: the type that holds it and the function that reads its clock.
+/// A kind of time stamp: its type and the function that reads its clock.
 pub(crate) struct Stamp<'a> {
     /// `now`, or `now_CLOCK`.
     pub name: String,
     pub ty: &'a FieldType,
     pub stored: Stored<'a>,
-    /// None: ticks of the CPU's counter.
+    /// The clock; None for ticks of the CPU's counter.
     pub clock: Option<Clock>,
 }
 
 impl Stamp<'_> {
-    /// Names the value that the function returns while somebody is attached.
+    /// The name of the value that the function returns while ppt is attached.
     pub fn about(&self) -> String {
         match self.clock {
             Some(clock) => format!("The {} clock", clock.word()),
@@ -31,7 +31,7 @@ impl Stamp<'_> {
     }
 }
 
-/// What [`Stamp::length`] returns, for who reads the generated code.
+/// The result of [`Stamp::length`] in words, for the generated code.
 pub(crate) const ABOUT_LENGTH: &str = "Nanoseconds between two stamps. Negative if the end came first, \
     or if a stamp is 0 or of another clock.";
 

@@ -10,19 +10,19 @@ use ppt_frame_dsl::schema::{FRAME_ID_OFFSET, Field, Frame, Int, Schema};
 
 use super::stored::stored;
 
-/// Full words inside one array that are worth a loop.
+/// The smallest number of full words inside one array that become a loop.
 const LOOP_FROM: u32 = 8;
 
 /// One step of storing a frame.
 #[derive(Clone)]
 pub(crate) enum Store {
-    /// Word `index` is its parts together; 0 if there are none.
+    /// Word `index` consists of parts; without parts, it is 0.
     Word { index: u32, parts: Vec<WordPart> },
-    /// `words` words from word `first` on are those of the array `field`, from its byte `from` on.
+    /// The words from `first` on are copied from the array `field`, from its byte `from` on.
     Array { first: u32, words: u32, field: usize, from: u32 },
 }
 
-/// A part of a word, shifted left by this many bits. No two parts overlap.
+/// A part of a word, shifted left by some bits. Parts do not overlap.
 #[derive(Clone)]
 pub(crate) struct WordPart {
     pub shift: u32,
@@ -47,25 +47,25 @@ pub(crate) enum BitSource {
     },
 }
 
-/// How a value becomes bits.
+/// The conversion of a value to bits.
 #[derive(Clone, Copy)]
 pub(crate) enum Bits {
     Int(Int),
-    /// Of an enum with this integer type.
+    /// An enum with this integer type.
     Enum(Int),
     F32,
     F64,
     Bool,
-    /// Of a timeval or timespec.
+    /// The seconds of a timeval or timespec.
     Seconds,
-    /// Of a timeval.
+    /// The microseconds of a timeval.
     Microseconds,
-    /// Of a timespec.
+    /// The nanoseconds of a timespec.
     Nanoseconds,
 }
 
 impl Bits {
-    /// The bits of one value, each with their offset.
+    /// The parts of one value, with their offsets.
     fn with_offsets(stored: Stored<'_>) -> Vec<(u32, Bits)> {
         match stored {
             Stored::Int(int) => vec![(0, Bits::Int(int))],
@@ -80,7 +80,7 @@ impl Bits {
     }
 }
 
-/// The words of `frame`, but the first, which is its sequence number.
+/// The words of `frame`, except the first, which is its sequence number.
 pub(super) fn stores(schema: &Schema, frame: &Frame, id: usize) -> Vec<Store> {
     let mut words: Vec<Vec<WordPart>> = vec![Vec::new(); frame.size as usize / 8];
     if schema.multi() {
@@ -118,7 +118,7 @@ pub(super) fn stores(schema: &Schema, frame: &Frame, id: usize) -> Vec<Store> {
     stores
 }
 
-/// The bytes of an array that make whole words, when they are many.
+/// The bytes of an array that fill whole words, if there are many.
 fn whole_words(schema: &Schema, field: &Field) -> Option<Range<u32>> {
     match stored(schema, &field.ty) {
         Stored::Timeval | Stored::Timespec => return None,
@@ -130,7 +130,7 @@ fn whole_words(schema: &Schema, field: &Field) -> Option<Range<u32>> {
     (last >= first + LOOP_FROM).then(|| first * 8 - field.offset..last * 8 - field.offset)
 }
 
-/// Adds some bytes of a field to the words that they lie in.
+/// Adds some bytes of a field to the words that contain them.
 fn compose(
     schema: &Schema,
     (index, field): (usize, &Field),

@@ -1,4 +1,4 @@
-//! `STEM_node.c`: the functions that JavaScript calls. Each has C's writer write what lies in the area.
+//! `STEM_node.c`: the functions that JavaScript calls. Each writes the frame in the shared area by C's writer.
 
 use ppt_frame_dsl::metric::Metric;
 
@@ -17,7 +17,7 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
     let mut out = GeneratedText::new();
     out.line(&banner(model, "Node's addon"));
     out.lines(["#ifndef _GNU_SOURCE", "#define _GNU_SOURCE 1", "#endif"]);
-    // The oldest that has all that is called: Node 10.4 and later.
+    // The oldest version with all functions that are called: Node 10.4 and later.
     out.lines(["#ifndef NAPI_VERSION", "#define NAPI_VERSION 3", "#endif"]);
     out.lines(["#include <dlfcn.h>", "#include <node_api.h>"]);
     out.line(&format!("#include \"{}.h\"", model.stem));

@@ -1,4 +1,4 @@
-//! Turns the documentation in a frame file into comments of JavaScript and TypeScript.
+//! Converts the documentation in a frame file into comments of JavaScript and TypeScript.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::schema::{FieldType, Int};
@@ -7,16 +7,16 @@ use crate::c::comment::comment;
 use crate::model::{BufferModel, FieldModel};
 use crate::text::GeneratedText;
 
-/// First lines of a generated file.
+/// The first lines of a generated file.
 pub(super) fn banner(model: &BufferModel<'_>, what: &str, mark: &str, out: &mut GeneratedText) {
     for line in model.banner(what) {
         out.line(&format!("{mark} {}", comment(&line)));
     }
 }
 
-/// A doc comment: a sentence of ours, the frame file's words, and tags.
+/// A doc comment: a generated sentence, the frame file's text, and tags.
 pub(super) fn doc(about: &str, said: &str, tags: &[String], out: &mut GeneratedText) {
-    // A word of the frame file is no tag.
+    // Words of the frame file must not become tags.
     let said = comment(said.trim()).replace('@', "(at)");
     if said.is_empty() && tags.is_empty() {
         out.line(&format!("/** {about} */"));
@@ -32,7 +32,7 @@ pub(super) fn doc(about: &str, said: &str, tags: &[String], out: &mut GeneratedT
     out.line(" */");
 }
 
-/// What a field holds, in a line.
+/// The content of a field, in a line.
 pub(super) fn about_field(field: &FieldModel<'_>) -> String {
     let mut parts = vec![match (field.ty, field.array) {
         (FieldType::Enum { name }, None) => format!("a {name}"),

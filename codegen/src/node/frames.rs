@@ -1,4 +1,4 @@
-//! The object of a frame: functions that write it.
+//! The object of a frame, with the functions that write it.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::role::SpanHalf;
@@ -10,7 +10,7 @@ use super::spelling::{
 use crate::model::{BufferModel, FieldModel, FrameModel, ScopeInterval, WriteForm};
 use crate::text::GeneratedText;
 
-/// Words of 32 bits that a stamp has.
+/// The number of 32-bit words of a stamp.
 fn stamp_words(stored: Stored<'_>) -> u32 {
     stored.size() / 4
 }
@@ -48,7 +48,7 @@ pub(super) fn emit(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut Ge
     out.blank();
 }
 
-/// The fields of a frame that a method takes: of a scope, all but those that it stamps.
+/// The fields of a frame that a method takes: of a scope, all except those that it stamps.
 fn given<'m, 'a>(
     frame: &'m FrameModel<'a>,
     half: Option<SpanHalf>,
@@ -67,7 +67,7 @@ fn names(frame: &FrameModel<'_>, half: Option<SpanHalf>, out: &mut GeneratedText
     }
 }
 
-/// Items on one line, or a line each.
+/// Items on one line, or on a line each if there are many.
 fn list(head: &str, name: &str, open: &str, items: &[String], tail: &str) -> Vec<String> {
     let line = format!("{head}{name}{open}{}{tail}", items.join(", "));
     if line.len() <= 100 {
@@ -90,7 +90,7 @@ fn open(head: &str, arguments: &[String], out: &mut GeneratedText) {
     out.open(&last);
 }
 
-/// The function that puts the fields into the area.
+/// The function that writes the fields into the area.
 fn put_fields(
     model: &BufferModel<'_>,
     frame: &FrameModel<'_>,
@@ -124,7 +124,8 @@ fn put_fields(
     out.blank();
 }
 
-/// What reads a value before anything is stored, because that may run code of the program, which may write a frame.
+/// The statement that reads a value before any is stored, because reading may run code of the program that
+/// writes a frame.
 fn read_first(frame: &FrameModel<'_>, field: &FieldModel<'_>) -> Option<String> {
     let (name, place) = (field.name, place(frame, field));
     match (field.stored, field.array) {
@@ -149,7 +150,7 @@ fn put_field(model: &BufferModel<'_>, frame: &FrameModel<'_>, field: &FieldModel
     }
 }
 
-/// Statements that put what a form needs besides the fields: behind them, as reading those may run code of the
+/// Statements that store the other data of a form, after the fields, as reading those may run code of the
 /// program.
 fn put_mark(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) {
     let Some(mark) = chosen(form) else { return };
@@ -204,7 +205,7 @@ fn about(form: &WriteForm<'_>) -> String {
     }
 }
 
-/// What a method says of its arguments.
+/// The doc comments of a method's arguments.
 pub(super) fn about_form(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) {
     let mark = chosen(form).map(|mark| format!("@param {} which it is", mark.field));
     let fields = frame.given_in(form.half);
@@ -252,7 +253,7 @@ fn scope(
     out.close("}");
     out.blank();
     out.open("abandon() {");
-    // The one that is off is of everybody: nobody writes to it.
+    // All callers share the inactive one, because it is never written to.
     out.lines(["if (this.ppt_open)", "    this.ppt_open = false;"]);
     out.close("}");
     out.blank();
@@ -288,7 +289,7 @@ fn scope(
     out.blank();
 }
 
-/// The value of a field where a scope is written.
+/// The value of a field when a scope is written.
 fn stamps_or(
     field: &FieldModel<'_>,
     ScopeInterval { start, end }: ScopeInterval<&FieldModel<'_>>,

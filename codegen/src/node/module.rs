@@ -111,7 +111,7 @@ pub(super) fn about_stamp(stamp: &Stamp<'_>) -> String {
     format!("{}{unit}; 0 while nobody is attached.", stamp.about())
 }
 
-/// What C has put at the start of the area.
+/// The values that C has stored at the start of the area.
 fn nanoseconds(stamp: &Stamp<'_>) -> &'static str {
     match stamp.stored {
         Stored::Timeval => "ppt_i64[0] * 1000000000n + ppt_i64[1] * 1000n",
@@ -121,7 +121,7 @@ fn nanoseconds(stamp: &Stamp<'_>) -> &'static str {
     }
 }
 
-/// A literal of an enum's value: exact as a number, or a bigint.
+/// The literal of an enum's value: a number if that is exact, otherwise a bigint.
 pub(super) fn literal(value: i128) -> String {
     let is_safe = value.unsigned_abs() < 1 << 53;
     format!("{value}{}", if is_safe { "" } else { "n" })
@@ -137,7 +137,7 @@ fn enumeration(it: &Enum, out: &mut GeneratedText) {
     out.blank();
 }
 
-/// What a counter or a histogram takes.
+/// The values that a counter or a histogram takes.
 pub(super) fn about_value(metric: &Metric) -> String {
     let what = match metric.shape {
         MetricShape::Counter => "how much; unsigned",

@@ -1,4 +1,4 @@
-//! The files around the module: that for `import`, the recipe of node-gyp, and the package's manifest.
+//! The other files of the package: the module for `import`, the recipe of node-gyp, and the manifest.
 
 use super::comment::banner;
 use super::spelling::{escaped, functions};

@@ -1,4 +1,4 @@
-//! Names, places and types that the module, its types and the addon spell alike.
+//! Names, offsets and types that the module, its types and the addon share.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::names::upper_camel;
@@ -9,7 +9,7 @@ use crate::model::{
     BufferModel, FieldModel, FormMark, FrameModel, MarkValue, MemberKind, WriteForm,
 };
 
-/// Bytes before the bits of fields that are stamped.
+/// The number of bytes before the bits of stamped fields.
 const STAMPED_AT: u32 = 24;
 
 /// `ns_between_tsc` → `nsBetweenTsc`.
@@ -18,17 +18,17 @@ pub(super) fn lower_camel(name: &str) -> String {
     camel[..1].to_ascii_lowercase() + &camel[1..]
 }
 
-/// The inside of a literal between single quotes, in JavaScript and in Python.
+/// The text of a literal in single quotes, in JavaScript and in Python.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\'', "\\'")
 }
 
-/// What every module exports.
+/// The exports of every module.
 pub(super) fn members() -> [&'static str; 6] {
     ["NOW", "allowAttach", "failure", "on", "prepare", "then"]
 }
 
-/// What it exports where clocks and hashes are.
+/// The further exports of modules with clocks and hashes.
 pub(super) fn functions(model: &BufferModel<'_>) -> impl Iterator<Item = String> {
     let stamps = model.stamps.iter().flat_map(|stamp| {
         let names = [Some(stamp.name.clone()), stamp.length()];
@@ -38,19 +38,19 @@ pub(super) fn functions(model: &BufferModel<'_>) -> impl Iterator<Item = String>
     stamps.chain(hashes.map(String::from))
 }
 
-/// Words of the bits that say which fields are stamped: enough for every frame.
+/// The number of words for the bits of stamped fields: enough for every frame.
 fn stamped_words(model: &BufferModel<'_>) -> u32 {
     let of = |frame: &FrameModel<'_>| frame.given().filter(|model| model.stamp.is_some()).count();
     let most = model.frames.iter().map(of).max().unwrap_or(0);
     (most as u32).div_ceil(32)
 }
 
-/// Where a frame begins in the area that JavaScript and C share.
+/// The offset of a frame in the area that JavaScript and C share.
 pub(super) fn frame_at(model: &BufferModel<'_>) -> u32 {
     (STAMPED_AT + stamped_words(model) * 4).next_multiple_of(8)
 }
 
-/// Bytes of that area.
+/// The size of that area in bytes.
 pub(super) fn area_bytes(model: &BufferModel<'_>) -> u32 {
     let largest = model.frames.iter().map(|frame| frame.size).max().unwrap_or(0);
     frame_at(model) + largest.next_multiple_of(8)
@@ -63,7 +63,7 @@ pub(super) fn stamp_bit(frame: &FrameModel<'_>, field: &FieldModel<'_>) -> Optio
     stamped.position(|model| model.name == field.name).map(|bit| bit as u32)
 }
 
-/// Bytes from the start of the area to a field.
+/// The offset of a field in the area.
 pub(super) fn field_at(
     model: &BufferModel<'_>,
     frame: &FrameModel<'_>,
@@ -77,15 +77,15 @@ pub(super) fn field_at(
     frame_at(model) + member.expect("every field is a member").offset
 }
 
-/// How a value is put into the area.
+/// The storage of a value in the area.
 pub(super) struct AreaWrite {
-    /// The function of the fixed part is `ppt_put_` and this.
+    /// The suffix of the function `ppt_put_…` of the fixed part.
     pub what: &'static str,
-    /// Bytes of an element of the array that it indexes.
+    /// The size in bytes of an element of the array that it indexes.
     pub unit: u32,
 }
 
-/// The same of an element of a field.
+/// The storage of an element of a field.
 pub(super) fn put(stored: Stored<'_>) -> AreaWrite {
     let (what, unit) = match stored {
         Stored::Int(int) => of_int(int),
@@ -105,7 +105,7 @@ fn of_int(int: Int) -> (&'static str, u32) {
     (int.word(), int.size().min(4))
 }
 
-/// The values of an integer that is no more than 32 bits.
+/// The range of an integer of at most 32 bits.
 pub(super) fn range(int: Int) -> Option<(i64, i64)> {
     let bits = int.size() * 8;
     let signed = int.word().starts_with('i');
@@ -116,20 +116,20 @@ pub(super) fn range(int: Int) -> Option<(i64, i64)> {
     }
 }
 
-/// A field as messages name it: `'request.who (i32)'`.
+/// The name of a field in messages: `'request.who (i32)'`.
 pub(super) fn place(frame: &FrameModel<'_>, field: &FieldModel<'_>) -> String {
     let array = field.array.map_or(String::new(), |count| format!("[{count}]"));
     format!("'{}.{} ({}{array})'", frame.name, field.name, field.type_word())
 }
 
-/// The addon's function that writes a frame in one way.
+/// The addon's function that writes a frame by one form.
 pub(super) fn of_form(frame: &FrameModel<'_>, form: &WriteForm<'_>) -> String {
     format!("{}_{}", form.verb, frame.name)
 }
 
-/// A frame, or the half of a span that has fields of its own, in names of functions.
+/// The name of a frame, or of the half of a span with fields of its own, in names of functions.
 pub(super) fn half_name(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> String {
-    // No name of a frame has two of them.
+    // No name of a frame has two underscores.
     half.map_or_else(|| frame.name.into(), |half| format!("{}__{}", frame.name, half.word()))
 }
 
@@ -138,7 +138,7 @@ pub(super) fn chosen<'m, 'a>(form: &'m WriteForm<'a>) -> Option<&'m FormMark<'a>
     form.mark.as_ref().filter(|mark| matches!(mark.value, MarkValue::Argument(_)))
 }
 
-/// FNV-1a of what JavaScript and the addon must agree on.
+/// FNV-1a of everything on which JavaScript and the addon must agree.
 pub(super) fn made(model: &BufferModel<'_>) -> String {
     let mut text = format!("{} {}", model.symbol(""), area_bytes(model));
     for frame in &model.frames {

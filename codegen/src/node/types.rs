@@ -1,4 +1,4 @@
-//! `index.d.ts`: what TypeScript and editors know of the module.
+//! `index.d.ts`: the declarations of the module for TypeScript and editors.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::metric::Metric;
@@ -18,7 +18,7 @@ use crate::text::GeneratedText;
 pub(super) fn emit(model: &BufferModel<'_>) -> String {
     let mut out = GeneratedText::new();
     banner(model, "Types", "//", &mut out);
-    // Without it, all declarations would be exports.
+    // Without this, all declarations would be exports.
     out.lines(["export {};", ""]);
     out.line("type ppt_none = null | undefined;");
     out.line("type ppt_integer = number | bigint;");
@@ -76,7 +76,7 @@ fn enumeration(it: &Enum, out: &mut GeneratedText) {
 /// The type of an argument.
 fn hint(field: &FieldModel<'_>) -> String {
     let element = match field.stored {
-        // A number without a name, too.
+        // Numbers without a name are valid, too.
         Stored::Enum(it) => &*format!("{} | ppt_integer", it.name),
         Stored::Int(_) | Stored::Timeval | Stored::Timespec => "ppt_integer",
         Stored::F32 | Stored::F64 => "number",

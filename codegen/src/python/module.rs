@@ -1,4 +1,4 @@
-//! `STEM_python.c`: tables of what the frames are, a function or two for each, and the module.
+//! `STEM_python.c`: tables that describe the frames, a function or two for each, and the module.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::metric::{Metric, MetricShape};
@@ -31,7 +31,7 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
         .flat_map(|frame| frame.halves().iter().map(move |half| frame.given_in(*half).count()));
     let names: usize = tables.sum();
     out.line(&format!("#define PPT_PY_MODULE \"{name}\""));
-    // An array has an element, whether or not there are frames.
+    // C arrays need an element, even without frames.
     out.line(&format!("#define PPT_PY_NAMES {}", names.max(1)));
     out.line(&format!("#define PPT_PY_STRIDE {}", model.schema.stride));
     out.block(FIXED);
@@ -88,9 +88,9 @@ fn setter(stored: Stored<'_>) -> &'static str {
     }
 }
 
-/// What the tables of a frame, or of the half of a span that has fields of its own, are called after.
+/// The name of the tables of a frame, or of the half of a span with fields of its own.
 fn table_name(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> String {
-    // No name of a frame has two of them.
+    // No name of a frame has two underscores.
     half.map_or_else(|| frame.name.into(), |half| format!("{}__{}", frame.name, half.word()))
 }
 
@@ -150,8 +150,7 @@ fn word(edge: Edge) -> &'static str {
 
 const ARGUMENTS: &str = "(PyObject *module, PyObject *const *args, Py_ssize_t count,";
 
-/// The function that a call of the module runs. It looks at the gate before it looks at the
-/// arguments.
+/// The function that a call of the module runs. It checks the gate before the arguments.
 fn write(
     model: &BufferModel<'_>,
     frame: &FrameModel<'_>,
@@ -244,7 +243,7 @@ fn add(model: &BufferModel<'_>, metric: &Metric, out: &mut GeneratedText) {
     out.blank();
 }
 
-/// `on`, `prepare` and `now`.
+/// The functions `on`, `prepare` and `now`.
 fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
     let name = model.buffer();
     let mut function = |what: &str, body: &[&str]| {
@@ -255,7 +254,7 @@ fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
         out.blank();
     };
     function("on", &[&format!("return PyBool_FromLong(ppt_{name}_on());")]);
-    // Not without the GIL: mapping a segment is as quick as what others do with it.
+    // The GIL is not released, because mapping a segment is quick.
     function("prepare", &[&format!("ppt_{name}_prepare();"), "Py_RETURN_NONE;"]);
     for stamp in &model.stamps {
         let now = format!("ppt_{name}_{}()", stamp.name);
@@ -310,7 +309,7 @@ fn enums(model: &BufferModel<'_>, out: &mut GeneratedText) {
     }
 }
 
-/// The first line makes inspect.signature() work. `first` is what the function takes before fields.
+/// A docstring whose first line makes inspect.signature() work. `first` has the parameters before the fields.
 fn docstring(function: &str, first: &str, (frame, half): OfHalf<'_, '_>, about: &str) -> String {
     let fields = frame.given_in(half).map(|field| format!(", {}={}", field.name, zero(field)));
     let doc = format!(

@@ -1,11 +1,11 @@
-//! Names and values that the extension module and its stub spell alike.
+//! Names and values that the extension module and its stub share.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::metric::Metric;
 
 use crate::model::{FieldModel, FrameModel, WriteForm};
 
-/// Ends the name of what [`scope_name`] names.
+/// The suffix of [`scope_name`].
 pub(super) const SCOPE: &str = "_scope";
 
 /// The name of the function that returns the context manager of a frame with an interval.
@@ -13,7 +13,7 @@ pub(super) fn scope_name(frame: &FrameModel<'_>) -> String {
     format!("{}{SCOPE}", frame.name)
 }
 
-/// The name of the function that writes a frame: that of the frame, if there is one way to write it.
+/// The name of the function that writes a frame: that of the frame, if it has one form.
 pub(super) fn function_name(frame: &FrameModel<'_>, form: &WriteForm<'_>) -> String {
     match form.mark {
         None => frame.name.into(),

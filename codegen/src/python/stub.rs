@@ -1,4 +1,4 @@
-//! `BUFFER.pyi`: what type checkers and editors know of the module.
+//! `BUFFER.pyi`: the declarations of the module for type checkers and editors.
 
 use ppt_frame_dsl::Stored;
 use ppt_text::masked;
@@ -70,7 +70,7 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
     out.finish()
 }
 
-/// A docstring: nothing in it may end it.
+/// A docstring, whose text cannot end it.
 fn doc(text: &str, out: &mut GeneratedText) {
     if !text.is_empty() {
         let text =
