@@ -306,6 +306,7 @@ impl<'a> Live<'a> {
         if count > 0 {
             self.state_facts(self.members.len() - 1);
         }
+        self.look_for_io_uring(self.members.len() - 1..);
         self.look_again(FIRST_CHECK_INTERVAL);
     }
 

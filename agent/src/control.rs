@@ -281,7 +281,7 @@ mod tests {
         let copy = ControlCopy::new(page);
         assert_eq!((copy.nonce(), copy.target_pid(), copy.generation()), (9, 77, 5));
         assert_eq!(copy.claim(), claim);
-        assert_eq!(copy.half(CLOCK_KIND_AT), 1);
+        assert_eq!(copy.u32_at(CLOCK_KIND_AT), 1);
         assert_eq!(copy.gate(), 0);
         assert_eq!(copy.failure(0), None);
     }
@@ -303,7 +303,7 @@ mod tests {
         let found: Vec<_> = ControlCopy::new(page)
             .segments()
             .iter()
-            .map(|segment| (segment.nonce, segment.place))
+            .map(|segment| (segment.nonce, segment.locator))
             .collect();
         let expected = [
             (100, SegmentLocator::SysV(5)),

@@ -75,6 +75,9 @@ impl ModuleWatch {
         if !target.maps_same_memory() {
             return None;
         }
+        let is_ring =
+            |mapping: &Mapping| mapping.object.as_deref() == Some("anon_inode:[io_uring]");
+        self.has_io_uring |= mappings.iter().any(is_ring);
         let is_code = |mapping: &&Mapping| mapping.is_executable && !mapping.path().is_empty();
         let code: Vec<&Mapping> = mappings.iter().filter(is_code).collect();
         let left_out = code.len().saturating_sub(MAX_MODULES_PER_LOOK) as u32;

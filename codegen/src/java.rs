@@ -68,7 +68,8 @@ impl Emitter for Java {
     }
 
     fn refuses(&self, model: &BufferModel<'_>) -> Option<String> {
-        let large = model.schema.enums.iter().find(|it| it.values.len() > MAX_CONSTANTS)?;
+        let large =
+            model.schema.enums.iter().find(|declared| declared.values.len() > MAX_CONSTANTS)?;
         Some(format!(
             "enum `{}` has {} values, and an enum of Java can have {MAX_CONSTANTS}: \
              make the field an integer",

@@ -222,7 +222,7 @@ impl<'a> BufferModel<'a> {
 
     /// The bit of a counter or a histogram.
     pub fn bit_of(&self, metric: &Metric) -> u32 {
-        let index = self.metrics.iter().position(|it| it.name == metric.name);
+        let index = self.metrics.iter().position(|other| other.name == metric.name);
         (MAX_FRAMES + index.expect("it is one of the model")) as u32
     }
 

@@ -63,7 +63,7 @@ fn module(model: &BufferModel<'_>) -> TokenStream {
         let macros = macros(model, frame);
         quote!(#(#structures)* #(#halves)* #forms #(#writers)* #macros)
     });
-    let metrics = model.metrics.iter().map(|it| metric(model, it));
+    let metrics = model.metrics.iter().map(|declared| metric(model, declared));
     quote! {
         #about
         #[allow(dead_code, non_snake_case, non_upper_case_globals, trivial_numeric_casts)]

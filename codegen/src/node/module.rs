@@ -28,9 +28,9 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
     out.block(RUNTIME);
     out.blank();
     public(model, &mut out);
-    model.schema.enums.iter().for_each(|it| enumeration(it, &mut out));
+    model.schema.enums.iter().for_each(|declared| enumeration(declared, &mut out));
     model.frames.iter().for_each(|frame| frames::emit(model, frame, &mut out));
-    model.metrics.iter().for_each(|it| metric(model, it, &mut out));
+    model.metrics.iter().for_each(|declared| metric(model, declared, &mut out));
     out.finish()
 }
 

@@ -21,7 +21,7 @@ pub(super) fn modules(model: &BufferModel<'_>) -> String {
 /// The names of all exports.
 pub(super) fn exports(model: &BufferModel<'_>) -> Vec<String> {
     let fixed = ["NOW", "on", "failure", "prepare", "allowAttach"].map(String::from);
-    let enums = model.schema.enums.iter().map(|it| it.name.clone());
+    let enums = model.schema.enums.iter().map(|declared| declared.name.clone());
     let frames = model.frames.iter().map(|frame| frame.name.to_owned());
     let metrics = model.metrics.iter().map(|metric| metric.name.clone());
     let functions = functions(model).collect::<Vec<_>>();

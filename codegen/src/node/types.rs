@@ -27,9 +27,9 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
     out.line("type ppt_list<T> = readonly T[] | (ArrayBufferView & ArrayLike<T>);");
     out.blank();
     public(model, &mut out);
-    model.schema.enums.iter().for_each(|it| enumeration(it, &mut out));
+    model.schema.enums.iter().for_each(|declared| enumeration(declared, &mut out));
     model.frames.iter().for_each(|frame| of_frame(model, frame, &mut out));
-    model.metrics.iter().for_each(|it| metric(it, &mut out));
+    model.metrics.iter().for_each(|declared| metric(declared, &mut out));
     out.finish()
 }
 

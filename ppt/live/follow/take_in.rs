@@ -233,10 +233,8 @@ impl Live<'_> {
             Err(_) if discovery == Discovery::Scan => return Ok(()),
             Err(error) => return Err(Failed::new("", error)),
         };
-        let (Some(origin), Some(follow)) = (target.origin(), &self.follow) else { return Ok(()) };
-        if !follow.known.contains_key(&origin) {
-            return Ok(());
-        }
+        let Some(follow) = &self.follow else { return Ok(()) };
+        let Some(origin) = target.origin_among(follow.known.keys()) else { return Ok(()) };
         if discovery == Discovery::Scan
             && follow.command.is_none()
             && !self.descends(&target, origin)

@@ -30,13 +30,13 @@ pub fn array_bytes<T: Plain, const N: usize, const FROM: usize, const COUNT: usi
     u64::from_le_bytes(word)
 }
 
-/// A float's bits.
+/// The bits of a float.
 #[inline(always)]
 pub fn f32_word(value: f32) -> u64 {
     value.to_bits() as u64
 }
 
-/// A double's bits.
+/// The bits of a double.
 #[inline(always)]
 pub fn f64_word(value: f64) -> u64 {
     value.to_bits()

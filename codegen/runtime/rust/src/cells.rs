@@ -1,8 +1,8 @@
 //! Counters and histograms: `codegen/runtime/c/cells.c` in Rust.
 //!
 //! A thread that owns a ring adds to a row of cells that no other thread writes to. It is busy during this, as
-//! with a frame. What a signal handler adds then, and what a thread without a row adds, goes to a row that all
-//! share, atomically. So nothing is refused, unless the segment cannot be mapped.
+//! with a frame. A signal handler that interrupts it, and a thread without a row, add atomically to a shared
+//! row. So nothing is refused, unless the segment cannot be mapped.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +18,7 @@ use super::slow::{Found, described, find, has_failed, is_moving, reach};
 use super::table;
 use super::thread::Thread;
 
-/// What is added to the cells of a row: to `cell`, and 1 to `other`, if there is one.
+/// An addition to the cells of a row: to `cell`, and of 1 to `other`, if there is one.
 #[derive(Clone, Copy)]
 struct Addition {
     cell: u32,
@@ -93,7 +93,7 @@ fn make<const STRIDE: usize>(
     });
 }
 
-/// The thread is busy with something else (`nested`), or has no row for this gate.
+/// Adds for a thread that is busy (`nested`), or has no row for this gate.
 #[cold]
 #[inline(never)]
 fn slow(buffer: &'static Buffer, addition: Addition, place: &RingPlace, nested: bool) {
@@ -116,13 +116,13 @@ fn slow(buffer: &'static Buffer, addition: Addition, place: &RingPlace, nested: 
     set_errno(saved);
 }
 
-/// What is nowhere.
+/// Counts an addition that has no segment.
 fn count(buffer: &Buffer) {
     word!(buffer.control, adds_not_mapped).fetch_add(1, Relaxed);
 }
 
-/// Adds to the shared row of the segment that the gate names, and maps that if need be. It may be
-/// another one than that of the thread's ring.
+/// Adds to the shared row of the segment that the gate names, and maps it if necessary. It may differ from that
+/// of the thread's ring.
 fn shared(buffer: &'static Buffer, addition: Addition, place: &RingPlace) {
     let control = buffer.control;
     for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! A thread claims a ring, and gives it back.
+//! Claims a ring for a thread, and releases it.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
@@ -12,10 +12,10 @@ use super::mapped::{Mapped, PROCESS_WORDS};
 use super::place::RingPlace;
 use super::table;
 
-/// The word of the process page that counts rings that were given back.
+/// The word of the process page that counts released rings.
 pub(super) const RELEASED: usize = std::mem::offset_of!(ProcessPage, released) / 8;
 
-/// The counters of the segment that the thread last knew, if it is still mapped.
+/// The counters of the thread's last segment, if it is still mapped.
 pub(super) fn process<'a>(
     control: &Control,
     place: &RingPlace,
@@ -46,7 +46,7 @@ pub(super) fn claim(place: &RingPlace, segment: &Mapped) -> bool {
         place.next.set(next);
         place.epoch.set(ring.owner().epoch);
         place.tail.set(ring.tail_word());
-        // Row 0 is shared. Rows may be fewer than rings.
+        // Row 0 is shared. There may be fewer rows than rings.
         place.row.set(segment.row(index + 1).unwrap_or(ptr::null()));
         place.ring.set(Some(ring));
         return true;
@@ -54,7 +54,7 @@ pub(super) fn claim(place: &RingPlace, segment: &Mapped) -> bool {
     false
 }
 
-/// Whether the thread's ring is of segment `nonce`, which is mapped, and has not been taken away.
+/// Whether the thread still owns a ring of segment `nonce`, which is mapped.
 pub(super) fn still_ours(place: &RingPlace, nonce: u64) -> bool {
     // The nonce first: in a forked child the ring of another segment is not mapped.
     let ring = place.ring.get().filter(|_| place.nonce.load(Relaxed) == nonce);
@@ -64,8 +64,8 @@ pub(super) fn still_ours(place: &RingPlace, nonce: u64) -> bool {
     })
 }
 
-/// Gives the thread's ring back. The thread forgets it first: a signal handler that comes in
-/// between finds nothing to write into.
+/// Releases the thread's ring. The thread forgets it first, so that a signal handler that interrupts this does
+/// not write into it.
 pub(super) fn give_back(buffer: &Buffer, place: &RingPlace) {
     place.gate.set(NO_GATE);
     let ring = place.ring.take();

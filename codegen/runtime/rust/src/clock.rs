@@ -2,7 +2,7 @@
 
 use crate::time::Timespec;
 
-/// The clock of that number in clock_gettime(2); zero where there is none.
+/// The time of a clock by its number in clock_gettime(2); zero if there is none.
 #[inline]
 pub fn clock(number: i32) -> Timespec {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };

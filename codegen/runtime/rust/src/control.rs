@@ -27,26 +27,26 @@ macro_rules! word {
 pub(super) use word;
 
 impl Control {
-    /// Nobody is attached.
+    /// A control page while ppt is not attached.
     #[expect(clippy::new_without_default, reason = "only statics are control pages")]
     pub const fn new() -> Self {
         Self([const { AtomicU64::new(0) }; WORDS])
     }
 
-    /// Whether somebody is attached: one load.
+    /// Whether ppt is attached: one load.
     #[inline(always)]
     pub fn on(&self) -> bool {
         self.gate() != 0
     }
 
-    /// A number of the session that is attached; 0 if there is none.
+    /// The number of the current session; 0 if there is none.
     #[inline]
     pub fn session(&self) -> u64 {
         if self.on() { word!(self, claim.nonce).load(Relaxed) } else { 0 }
     }
 
-    /// Whether somebody is attached who wants the frame, counter or histogram with this bit: where
-    /// nobody is, one load.
+    /// Whether ppt is attached and wants the frame, counter or histogram with this bit. While it is not
+    /// attached, this costs one load.
     #[inline(always)]
     pub fn wants<const BIT: u32>(&self) -> bool {
         if self.on() {
@@ -56,7 +56,7 @@ impl Control {
         false
     }
 
-    /// The same of a session that is there.
+    /// Whether the current session wants the frame, counter or histogram with this bit.
     #[inline(always)]
     fn is_wanted<const BIT: u32>(&self) -> bool {
         const BITS: usize = std::mem::offset_of!(abi::Control, disabled.bits) / 8;
@@ -65,7 +65,7 @@ impl Control {
         is_wanted(word, BIT, word!(self, disabled.nonce), word!(self, claim.nonce))
     }
 
-    /// Whether the agent that is attached writes masks.
+    /// Whether the current agent writes masks.
     pub(super) fn will_be_masked(&self) -> bool {
         word!(self, disabled.nonce).load(Relaxed) == word!(self, claim.nonce).load(Relaxed)
     }
@@ -96,19 +96,19 @@ impl Control {
         self.0.get(FIRST..FIRST + abi::MAX_SEGMENTS)?.get(row)
     }
 
-    /// Off, and nothing known. The gate first: nobody begins a frame after that.
+    /// Empties the page. The gate is first, so that no frame begins after it.
     pub(super) fn empty(&self) {
         let [gate, rest @ ..] = &self.0;
         gate.store(0, Relaxed);
         rest[..size_of::<abi::Control>() / 8 - 1].iter().for_each(|word| word.store(0, Relaxed));
     }
 
-    /// The page as madvise(2) wants it.
+    /// The page as an argument of madvise(2).
     pub(super) fn address(&self) -> *mut libc::c_void {
         (&raw const *self).cast_mut().cast()
     }
 }
-/// Tells the compiler that nobody is attached as a rule: that way is straight.
+/// Marks the path while ppt is attached as unlikely, so that the other one is straight.
 #[inline(always)]
 #[cold]
 fn attended() {}

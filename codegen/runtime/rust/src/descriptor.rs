@@ -58,7 +58,7 @@ pub struct Layout {
 }
 
 impl Descriptor {
-    /// The descriptor that `me` will be.
+    /// The descriptor for the static `me`.
     pub const fn new(
         me: &'static Self,
         control: &'static Control,
@@ -77,7 +77,7 @@ impl Descriptor {
             stride: layout.stride,
             log2_slots: layout.log2_slots,
             frames: layout.frames,
-            // A crate does not know what it will be linked into: it may be a library.
+            // A crate may be linked into a library.
             flags: abi::descriptor_flags::UNLOADABLE,
             cells: layout.cells as u64,
             reserved: [0; 5],
@@ -99,22 +99,22 @@ impl Descriptor {
     }
 }
 
-/// A buffer's parts, for what happens off the hot path.
+/// The parts of a buffer, for code off the hot path.
 #[derive(Debug)]
 pub struct Buffer {
     pub(super) descriptor: &'static Descriptor,
     pub(super) control: &'static Control,
-    /// The key whose destructor gives a thread's ring back, plus 1; 0 while there is none.
+    /// The key whose destructor releases a thread's ring, plus 1; 0 while there is none.
     pub(super) exit_key: AtomicU64,
     pub(super) guard: Guard,
-    /// Whether it is in the list of buffers.
+    /// Whether the buffer is in the list of buffers.
     pub(super) listed: AtomicBool,
-    /// The next buffer of that list.
+    /// The next buffer of the list.
     pub(super) next: AtomicPtr<Buffer>,
 }
 
 impl Buffer {
-    /// A buffer that nobody has written into.
+    /// A buffer before its first frame.
     pub const fn new(descriptor: &'static Descriptor, control: &'static Control) -> Self {
         let next = AtomicPtr::new(std::ptr::null_mut());
         let (exit_key, guard) = (AtomicU64::new(0), Guard::new());

@@ -1,4 +1,4 @@
-//! The writer on systems without ppt, and with `--cfg ppt_disable`. Nobody is ever attached.
+//! The writer on systems without ppt, and with `--cfg ppt_disable`: ppt is never attached.
 
 use std::thread::LocalKey;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,40 +6,40 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::bytes::Plain;
 use crate::time::Timespec;
 
-/// On systems with ppt, it allows processes of this user to attach. Here it does nothing.
+/// Does nothing. On systems with ppt, it allows processes of this user to attach.
 pub fn allow_attach() {}
 
-/// Never on.
+/// A control page without a gate.
 #[derive(Debug, Default)]
 pub struct Control;
 
 impl Control {
-    /// Off.
+    /// A control page.
     pub const fn new() -> Self {
         Self
     }
-    /// Off.
+    /// False: ppt is never attached.
     #[inline(always)]
     pub fn on(&self) -> bool {
         false
     }
-    /// None.
+    /// 0: there is no session.
     #[inline]
     pub fn session(&self) -> u64 {
         0
     }
-    /// Off.
+    /// False: ppt is never attached.
     #[inline(always)]
     pub fn wants<const BIT: u32>(&self) -> bool {
         false
     }
 }
 
-/// Nothing to be found.
+/// An empty descriptor.
 #[derive(Debug)]
 pub struct Descriptor;
 
-/// The content of a descriptor, if there were one.
+/// The numbers of a buffer, which are not used.
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "see `enabled.rs`")]
 pub struct Layout {
@@ -51,43 +51,43 @@ pub struct Layout {
 }
 
 impl Descriptor {
-    /// Nothing.
+    /// An empty descriptor.
     pub const fn new(_: &'static Self, _: &'static Control, _: &'static str, _: Layout) -> Self {
         Self
     }
 }
 
-/// Nothing.
+/// An empty buffer.
 #[derive(Debug)]
 pub struct Buffer;
 
 impl Buffer {
-    /// Nothing.
+    /// An empty buffer.
     pub const fn new(_: &'static Descriptor, _: &'static Control) -> Self {
         Self
     }
 }
 
-/// Nothing.
+/// The empty state of a thread.
 #[derive(Debug, Default)]
 pub struct Thread<const STRIDE: usize>;
 
 impl<const STRIDE: usize> Thread<STRIDE> {
-    /// Nothing.
+    /// The empty state of a thread.
     pub const fn new() -> Self {
         Self
     }
 }
 
-/// Never there.
+/// A write, of which there are no values.
 #[derive(Debug)]
 pub enum Write<const STRIDE: usize> {}
 
 impl<const STRIDE: usize> Write<STRIDE> {
-    /// Never called.
+    /// Cannot be called.
     #[inline(always)]
     pub fn put<const INDEX: usize>(&self, _: u64) {}
-    /// Never called.
+    /// Cannot be called.
     #[inline(always)]
     pub fn put_array<
         T: Plain,
@@ -100,22 +100,22 @@ impl<const STRIDE: usize> Write<STRIDE> {
         _: &[T; N],
     ) {
     }
-    /// Never called.
+    /// Cannot be called.
     #[inline(always)]
     pub fn end(self) {}
 }
 
-/// Nothing is done at load.
+/// Expands to nothing: no code runs at load.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! at_load {
     ($buffer:ident) => {};
 }
 
-/// Never called.
+/// Does nothing.
 pub fn loaded(_: &'static Buffer) {}
 
-/// Off.
+/// None: ppt is never attached.
 #[inline(always)]
 pub fn begin<const STRIDE: usize>(
     _: &'static Control,
@@ -126,7 +126,7 @@ pub fn begin<const STRIDE: usize>(
     None
 }
 
-/// Nothing.
+/// Does nothing.
 #[inline(always)]
 pub fn prepare<const STRIDE: usize>(
     _: &'static Control,
@@ -135,7 +135,7 @@ pub fn prepare<const STRIDE: usize>(
 ) {
 }
 
-/// Nothing.
+/// Does nothing.
 #[inline(always)]
 pub fn busy<const STRIDE: usize>(
     _: &'static Control,
@@ -144,7 +144,7 @@ pub fn busy<const STRIDE: usize>(
 ) {
 }
 
-/// Nothing.
+/// Does nothing.
 #[inline(always)]
 pub fn add<const STRIDE: usize>(
     _: &'static Control,
@@ -155,7 +155,7 @@ pub fn add<const STRIDE: usize>(
 ) {
 }
 
-/// Nothing.
+/// Does nothing.
 #[inline(always)]
 pub fn observe<const STRIDE: usize>(
     _: &'static Control,
@@ -176,13 +176,13 @@ pub fn clock(number: i32) -> Timespec {
     }
 }
 
-/// No stamps are taken, so no length is known.
+/// 0: no stamps are taken.
 #[inline(always)]
 pub fn ns_between(_: &Control, _: u64, _: u64) -> i64 {
     -1
 }
 
-/// No ticks.
+/// 0: there are no ticks.
 #[inline(always)]
 pub fn stamp(_: &Control) -> u64 {
     0

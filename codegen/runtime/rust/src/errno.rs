@@ -1,4 +1,4 @@
-//! The C library's errno, which a frame leaves alone.
+//! The C library's errno, which frames do not change.
 
 pub(super) fn errno() -> i32 {
     // SAFETY: the C library's own variable of this thread.

@@ -10,14 +10,13 @@ use super::descriptor::Buffer;
 use super::list::buffers;
 use super::place::RingPlace;
 
-/// Has the thread's ring given back when it ends. Without a key (a process may have 1,024) the
-/// listener finds out that the thread is gone.
+/// Has the thread's ring released when the thread ends. Without a key (a process may have 1,024), the listener
+/// detects that the thread is gone.
 ///
-/// A key of pthread_key_create(3) and not a destructor of std: that would allocate by way of the
-/// program's own allocator, which may be what is instrumented.
+/// It uses a key of pthread_key_create(3), because a destructor of std would allocate by the program's
+/// allocator, which may be instrumented.
 ///
-/// # Safety
-/// `place` is a thread-local of the calling thread, and has no destructor.
+/// # Safety `place` is a thread-local of the calling thread, and has no destructor.
 pub(super) unsafe fn at_thread_exit(buffer: &'static Buffer, place: &RingPlace) {
     place.buffer.set(Some(buffer));
     let Some(key) = make_key(buffer) else { return };
@@ -26,7 +25,7 @@ pub(super) unsafe fn at_thread_exit(buffer: &'static Buffer, place: &RingPlace) 
     unsafe { libc::pthread_setspecific(key, (&raw const *place).cast()) };
 }
 
-/// Makes the key of `buffer`, once.
+/// Makes the key of `buffer` once.
 pub(super) fn make_key(buffer: &Buffer) -> Option<libc::pthread_key_t> {
     keep(&raw const UNLOAD);
     let known = |word: u64| word.checked_sub(1).map(|key| key as u32);
@@ -60,14 +59,15 @@ unsafe extern "C" fn thread_exit(place: *mut c_void) {
     place.leave();
 }
 
-/// Called when a library is unloaded, and when a program ends.
+/// Runs when a library is unloaded, and when a program ends.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static UNLOAD: extern "C" fn() = unload;
 
-/// Before a library's code goes: off, and no destructor of ours at thread exit. The mappings stay.
+/// Prepares for the unloading of a library: closes the gate, and removes the destructor for thread exits.
+/// Mappings stay.
 extern "C" fn unload() {
-    // A program stays until its last instruction; its threads may still be writing.
+    // A program's code stays until the process ends, and its threads may still be writing.
     if in_program() {
         return;
     }
@@ -82,7 +82,7 @@ extern "C" fn unload() {
     }
 }
 
-/// Whether this code is the program's own, not a library's.
+/// Whether this code belongs to the program itself, not to a library.
 fn in_program() -> bool {
     unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> i32 {
         let here = unload as extern "C" fn() as usize as u64;
@@ -104,7 +104,7 @@ fn in_program() -> bool {
     unsafe { libc::dl_iterate_phdr(Some(first), ptr::null_mut()) == IN_PROGRAM }
 }
 
-/// Linkers and optimisers keep what is used here.
+/// Keeps an item from being removed by linkers and optimisers.
 pub(super) fn keep<T>(it: *const T) {
     // SAFETY: no instruction at all.
     unsafe {

@@ -1,12 +1,12 @@
 //! Processes that fork: `codegen/runtime/c/fork.c` in Rust.
 //!
-//! A child is off from its first instruction on: a fork empties the control pages. Where the kernel
-//! does not do that (before Linux 4.14, or in a sandbox), a fork handler does, and what forks
-//! without handlers, by clone(2) alone, finds out at its first frame. What shares our memory, as
-//! a child of vfork(2) does, leaves the pages alone: they are its parent's.
+//! A child is off from its first instruction on: a fork empties the control pages. If the kernel does not do
+//! that (before Linux 4.14, or in a sandbox), a fork handler does. A child of clone(2), which runs no handlers,
+//! finds out at its first frame. A child that shares the memory of its parent, as after vfork(2), does not
+//! change the parent's pages.
 //!
-//! If a ppt follows the forks of the parent, a child announces itself to ppt. If the child waits
-//! until ppt has attached to it, it maps its segments at once.
+//! If a ppt follows the forks of the parent, a child announces itself to ppt. If the child waits until ppt has
+//! attached to it, it maps its segments at once.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,7 +19,7 @@ use super::hello::greet;
 use super::list::buffers;
 use super::slow::map_early;
 
-/// When loaded: later, a fork handler could not be registered, for that may allocate.
+/// Registers fork handlers at load, because registration may allocate.
 pub(super) fn protect(buffer: &Buffer) {
     static HANDLED: AtomicBool = AtomicBool::new(false);
     if !buffer.guard.empty_on_fork(buffer.control) {
@@ -32,18 +32,17 @@ pub(super) fn protect(buffer: &Buffer) {
     }
 }
 
-/// The work of a child on a buffer.
+/// Prepares a buffer in a child.
 fn inherit(buffer: &Buffer) {
     let control = buffer.control;
     let follower = buffer.guard.forked(control);
     let waits = follower & WAITS != 0;
-    // If the gate is open, we say hello, too: ppt may have found us before we ran, and would report
-    // that we were late.
+    // The child announces itself even if the gate is open: ppt may have attached before the child ran, and
+    // would otherwise report it as late.
     if follower != 0 && !greet(follower, waits) {
         buffer.guard.alone();
     }
-    // ppt fetches the new segment while we wait, because the program may close every descriptor
-    // later.
+    // ppt fetches the new segment while the child waits, because the program may close all descriptors later.
     if waits && map_early(buffer) {
         greet(follower, true);
     }

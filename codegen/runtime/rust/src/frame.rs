@@ -8,9 +8,9 @@ use crate::text::Text;
 
 /// A generated frame.
 pub trait Frame: Copy {
-    /// Whether somebody is attached to its buffer.
+    /// Whether ppt is attached to its buffer.
     fn ppt_on() -> bool;
-    /// Writes it, if somebody is attached; asked when nobody is, it takes longer to find out.
+    /// Writes the frame if ppt is attached. While it is not, this is slower than [`Self::ppt_on`].
     fn ppt_commit(&self);
     /// Counts a frame that could not be written because its thread is busy with the frame.
     fn ppt_busy();
@@ -20,13 +20,13 @@ pub trait Frame: Copy {
     fn ppt_end(&mut self);
 }
 
-/// The half of a span that has fields of its own.
+/// The half of a span with fields of its own.
 pub trait Half: Frame {
-    /// The frame with the fields of both.
+    /// The frame with the fields of both halves.
     type Whole: Copy;
     /// The fields of this half.
     fn ppt_of(whole: &Self::Whole) -> Self;
-    /// Stores them.
+    /// Stores the fields of this half.
     fn ppt_keep(&self, whole: &mut Self::Whole);
 }
 
@@ -35,12 +35,12 @@ pub trait Half: Frame {
 #[derive(Debug)]
 #[must_use = "the frame's interval ends when this is dropped: `let _guard = …`"]
 pub struct Scope<F: Frame> {
-    /// None where nobody was attached when the scope began.
+    /// None if ppt was not attached when the scope began.
     frame: Option<F>,
 }
 
 impl<F: Frame> Scope<F> {
-    /// Sets fields of the frame, if somebody was attached when the scope began.
+    /// Sets fields of the frame, if ppt was attached when the scope began.
     #[inline(always)]
     pub fn set(&mut self, fill: impl FnOnce(&mut F)) {
         if let Some(frame) = &mut self.frame {
@@ -59,9 +59,8 @@ impl<F: Frame> Drop for Scope<F> {
     }
 }
 
-/// Comes last where a frame is written. It is no instruction, but it makes the end of that path its
-/// own: the last call does not become a jump, and what the path saves on the stack is saved on it
-/// alone, not also where nobody is attached.
+/// Comes last when a frame is written. It is not an instruction, but separates the end of that path: the last
+/// call does not become a jump, and registers are saved on that path only, not while ppt is not attached.
 #[inline(always)]
 pub fn written() {
     compiler_fence(SeqCst);
@@ -79,17 +78,17 @@ pub fn scope<F: Frame>(zero: F, fill: impl FnOnce(&mut F)) -> Scope<F> {
     Scope { frame: Some(frame) }
 }
 
-/// Changes a thread's frame of the macro form, and writes it if that is asked for.
+/// Changes a thread's frame of the macro form, and writes it if requested.
 #[inline(always)]
 pub fn update<F: Frame>(last: &RefCell<F>, write: bool, set: impl FnOnce(&mut F)) {
     update_as(last, write, set, |_| {});
 }
 
-/// The same where ppt sets some of the frame by itself, in `own`: behind the only look at the gate,
-/// so that no frame is written without.
+/// Changes a thread's frame of the macro form, and writes it if requested. `own` sets ppt's own fields after
+/// the only check of the gate, so that no frame is written without them.
 ///
-/// A signal handler that comes in between finds the frame taken: it changes nothing, and what it
-/// would have written is counted.
+/// A signal handler that interrupts this finds the frame taken: it changes nothing, and its frame is counted as
+/// refused.
 #[inline(always)]
 pub fn update_as<F: Frame>(
     last: &RefCell<F>,
@@ -140,10 +139,10 @@ pub fn update_half<H: Half>(
     }
 }
 
-/// How `write_…!(field = value)` stores a value: as it is, or a string into a text.
+/// The conversion of a value in `write_…!(field = value)`: unchanged, or a string into a text.
 #[diagnostic::on_unimplemented(message = "this field cannot hold `{T}`: it is of type `{Self}`")]
 pub trait Put<T> {
-    /// Stores it.
+    /// Stores the value.
     fn put(&mut self, value: T);
 }
 

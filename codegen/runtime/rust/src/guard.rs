@@ -11,13 +11,13 @@ use super::errno::errno;
 
 const PAGE: usize = ppt_segment::abi::PAGE as usize;
 
-/// Guards a buffer in a forked child.
+/// The guard of a buffer in forked children.
 #[derive(Debug)]
 pub(super) struct Guard {
     /// A fork empties the control page.
     emptied: AtomicBool,
-    /// If the fork does not: a page that a fork leaves out. A process that has the page shares our
-    /// memory.
+    /// A page that forks omit, if the kernel does not empty the control page. A process with this page shares
+    /// the memory of this one.
     witness: AtomicPtr<libc::c_void>,
     /// The word that a process leaves to its children: the socket of the ppt that follows it, or 0.
     follower: AtomicU64,
@@ -32,7 +32,7 @@ impl Guard {
         }
     }
 
-    /// Has a fork empty the page; whether it will.
+    /// Has forks empty the page. Returns whether they will.
     pub fn empty_on_fork(&self, control: &Control) -> bool {
         if self.emptied.load(Relaxed) {
             return true;
@@ -57,7 +57,7 @@ impl Guard {
         self.witness.store(marked.unwrap_or(ptr::null_mut()), Relaxed);
     }
 
-    /// Whether the control page is a copy of another process's, made by a fork.
+    /// Whether the control page is a copy from another process, made by a fork.
     pub fn copied(&self) -> bool {
         let witness = self.witness.load(Relaxed);
         let mut there = 0;
@@ -68,13 +68,13 @@ impl Guard {
             && errno() == libc::ENOMEM
     }
 
-    /// Makes of a copy what a fork should have.
+    /// Empties a copy, as the fork should have done.
     pub fn empty(&self, control: &Control) {
         control.empty();
         self.call_witness();
     }
 
-    /// Remembers what a child is left.
+    /// Stores the word for children.
     pub fn before_fork(&self, control: &Control) {
         // A process that ppt never attached to passes on the word that its parent left to it. So does
         // one that ppt attaches to just now: the claim is there, and the socket is not.
@@ -92,7 +92,7 @@ impl Guard {
         }
     }
 
-    /// In a child: the control page is empty from here on. What its parent left to it.
+    /// Empties the control page in a child. Returns the word of its parent.
     pub fn forked(&self, control: &Control) -> u64 {
         if !self.emptied.load(Relaxed) {
             self.empty(control);
@@ -100,12 +100,12 @@ impl Guard {
         self.follower.load(Relaxed)
     }
 
-    /// In a child: nobody follows it.
+    /// Notes in a child that no ppt follows it.
     pub fn alone(&self) {
         self.follower.store(0, Relaxed);
     }
 
-    /// Before the code goes.
+    /// Removes the witness before the code is unloaded.
     pub fn dismiss(&self) {
         let witness = self.witness.swap(ptr::null_mut(), Relaxed);
         if !witness.is_null() {

@@ -1,5 +1,5 @@
-//! Hashes of what a program has, for fields of types `hash` and `hash128`: XXH3 with seed 0, as of
-//! xxHash 0.8. Every language that pptc writes computes the same ones.
+//! Hashes of a program's values, for fields of types `hash` and `hash128`: XXH3 with seed 0, as of xxHash 0.8.
+//! All output languages of pptc compute the same hashes.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 

@@ -17,7 +17,7 @@ use super::errno::{errno, set_errno};
 use super::list::buffers;
 use super::slow::map_early;
 
-/// As early as a program may: other constructors may write frames.
+/// Runs as early as a program can, because other constructors may write frames.
 #[used]
 #[unsafe(link_section = ".init_array.00101")]
 pub(super) static LOADED: extern "C" fn() = loaded;
@@ -25,14 +25,14 @@ pub(super) static LOADED: extern "C" fn() = loaded;
 extern "C" fn loaded() {
     let saved = errno();
     report();
-    // All of them: a program's buffers are attached together.
+    // All buffers of a program are attached together.
     if buffers().filter(|buffer| map_early(buffer)).count() > 0 {
         report(); // what we have made is fetched while we wait
     }
     set_errno(saved);
 }
 
-/// Says hello to who asked for it in the environment.
+/// Announces the process to the ppt that the environment names.
 fn report() {
     // SAFETY: called when code is loaded: before `main`, or in a dlopen, beside which nobody may
     // change the environment, for every library may read it.
@@ -44,7 +44,7 @@ fn report() {
     }
 }
 
-/// A variable of the environment. Of a set-user-ID program nobody asks anything by it.
+/// A variable of the environment, which set-user-ID programs ignore.
 ///
 /// # Safety
 /// Nobody changes the environment until the last use of what is returned.
@@ -60,13 +60,13 @@ unsafe fn asked<'a>(name: &CStr) -> Option<&'a [u8]> {
     }
 }
 
-/// `SOCKET:SECRET`: a number and whatever.
+/// Parses `SOCKET:SECRET`.
 fn socket_of(text: &[u8]) -> Option<u64> {
     number(&text[..text.iter().position(|&byte| byte == b':')?])
 }
 
-/// The socket of `ppt run`. By its inode: the descriptor may have been closed, or be another
-/// file's by now.
+/// The socket of `ppt run`. Its inode is checked, as the descriptor may have been closed, or reused for another
+/// file.
 fn run_socket(text: &[u8]) -> Option<i32> {
     let (descriptor, inode) = parse(text)?;
     let mut found = MaybeUninit::<libc::stat>::uninit();
@@ -80,7 +80,7 @@ fn run_socket(text: &[u8]) -> Option<i32> {
     is_it.then_some(descriptor)
 }
 
-/// `FD:INODE`, digits and nothing else.
+/// Parses `FD:INODE`, which has digits only.
 fn parse(text: &[u8]) -> Option<(i32, u64)> {
     let colon = text.iter().position(|&byte| byte == b':')?;
     let descriptor = number(&text[..colon])?.try_into().ok()?;
@@ -97,8 +97,8 @@ fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Says hello by one byte and the end of a pipe, and waits for an answer on that pipe, or for the
-/// end of the process that could give it. The kernel says who we are.
+/// Announces the process by one byte and the end of a pipe, and waits for an answer on that pipe, or for the
+/// end of the process that could send it. The kernel adds the identity of the sender.
 fn say_hello(socket: i32) {
     let mut answer = [0; 2];
     // SAFETY: room for two descriptors.
@@ -154,9 +154,9 @@ fn close(descriptor: i32) {
     unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
-/// Says hello by connecting to an abstract socket, and waits, if asked, until the connection ends:
-/// ppt has attached to us, or no ppt is there. The kernel says who we are. False if no process
-/// listens.
+/// Announces the process by connecting to an abstract socket, and waits, if requested, until the connection
+/// ends: ppt has attached, or has ended. The kernel adds the identity of the sender. Returns false if no
+/// process listens.
 pub(super) fn greet(socket: u64, waits: bool) -> bool {
     const ABSTRACT: usize = offset_of!(libc::sockaddr_un, sun_path) + 1;
     // SAFETY: zeros are an address without a name.
@@ -192,8 +192,8 @@ pub(super) fn greet(socket: u64, waits: bool) -> bool {
     !nobody
 }
 
-/// Whether it is the superuser or we ourselves whom a connection leads to: nobody else is waited
-/// for.
+/// Whether the superuser or the same user is at the other end of a connection: the process waits for no one
+/// else.
 fn trusts(fd: i32) -> bool {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut size = size_of::<libc::ucred>() as libc::socklen_t;

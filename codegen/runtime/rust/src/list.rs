@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use super::descriptor::Buffer;
 
-/// Each leads to the next.
+/// The first buffer; each leads to the next.
 static BUFFERS: AtomicPtr<Buffer> = AtomicPtr::new(ptr::null_mut());
 
 /// Adds a buffer, which is not in the list.
@@ -23,7 +23,7 @@ pub(super) fn add(buffer: &'static Buffer) {
     }
 }
 
-/// The buffers that have been loaded.
+/// All loaded buffers.
 pub(super) fn buffers() -> impl Iterator<Item = &'static Buffer> {
     // SAFETY: the list is of statics (`add` takes nothing else), which are there as long as this
     // code is.

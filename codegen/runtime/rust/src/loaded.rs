@@ -1,4 +1,4 @@
-//! Each buffer is made ready when the program or library that holds it is loaded.
+//! Prepares each buffer when the program or library that holds it is loaded.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -6,7 +6,7 @@ use super::descriptor::Buffer;
 use super::errno::{errno, set_errno};
 use super::{exit, fork, hello, list};
 
-/// Has `$buffer` enlist itself as early as a program may: other constructors may write frames.
+/// Has `$buffer` registered as early as a program can, because other constructors may write frames.
 ///
 /// A macro of this crate, so that the generated code is safe code.
 #[doc(hidden)]
@@ -24,7 +24,7 @@ macro_rules! at_load {
     };
 }
 
-/// Lists `buffer`, whose program or library has been loaded, unless it is listed already.
+/// Registers `buffer`, whose program or library was loaded, unless it is registered already.
 pub fn loaded(buffer: &'static Buffer) {
     if buffer.listed.swap(true, Relaxed) {
         return;
@@ -32,7 +32,7 @@ pub fn loaded(buffer: &'static Buffer) {
     let saved = errno();
     exit::keep(&raw const hello::LOADED);
     fork::protect(buffer);
-    // A first frame need not make it.
+    // So the first frame does not need to make the key.
     exit::make_key(buffer);
     set_errno(saved);
     list::add(buffer);
@@ -54,7 +54,7 @@ mod tests {
             Layout { hash: 1, stride: 64, log2_slots: 4, frames: 1, cells: 0 },
         );
         static BUFFERS: [Buffer; 2] = [const { Buffer::new(&DESCRIPTOR, &CONTROL) }; 2];
-        // Again when others are before it: its place in the list would make a circle of that.
+        // Registered once more when others are before it: a second place in the list would be a cycle.
         [&BUFFERS[0], &BUFFERS[1], &BUFFERS[0], &BUFFERS[1]].into_iter().for_each(loaded);
         let listed: Vec<_> = list::buffers().take(10).map(std::ptr::from_ref).collect();
         assert_eq!(listed, [&raw const BUFFERS[1], &raw const BUFFERS[0]]);

@@ -1,4 +1,4 @@
-//! Segments that this process makes, for an agent that fetches them by their descriptor.
+//! Segments that this process makes, which an agent fetches by their descriptors.
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -16,8 +16,7 @@ use super::shape::Shape;
 /// A mapped segment, and its descriptor.
 pub(super) type Made = (*mut c_void, i32);
 
-/// Makes a segment. Sealed, so that a process that maps it need not fear that it shrinks. The error
-/// is an errno.
+/// Makes a sealed segment, which cannot shrink while other processes map it. The error is an errno.
 pub(super) fn make(
     control: &Control,
     schema_hash: u64,
@@ -40,8 +39,8 @@ pub(super) fn make(
         .inspect_err(|_| close(fd))
 }
 
-/// A memfd whose number does not get in the program's way: programs close 0, 1 and 2 to open
-/// something else in their place, and select(2) needs low ones.
+/// A memfd with a high number: programs close 0, 1 and 2 to open other files in their place, and select(2)
+/// needs low numbers.
 fn memfd() -> Result<i32, i32> {
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: a string that ends.
@@ -86,8 +85,8 @@ fn map(fd: i32, shape: &Shape) -> Result<*mut c_void, i32> {
     }
     // SAFETY: our own mapping, which nobody knows yet.
     unsafe {
-        // If there is not enough memory, this call says so, instead of a SIGBUS later. EINVAL means
-        // a Linux before 5.14.
+        // If there is not enough memory, this call fails, instead of a SIGBUS later. EINVAL means a Linux
+        // before 5.14.
         let headers = libc::madvise(base, geometry.slots as usize, libc::MADV_POPULATE_WRITE);
         if headers != 0 && errno() != libc::EINVAL {
             libc::munmap(base, size);
@@ -98,7 +97,7 @@ fn map(fd: i32, shape: &Shape) -> Result<*mut c_void, i32> {
     Ok(base)
 }
 
-/// Writes the words that an agent writes into a segment that it makes.
+/// Writes the same words as an agent writes into its segments.
 ///
 /// # Safety
 /// `shape.words().size` bytes are mapped at `base`, which is aligned to pages, and nobody else
@@ -117,7 +116,7 @@ pub(super) unsafe fn initialise(
     };
     let g = shape.words();
     let mut sections = [Section { kind: 0, flags: 0, offset: 0, length: 0, item: 0 }; 16];
-    // The agent will write masks: those that do not know of that keep away from this segment.
+    // The agent will write masks: older versions do not use this segment.
     let masked = control.will_be_masked().then(|| shape.masked_section());
     let parts = shape.sections().chain(masked);
     sections.iter_mut().zip(parts).for_each(|(to, section)| *to = section);
@@ -146,7 +145,7 @@ pub(super) unsafe fn initialise(
     }
 }
 
-/// Closes a descriptor of ours that no other process knows.
+/// Closes a descriptor of this process.
 pub(super) fn close(fd: i32) {
     // SAFETY: no pointers. By syscall(2), for close(2) may cancel the thread.
     unsafe { libc::syscall(libc::SYS_close, fd) };

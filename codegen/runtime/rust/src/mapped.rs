@@ -1,4 +1,4 @@
-//! A mapped segment: where its parts are, in memory.
+//! A mapped segment: the addresses of its parts.
 
 use std::mem::offset_of;
 use std::slice;
@@ -12,7 +12,7 @@ use ppt_segment::ring::Ring;
 
 use super::shape::Shape;
 
-/// Words of the target's counters.
+/// The number of words of the target's counters.
 pub(super) const PROCESS_WORDS: usize = size_of::<ProcessPage>() / 8;
 
 /// The start of a mapped segment. All access to it is atomic: other processes share it.
@@ -29,7 +29,7 @@ impl Base {
         Self(address)
     }
 
-    /// As the table of mapped segments has it.
+    /// The address, as in the table of mapped segments.
     pub fn address(self) -> u64 {
         self.0 as u64
     }
@@ -50,7 +50,7 @@ impl Base {
         self.header(offset_of!(SegmentHeader, nonce))
     }
 
-    /// Whether the header is that of segment `nonce`, and says of its parts what `shape` says.
+    /// Whether the header is that of segment `nonce`, and its parts are those of `shape`.
     pub fn is(self, nonce: u64, schema_hash: u64, shape: &Shape) -> bool {
         let g = shape.words();
         let halves = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
@@ -88,26 +88,26 @@ impl Mapped {
         Self { base, shape }
     }
 
-    /// Number of rings.
+    /// The number of rings.
     pub fn rings(&self) -> u32 {
         self.shape.words().rings
     }
 
-    /// The bits of the kinds of frames.
+    /// The mask of frames.
     pub fn enable(&self) -> &'static [AtomicU64; MAX_FRAMES / 64] {
         let offset = self.shape.words().masks + offset_of!(MaskPage, enable) as u64;
         // SAFETY: a page from there on lies in the mapping (`Shape`), aligned to words.
         unsafe { &*self.base.at(offset).cast() }
     }
 
-    /// The counters of what was refused.
+    /// The counters of refused frames.
     pub fn process(&self) -> &'static [AtomicU64; PROCESS_WORDS] {
         // SAFETY: as above.
         unsafe { &*self.base.at(self.shape.words().process).cast() }
     }
 
-    /// The first cell of row `index`: 0 is the one that all share, `r + 1` that of ring `r`. None if
-    /// there are not that many rows.
+    /// The first cell of row `index`: 0 is the shared row, `r + 1` that of ring `r`. None if there is no such
+    /// row.
     pub fn row(&self, index: u32) -> Option<*const AtomicU64> {
         let rows = self.shape.rows();
         let offset = rows.offset + u64::from(index) * u64::from(rows.pitch);
@@ -117,7 +117,7 @@ impl Mapped {
     /// Ring `index` and its slots.
     ///
     /// # Panics
-    /// If there are not that many rings.
+    /// There is no such ring.
     pub fn ring(&self, index: u32) -> (&'static [AtomicU64], Ring<'static, AtomicU64>) {
         let (g, bytes) = (self.shape.words(), self.shape.ring_bytes());
         assert!(index < g.rings);

@@ -1,17 +1,17 @@
-//! Points in time, taken from the system's clock.
+//! Times of the system's clock.
 
 use crate::time::{Timespec, Timeval};
 use crate::writer::clock;
 
 impl Timeval {
-    /// The wall clock, whether or not somebody is attached.
+    /// The wall clock, whether or not ppt is attached.
     pub fn now() -> Self {
         clock(0).timeval()
     }
 }
 
 impl Timespec {
-    /// The wall clock, whether or not somebody is attached.
+    /// The wall clock, whether or not ppt is attached.
     pub fn now() -> Self {
         clock(0)
     }

@@ -19,35 +19,35 @@ use super::descriptor::Buffer;
 /// may look at all the same is atomic.
 #[derive(Debug)]
 pub(super) struct RingPlace {
-    /// The cells that this thread alone adds to, or null.
+    /// The row of cells of this thread, or null.
     pub row: Cell<*const AtomicU64>,
     /// The slot of the next frame.
     pub slot: Cell<*const AtomicU64>,
-    /// Its index: one less than its sequence number.
+    /// The index of the next frame: one less than its sequence number.
     pub next: Cell<u64>,
-    /// The gate's value when the ring was claimed.
+    /// The value of the gate when the ring was claimed.
     pub gate: Cell<u64>,
-    /// One bit per kind of frame.
+    /// The mask of frames, with one bit each.
     pub enable: Cell<*const AtomicU64>,
     /// The ring's cursor.
     pub tail: Cell<*const AtomicU64>,
     /// The ring's slots.
     pub first: Cell<*const AtomicU64>,
     pub end: Cell<*const AtomicU64>,
-    /// A frame is being written, or a cell: a signal handler's frame is refused, and what it adds goes
-    /// to the row that all share.
+    /// A frame or a cell is being written: a frame of a signal handler is refused, and it adds to the shared
+    /// row.
     pub busy: AtomicU32,
-    /// The claim, by its number in the ring.
+    /// The number of the claim in the ring.
     pub epoch: Cell<u32>,
-    /// The ring that is ours.
+    /// The ring of this thread.
     pub ring: Cell<Option<Ring<'static, AtomicU64>>>,
-    /// The segment's counters of what was refused.
+    /// The segment's counters of refused frames.
     pub process: AtomicPtr<AtomicU64>,
-    /// The cells that all add to, of the segment; or null.
+    /// The shared row of cells of the segment, or null.
     pub shared: AtomicPtr<AtomicU64>,
-    /// The segment; what it maps is ours only while the table lists it.
+    /// The nonce of the segment, whose mapping is valid only while the table lists it.
     pub nonce: AtomicU64,
-    /// The refusal that is remembered: no ring was free.
+    /// The remembered refusal: no ring was free.
     pub refused_gate: Cell<u64>,
     pub refused_nonce: Cell<u64>,
     pub refused_released: Cell<u64>,

@@ -1,5 +1,5 @@
-//! Segments that are not what the control page says: refused, and nothing of them is kept. The C
-//! runtime is held to the same list by `codegen/tests/refuses.rs`.
+//! Tests that segments which contradict the control page are refused and unmapped. `codegen/tests/refuses.rs`
+//! has the same list for the C runtime.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +12,7 @@ use super::{Buffer, Control, Descriptor, Layout, Thread, begin};
 use crate::wrong_segments::{WRONG_GEOMETRIES, WRONG_HEADERS};
 
 const HASH: u64 = 0x1234_5678_9abc_def0;
-/// In the lower half of a gate: a segment that the target makes.
+/// The mark in the lower half of a gate of a segment that the target makes.
 const MADE: u64 = 1 << 31;
 
 static CONTROL: Control = Control::new();
@@ -27,7 +27,7 @@ thread_local! {
     static THREAD: Thread<64> = const { Thread::new() };
 }
 
-/// Opens a gate as an agent does and writes a frame: whether it was written, else the error.
+/// Opens a gate as an agent does, and writes a frame. Returns the error if it was not written.
 fn write(id: u64, nonce: u64, g: &GeometryWords) -> Result<(), i32> {
     static GENERATION: AtomicU64 = AtomicU64::new(1);
     let halves = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
@@ -70,7 +70,7 @@ fn segment(nonce: u64, rings: u32) -> Segment {
     .unwrap()
 }
 
-/// Changes a bit of a segment's header, as everybody can who may attach it.
+/// Changes a bit of a segment's header, as any process can that may attach it.
 fn spoil(id: u64, offset: usize) {
     // SAFETY: a mapping of our own, of at least a header; atomic, as others map it, too.
     unsafe {
@@ -102,13 +102,13 @@ fn what_no_agent_makes_is_not_written_into() {
     let rows = |row: usize| CONTROL.segment(row).unwrap()[0].load(Relaxed);
     assert_eq!((rows(0), good.ring(0).tail()), (0, 0), "nothing is mapped, nothing written");
 
-    // A smaller segment of the same name, and the geometry of a larger one.
+    // A smaller segment of the same nonce, with the geometry of a larger one.
     let larger = Geometry::new(64, 4, 200).unwrap().words();
     assert_eq!(write(id, nonce, &larger), Err(libc::ESTALE), "larger than it is");
     assert_eq!(write(id, nonce, &words), Ok(()));
     assert_eq!(write(id, nonce, &larger), Err(libc::EPROTO), "larger than what is mapped");
     assert_eq!(write(id, nonce, &words), Ok(()));
-    // A mapped segment keeps its shape, whatever becomes of its header.
+    // A mapped segment keeps its shape, even if its header changes.
     spoil(id, WRONG_HEADERS[6].1);
     assert_eq!(write(id, nonce, &words), Ok(()));
     assert_eq!(good.ring(0).tail(), 3);

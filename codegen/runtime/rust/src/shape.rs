@@ -1,17 +1,17 @@
-//! How a segment is laid out, as far as this program has checked it.
+//! The checked layout of a segment.
 
 use ppt_segment::abi::{
     CellWords, GeometryWords, HEADER_LENGTH, LOG2_SLOTS, MAX_RINGS, PAGE, Section, ring_word,
     section_kind,
 };
 
-/// A geometry that a segment can have: masks, counters, ring headers, slots and rows of cells lie
-/// inside, behind the header, in this order, and nothing comes after them.
+/// A valid geometry: masks, counters, ring headers, slots and rows of cells lie inside the segment, after the
+/// header, in this order, and fill it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape(GeometryWords, CellWords);
 
 impl Shape {
-    /// Checks what the control page says, for slots of `stride` bytes and rows of `cells` cells.
+    /// Checks the geometry of the control page for slots of `stride` bytes and rows of `cells` cells.
     pub fn of(words: GeometryWords, rows: CellWords, stride: u32, cells: u64) -> Option<Self> {
         let g = words;
         let shape_of_rings = g.stride == stride
@@ -42,17 +42,17 @@ impl Shape {
         (g.size % PAGE == 0 && g.size - last < PAGE).then_some(Self(g, rows))
     }
 
-    /// The words, which have been checked.
+    /// The checked words.
     pub fn words(&self) -> &GeometryWords {
         &self.0
     }
 
-    /// The rows of cells, which have been checked.
+    /// The checked rows of cells.
     pub fn rows(&self) -> &CellWords {
         &self.1
     }
 
-    /// Bytes of one ring's slots.
+    /// The size of the slots of a ring in bytes.
     pub fn ring_bytes(&self) -> u64 {
         u64::from(self.0.stride) << self.0.log2_slots
     }

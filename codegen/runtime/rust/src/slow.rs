@@ -1,5 +1,5 @@
 //! The code that runs once a thread and session: `ppt1_join` of `codegen/runtime/c/target.c`, step
-//! by step. Nothing here allocates, locks or loops over foreign data, and errno is left alone.
+//! by step. This code does not allocate, lock, loop over foreign data, or change errno.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -17,7 +17,7 @@ use super::place::RingPlace;
 use super::shape::Shape;
 use super::table;
 
-/// Words of the process page.
+/// The number of words of the process page.
 const NESTED: usize = std::mem::offset_of!(ProcessPage, nested) / 8;
 const NO_RING: usize = std::mem::offset_of!(ProcessPage, no_ring) / 8;
 
@@ -35,12 +35,12 @@ fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }
 
-/// Counts a refused frame where it outlives this process, if that is possible.
+/// Counts a refused frame, in a segment that outlives this process if possible.
 fn refuse(control: &Control, place: &RingPlace, word: usize, unmapped: &AtomicU64) {
     count(process(control, place).and_then(|words| words.get(word)).unwrap_or(unmapped));
 }
 
-/// A frame inside another one.
+/// Counts a frame inside another one.
 #[cold]
 #[inline(never)]
 pub(super) fn nested(buffer: &'static Buffer, place: &RingPlace) {
@@ -66,7 +66,7 @@ fn geometry(control: &Control) -> GeometryWords {
     }
 }
 
-/// Copies the words that say where cells are. Of an earlier agent, they are of another segment.
+/// Copies the words about cells, unless they are from an earlier agent.
 fn rows(control: &Control, nonce: u64) -> CellWords {
     if word!(control, cells.nonce).load(Relaxed) != nonce {
         return CellWords::NONE;
@@ -76,7 +76,7 @@ fn rows(control: &Control, nonce: u64) -> CellWords {
     CellWords { nonce, offset, pitch: halves as u32, rows: (halves >> 32) as u32 }
 }
 
-/// The description in the control page of the segment that a gate names.
+/// The description of the segment that a gate names, from the control page.
 pub(super) struct Description {
     pub nonce: u64,
     /// The pid of its process.
@@ -86,7 +86,7 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// The segment's shape, if it can have that.
+    /// The shape of the segment, if it is valid.
     fn shape(&self, buffer: &Buffer) -> Option<Shape> {
         let descriptor = buffer.descriptor;
         Shape::of(self.geometry, self.rows, descriptor.stride(), descriptor.cells())
@@ -104,7 +104,7 @@ pub(super) fn described(control: &Control, gate: u64) -> Option<Description> {
     })
 }
 
-/// Whether the gate is on its way to another segment.
+/// Whether the gate is about to name another segment.
 pub(super) fn is_moving(gate: u64) -> bool {
     gate as u32 == MOVING
 }
@@ -115,7 +115,7 @@ pub(super) fn has_failed(control: &Control, gate: u64, nonce: u64) -> bool {
         && nonce == word!(control, failed_nonce).load(Relaxed)
 }
 
-/// The segment that is described, mapped now or before. If it cannot be mapped, it says so.
+/// The described segment, mapped now or before. A failure is noted in the control page.
 pub(super) fn reach(buffer: &Buffer, gate: u64, description: &Description) -> Option<Mapped> {
     let (control, nonce) = (buffer.control, description.nonce);
     let schema_hash = buffer.descriptor.schema_hash();
@@ -131,10 +131,10 @@ pub(super) fn reach(buffer: &Buffer, gate: u64, description: &Description) -> Op
     segment.inspect_err(failed).ok()
 }
 
-/// Maps what has just been attached, before the program's own code has its system calls filtered:
-/// after that, its first frame might end it. System calls alone: a thread's first look at its place
-/// may allocate. What fails here, the first frame tries again, and reports. Whether this process
-/// has made the segment itself, just now.
+/// Maps a newly attached segment before the program's own code can install a filter of system calls, with which
+/// its first frame might end it. It only makes system calls, because a thread's first access to its `RingPlace`
+/// may allocate. After a failure, the first frame tries again, and reports it. Returns whether this process has
+/// made the segment now.
 pub(super) fn map_early(buffer: &Buffer) -> bool {
     let control = buffer.control;
     let gate = control.gate();
@@ -153,18 +153,17 @@ pub(super) fn map_early(buffer: &Buffer) -> bool {
     mapped && gate >> 31 & 1 == 1
 }
 
-/// Remembers that this gate has nothing for this thread, until `released` changes.
+/// Remembers that this gate has no ring for this thread, until `released` changes.
 fn remember(place: &RingPlace, gate: u64, nonce: u64, released: u64) {
     place.refused_released.set(released);
     place.refused_nonce.set(nonce);
     place.refused_gate.set(gate);
 }
 
-/// The gate is not the one this thread knows: finds the thread a ring, once per value of the gate.
-/// Order matters: what is entered once a frame makes no system call.
+/// Finds a ring for a thread whose last gate was another one, once for each value of the gate. The order
+/// matters: code that runs once a frame makes no system call.
 ///
-/// # Safety
-/// `place` is a thread-local of the calling thread, and has no destructor.
+/// # Safety `place` is a thread-local of the calling thread, and has no destructor.
 unsafe fn join(buffer: &'static Buffer, place: &RingPlace, gate: u64) -> Found {
     let control = buffer.control;
     keep(buffer.descriptor);
@@ -172,7 +171,7 @@ unsafe fn join(buffer: &'static Buffer, place: &RingPlace, gate: u64) -> Found {
         return Found::Refused;
     }
     if is_moving(gate) {
-        // For a moment: until then, where we were.
+        // The gate changes soon; until then, the thread keeps its ring.
         let there = table::find(control, place.nonce.load(Relaxed)).is_some();
         let ours = there && still_ours(place, place.nonce.load(Relaxed));
         return if ours { Found::Joined } else { Found::GateChanged };
@@ -190,7 +189,7 @@ unsafe fn join(buffer: &'static Buffer, place: &RingPlace, gate: u64) -> Found {
     }
     // SAFETY: no pointers.
     if description.target_pid != unsafe { libc::getpid() } as u32 {
-        // Nothing is remembered: a child of vfork(2) runs as the thread that waits for it.
+        // This is not remembered: a child of vfork(2) runs on the state of the thread that waits for it.
         if buffer.guard.copied() {
             buffer.guard.empty(control);
         }
@@ -211,7 +210,7 @@ unsafe fn join(buffer: &'static Buffer, place: &RingPlace, gate: u64) -> Found {
     place.shared.store(shared.cast_mut(), Relaxed);
     place.nonce.store(nonce, Relaxed);
     if !claim(place, &segment) {
-        // A ring that is released after the second look changes this number.
+        // A ring that is released after the second attempt changes this number.
         let released = process[RELEASED].load(Acquire);
         if !claim(place, &segment) {
             remember(place, gate, nonce, released);
@@ -229,8 +228,7 @@ unsafe fn join(buffer: &'static Buffer, place: &RingPlace, gate: u64) -> Found {
     Found::Joined
 }
 
-/// Whether the thread, which is busy, has a ring for the gate that it just read; counts the frame
-/// where not.
+/// Whether the busy thread has a ring for the gate that it has just read. If not, the frame is counted.
 ///
 /// # Safety
 /// `place` is a thread-local of the calling thread, and has no destructor.
@@ -248,7 +246,7 @@ pub(super) unsafe fn found(buffer: &'static Buffer, place: &RingPlace, gate: u64
     found == Found::Joined
 }
 
-/// Finds the thread, which is busy, a ring.
+/// Finds a ring for the busy thread.
 ///
 /// # Safety
 /// `place` is a thread-local of the calling thread, and has no destructor.
@@ -267,7 +265,7 @@ pub(super) unsafe fn find(buffer: &'static Buffer, place: &RingPlace, gate: u64)
     found
 }
 
-/// Finds the thread a ring and touches its pages.
+/// Finds a ring for the thread, and touches its pages.
 ///
 /// # Safety
 /// `place` is a thread-local of the calling thread, and has no destructor.
@@ -284,7 +282,7 @@ pub(super) unsafe fn prepare(buffer: &'static Buffer, place: &RingPlace) {
     if gate != 0 && (gate == place.gate.get() || found()) {
         let saved = errno();
         let start = place.first.get().addr() as u64 / PAGE * PAGE;
-        // The kernel rounds the end up by its own page; by ours it might be another's memory.
+        // The kernel rounds the end up to its own page size; rounded to ours, it might be other memory.
         let bytes = place.end.get().addr() as u64 - start;
         let start = std::ptr::with_exposed_provenance_mut(start as usize);
         // SAFETY: the pages of our ring, which lies in a mapped segment; they are read and written

@@ -1,4 +1,4 @@
-//! The segments that this process has mapped. None is ever unmapped.
+//! The table of segments that this process has mapped. They are never unmapped.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -16,7 +16,7 @@ fn taken(base: u64) -> Base {
     unsafe { Base::new(base as usize) }
 }
 
-/// The mapping of segment `nonce`. After a fork the table is empty: a child finds nothing.
+/// The mapping of segment `nonce`. The table of a forked child is empty.
 pub(super) fn find(control: &Control, nonce: u64) -> Option<Base> {
     for row in 0..MAX_SEGMENTS {
         let [base, _, name, _] = control.segment(row)?;
@@ -35,7 +35,7 @@ pub(super) fn find(control: &Control, nonce: u64) -> Option<Base> {
     None
 }
 
-/// Whether what is mapped at `base`, for segment `nonce`, is as large as `shape` says.
+/// Whether the mapping of segment `nonce` at `base` is as large as `shape`.
 fn holds(control: &Control, base: Base, nonce: u64, schema_hash: u64, shape: &Shape) -> bool {
     let rows = (0..MAX_SEGMENTS).filter_map(|row| control.segment(row));
     let mut sizes = rows.filter_map(|[address, _, name, size]| {
@@ -59,7 +59,7 @@ pub(super) fn open(
     let base = find(control, nonce).map_or_else(
         || {
             map(control, schema_hash, gate, nonce, shape)
-                // by another thread, in the meantime
+                // Another thread has mapped it in the meantime.
                 .or_else(|error| find(control, nonce).ok_or(error))
         },
         Ok,
@@ -71,8 +71,8 @@ pub(super) fn open(
     Ok(unsafe { Mapped::new(base, *shape) })
 }
 
-/// Maps the segment that `gate` names, or makes it where that is for us to do. Every thread may
-/// try; the first to enter it in the table wins. The error is an errno.
+/// Maps the segment that `gate` names, or makes it if the target has to. Several threads may try; the first
+/// that enters it in the table wins. The error is an errno.
 fn map(
     control: &Control,
     schema_hash: u64,

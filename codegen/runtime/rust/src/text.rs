@@ -8,10 +8,10 @@ use std::fmt;
 pub struct Text<const N: usize>([u8; N]);
 
 impl<const N: usize> Text<N> {
-    /// No text.
+    /// The empty text.
     pub const EMPTY: Self = Self([0; N]);
 
-    /// Stores `text`, or as many whole characters of it as fit.
+    /// Stores `text`, cut to whole characters if it is too long.
     // Not inline: a compiler would keep the bytes of a short text in a register each.
     #[inline(never)]
     pub fn set(&mut self, text: &str) {
@@ -24,7 +24,7 @@ impl<const N: usize> Text<N> {
         padding.fill(0);
     }
 
-    /// The bytes, zeros included.
+    /// The bytes, including zeros.
     #[inline(always)]
     pub fn as_bytes(&self) -> &[u8; N] {
         &self.0

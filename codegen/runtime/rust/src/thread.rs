@@ -14,13 +14,13 @@ use super::place::RingPlace;
 use super::slow;
 use crate::bytes::Plain;
 
-/// A thread's place in a buffer of slots of `STRIDE` bytes. Without a destructor: reading it is one
+/// A thread's place in a buffer of slots of `STRIDE` bytes. It has no destructor, so reading it is one
 /// thread-local access, at any time in a thread's life.
 #[derive(Debug)]
 pub struct Thread<const STRIDE: usize>(pub(super) RingPlace);
 
 impl<const STRIDE: usize> Thread<STRIDE> {
-    /// No ring yet.
+    /// The state of a thread without a ring.
     #[expect(clippy::new_without_default, reason = "only thread-locals are threads")]
     pub const fn new() -> Self {
         const { assert!(STRIDE >= 16 && STRIDE % 8 == 0 && !std::mem::needs_drop::<RingPlace>()) };
@@ -28,22 +28,22 @@ impl<const STRIDE: usize> Thread<STRIDE> {
     }
 }
 
-/// A frame being written. Ended by [`Write::end`] alone; its thread is busy until then.
+/// A frame that is being written, until [`Write::end`]. Its thread is busy until then.
 #[derive(Debug)]
 #[must_use]
 pub struct Write<const STRIDE: usize> {
     /// The thread-local of the thread that this value cannot leave.
     place: NonNull<RingPlace>,
-    /// Its slot, read once: stores into it might change the thread-local, for all a compiler knows.
+    /// Its slot, read once, because for the compiler stores into it might change the thread-local.
     slot: NonNull<AtomicU64>,
     of_this_thread: PhantomData<*const ()>,
 }
 
-/// Says that what comes after it is not what happens.
+/// Marks the branch that calls it as unlikely.
 #[cold]
 fn unwanted() {}
 
-/// Begins a frame of kind `frame`, if somebody wants it.
+/// Begins a frame with the number `frame`, if ppt wants it.
 #[inline(always)]
 pub fn begin<const STRIDE: usize>(
     control: &'static Control,
@@ -74,7 +74,7 @@ pub fn begin<const STRIDE: usize>(
         }
         open::<AtomicU64>();
         // SAFETY: the same gate means a ring, so `slot` is one of its slots (invariant of `RingPlace`).
-        // A look at it would make the frame wait for this load.
+        // A check of it would make the frame wait for this load.
         let slot = unsafe { NonNull::new_unchecked(place.slot.get().cast_mut()) };
         Some(Write { place: NonNull::from(place), slot, of_this_thread: PhantomData })
     })
@@ -146,7 +146,7 @@ impl<const STRIDE: usize> Write<STRIDE> {
     }
 }
 
-/// Has an idle thread pay for mapping and page faults.
+/// Maps the segment and touches pages in advance, on an idle thread.
 #[inline(always)]
 pub fn prepare<const STRIDE: usize>(
     control: &'static Control,
@@ -159,7 +159,7 @@ pub fn prepare<const STRIDE: usize>(
     }
 }
 
-/// Counts a frame that is not even begun: its thread is busy with what it is made from.
+/// Counts a frame that cannot begin, because its thread is busy with its source.
 #[inline(always)]
 pub fn busy<const STRIDE: usize>(
     control: &'static Control,

@@ -7,16 +7,16 @@ use ppt_segment::abi::clock_kind::{STAMP_IS_MONOTONIC, TICKS};
 use super::clock::clock;
 use super::control::{Control, word};
 
-/// The CPU's counter where the agent found that it can be trusted, else the monotonic clock. Never
-/// 0: the agent asks for a counter that has begun to count.
+/// The CPU's counter if the agent found it reliable, otherwise the monotonic clock. It is never 0, as the agent
+/// requires a counter that has begun to count.
 #[inline(always)]
 pub fn stamp(control: &Control) -> u64 {
     // clock_kind and target_pid share a word.
     if word!(control, clock_kind).load(Relaxed) as u32 == TICKS { ticks() } else { monotonic() }
 }
 
-/// Nanoseconds from stamp to stamp. Negative if the end came first, or if a stamp was not taken, the
-/// clock changed between the two, or no agent has said how long a tick is.
+/// The time between two stamps in ns. It is negative if the end came first, a stamp was not taken, the clock
+/// changed between the two, or the length of a tick is unknown.
 pub fn ns_between(control: &Control, start: u64, end: u64) -> i64 {
     length(word!(control, tick_scale).load(Relaxed), start, end)
 }
@@ -33,13 +33,13 @@ fn length(tick_scale: u64, start: u64, end: u64) -> i64 {
     }
 }
 
-/// CLOCK_MONOTONIC, so marked that nobody takes it for ticks.
+/// CLOCK_MONOTONIC, marked so that it is not taken for ticks.
 #[cold]
 fn monotonic() -> u64 {
     STAMP_IS_MONOTONIC | clock(libc::CLOCK_MONOTONIC).nanoseconds() as u64
 }
 
-/// As it is, without a fence.
+/// The counter, without a fence.
 #[cfg(all(target_arch = "x86_64", not(ppt_ticks)))]
 #[inline(always)]
 fn ticks() -> u64 {
@@ -47,7 +47,7 @@ fn ticks() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// As it is, without a fence.
+/// The counter, without a fence.
 #[cfg(all(target_arch = "aarch64", not(ppt_ticks)))]
 #[inline(always)]
 fn ticks() -> u64 {

@@ -93,7 +93,7 @@ pub(super) struct RewrittenFile {
 
 impl RewrittenFile {
     pub fn open(path: &Path) -> Result<Self, TimeSourceError> {
-        let mut tail = Self { path: path.to_owned(), last: None };
+        let mut file = Self { path: path.to_owned(), last: None };
         file.new_lines()?;
         Ok(file)
     }

@@ -279,20 +279,9 @@ impl FrameExport<'_> {
     ) -> Result<(), Failure> {
         let fail = Failure::writing(self.name);
         let mut rows = OrderedRows::collect(self.rows().await?).await?;
-        let mut of_rows = Vec::new();
-        for column in by.iter().filter(|text| *text != "frame") {
-            match rows.schema.index_of(column) {
-                Ok(index) => of_rows.push(index),
-                Err(_) => {
-                    let available: Vec<String> =
-                        rows.schema.fields().iter().map(|field| field.name().clone()).collect();
-                    let name = column.clone();
-                    return Err(QueryError::NoColumn { name, nearest: None, available }.into());
-                }
-            }
-        }
+        let columns = partition_columns(&rows.schema, by)?;
         let kept: Vec<usize> =
-            (0..rows.schema.fields().len()).filter(|index| !of_rows.contains(index)).collect();
+            (0..rows.schema.fields().len()).filter(|index| !columns.contains(index)).collect();
         let project = |batch: &RecordBatch| batch.project(&kept).map_err(io::Error::other);
         let mut files: BTreeMap<PathBuf, Encoder<BufWriter<File>>> = BTreeMap::new();
         while let Some(batch) = rows.next().await? {
@@ -332,8 +321,8 @@ impl FrameExport<'_> {
 fn partition_columns(schema: &SchemaRef, by: &[String]) -> Result<Vec<usize>, Failure> {
     let column = |name: &String| {
         schema.index_of(name).map_err(|_| {
-            let there = schema.fields().iter().map(|field| field.name().clone()).collect();
-            Failure::from(QueryError::NoColumn { name: name.clone(), nearest: None, there })
+            let available = schema.fields().iter().map(|field| field.name().clone()).collect();
+            Failure::from(QueryError::NoColumn { name: name.clone(), nearest: None, available })
         })
     };
     by.iter().filter(|name| *name != "frame").map(column).collect()

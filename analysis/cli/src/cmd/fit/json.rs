@@ -60,8 +60,8 @@ fn crossing(crossing: Crossing) -> Value {
 pub(in crate::cmd) fn limit(limit: &Limit) -> Value {
     let ends = |range: CrossingRange| json!([crossing(range.low), crossing(range.high)]);
     json!({
-    "bound": limit.bound, "at": crossing(limit.crossing), "interval": ends(limit.range),
-    "bootstrap": limit.bootstrap.map(ends), "there": total(&limit.at_limit),
+        "bound": limit.bound, "at": crossing(limit.crossing), "interval": ends(limit.range),
+        "bootstrap": limit.bootstrap.map(ends), "there": total(&limit.at_limit),
     })
 }
 
