@@ -140,9 +140,9 @@ impl Line {
                     ends.push(stream.try_clone().unwrap());
                 }
                 let (near_too, far_too) = (near.try_clone().unwrap(), far.try_clone().unwrap());
-                thread::spawn(move || pass(near, far, || true));
+                thread::spawn(move || pass(near, far, |_| true));
                 let shared = shared.clone();
-                thread::spawn(move || pass(far_too, near_too, || shared.passes()));
+                thread::spawn(move || pass(far_too, near_too, |bytes| shared.passes(bytes)));
             }
         }));
     }
@@ -160,16 +160,21 @@ impl Drop for Line {
 }
 
 impl Shared {
-    fn passes(&self) -> bool {
+    /// Whether bytes from the store get through. A long answer comes in several pieces, of which only the
+    /// first counts.
+    fn passes(&self, bytes: &[u8]) -> bool {
+        if !bytes.starts_with(b"HTTP/") {
+            return true;
+        }
         let (answer, lost) = (self.answers.fetch_add(1, SeqCst) + 1, self.lost.load(SeqCst));
         lost == 0 || answer % lost != 0
     }
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, may_pass: impl Fn() -> bool) {
+fn pass(mut from: TcpStream, mut to: TcpStream, may_pass: impl Fn(&[u8]) -> bool) {
     let mut bytes = vec![0; 1 << 16];
     while let Ok(count @ 1..) = from.read(&mut bytes) {
-        if !may_pass() || to.write_all(&bytes[..count]).is_err() {
+        if !may_pass(&bytes[..count]) || to.write_all(&bytes[..count]).is_err() {
             break;
         }
     }

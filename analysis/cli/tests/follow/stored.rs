@@ -141,7 +141,7 @@ fn answers_that_get_lost_do_no_harm() {
 #[test]
 fn spans_are_in_one_object_each_though_answers_get_lost() {
     let Some(mut store) = Store::start() else { return };
-    let (bench, line) = (whole(30), Line::to(store.port));
+    let (bench, line) = (whole(6), Line::to(store.port));
     line.lose_each(5);
     let mut command = bench.command(&EXPORT.map(|it| if it == "parquet" { "otlp" } else { it }));
     reach(&mut command, line.port).args(["--bytes", "40K"]);
@@ -149,9 +149,9 @@ fn spans_are_in_one_object_each_though_answers_get_lost() {
     line.lose_each(0);
     let folder = store.fetch(&bench);
     check(&folder);
-    assert_eq!(rows(&folder)["traces"], 30 * EACH);
+    assert_eq!(rows(&folder)["traces"], 6 * EACH);
     if let Some(all) = crate::otlp::read(&folder) {
-        assert_eq!(all.len() as u64, 30 * EACH);
+        assert_eq!(all.len() as u64, 6 * EACH);
     }
 }
 
