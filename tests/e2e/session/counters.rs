@@ -493,7 +493,7 @@ fn tables_and_traces_add_up_to_what_the_target_says() {
     let bytes = curve("sums.bytes");
     assert!(bytes.is_sorted() && bytes.len() > 1, "{bytes:?}");
     assert_eq!(bytes.last(), Some(&(sums.bytes as f64)));
-    assert!(curve("sums.inflight").last().is_none_or(|&it| it == 0.0));
+    assert!(curve("sums.inflight").last().is_none_or(|&last| last == 0.0));
 }
 
 /// In a trace, each process has its own adds.
@@ -539,13 +539,18 @@ fn traces_keep_the_processes_apart() {
     });
     assert_eq!(by_process(curve.collect()), expected);
 
-    assert_eq!(bench.ppt(&["export", "out.bin", "--format", "otlp-json", "-o", "o"]).code(), 0);
+    assert_eq!(
+        bench.ppt(&["export", "out.bin", "--format", "otlp-json", "-o", "o.jsonl"]).code(),
+        0
+    );
     let mut sums = Vec::new();
-    for line in fs::read_to_string(bench.path("o/metrics.jsonl")).unwrap().lines() {
-        let data: Value = serde_json::from_str(line).unwrap();
-        for resource in data["resourceMetrics"].as_array().unwrap() {
+    for line in fs::read_to_string(bench.path("o.jsonl")).unwrap().lines() {
+        let request: Value = serde_json::from_str(line).unwrap();
+        // Some requests are of spans.
+        for resource in request["resourceMetrics"].as_array().into_iter().flatten() {
             let attributes = resource["resource"]["attributes"].as_array().unwrap();
-            let pid = attributes.iter().find(|one| one["key"] == "process.pid").unwrap();
+            let pid =
+                attributes.iter().find(|attribute| attribute["key"] == "process.pid").unwrap();
             let pid = pid["value"]["intValue"].as_str().unwrap().to_owned();
             for scope in resource["scopeMetrics"].as_array().unwrap() {
                 let metrics = scope["metrics"].as_array().unwrap().iter();
