@@ -123,7 +123,8 @@ impl Graph {
     /// [`backward`](Graph::backward): overlapping bounds allow it, but the times contradict it. So the graph
     /// has no cycles.
     ///
-    /// # Errors A vertex or an edge has a thread or a vertex that does not exist, or the order is not that of
+    /// # Errors
+    /// A vertex or an edge has a thread or a vertex that does not exist, or the order is not that of
     /// `ts`.
     pub fn new(
         processes: Vec<u32>,

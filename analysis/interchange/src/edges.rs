@@ -7,6 +7,7 @@ use crate::event::{COLUMNS, EventRole, EventSchema};
 use crate::source::{column, quoted};
 
 /// Certain edges between frames of these `kinds`; None: frames of these kinds cannot have edges.
+/// `is_part`: without the edges of spans and chains, whose frames may be in other parts of their capture.
 ///
 /// # Errors
 /// [`QueryError::Incomparable`], if times of several hosts cannot be compared; see [`QueryError`].

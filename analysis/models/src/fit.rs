@@ -149,7 +149,8 @@ pub struct Beyond {
 impl Fit {
     /// Fits `formula` to `table`.
     ///
-    /// # Errors A column is missing or has a value that is not a number, there are too few rows, or terms
+    /// # Errors
+    /// A column is missing or has a value that is not a number, there are too few rows, or terms
     /// depend on each other.
     pub fn new(formula: &Formula, table: &RunTable, options: FitOptions) -> Result<Fit, FitError> {
         let level = options.level;

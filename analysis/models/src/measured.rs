@@ -206,7 +206,8 @@ impl MeasuredField {
     /// Computes statistics of the values of each run, which are in the order of time. NaN counts as no value,
     /// and a run without a value does not count.
     ///
-    /// # Errors No run has a value, or a value is infinite.
+    /// # Errors
+    /// No run has a value, or a value is infinite.
     pub fn measure(
         runs: &[Vec<f64>],
         statistics: &[Statistic],

@@ -95,7 +95,8 @@ impl Facts {
             _ => account::drained(engine).await?,
         };
         let times = tables.iter().filter_map(|table| table.1.groups.first()?.time);
-        let span = span::shown(times.chain(readings.during()), union(drained, readings.during()));
+        let span =
+            span::shown(times.chain(readings.during()), span::union(drained, readings.during()));
         let (mut frames, mut wholes) = (Vec::new(), Vec::new());
         for (table, total) in &tables {
             let known = swept.as_mut().filter(|_| total.unit == RowUnit::Frame);
@@ -166,11 +167,6 @@ impl Facts {
             views,
         })
     }
-}
-
-/// The range that covers both.
-fn union(a: Option<(i64, i64)>, b: Option<(i64, i64)>) -> Option<(i64, i64)> {
-    a.into_iter().chain(b).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
 /// Intervals first, then by cost. The steps of a chain keep their order.

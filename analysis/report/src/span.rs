@@ -21,6 +21,11 @@ pub struct ChartSpan {
 /// Maximum number of slices: a chart is about 1,000 pixels wide.
 const SLICES: f64 = 120.0;
 
+/// The range that covers both.
+pub(crate) fn union(a: Option<(i64, i64)>, b: Option<(i64, i64)>) -> Option<(i64, i64)> {
+    a.into_iter().chain(b).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
 impl ChartSpan {
     fn new(first: i64, last: i64) -> ChartSpan {
         let every = (round_step((last as f64 - first as f64) / SLICES) as i64).max(1);

@@ -64,11 +64,24 @@ pub struct SettledWholes {
     pub late: u64,
     /// Number of frames that stopped waiting because too many waited.
     pub let_go: u64,
-    /// Of what is done, by [`LINK_COLUMNS`]: each begin with its end, or each step with the next one.
+    /// Of the finished rows, by `LINK_COLUMNS`: each begin with its end, or each step with the next one.
     pub links: Vec<RecordBatch>,
     /// What names the frames that are done: capture, segment, ring, number.
     pub done: Option<RecordBatch>,
 }
+
+/// The columns of links: when the first of the two was written, what names it, and what names the other one.
+pub const LINK_COLUMNS: [&str; 9] = [
+    "ts",
+    "capture",
+    "segment",
+    "ring",
+    "seqno",
+    "end_capture",
+    "end_segment",
+    "end_ring",
+    "end_seqno",
+];
 
 /// The time up to which frames are settled, and limits.
 #[derive(Debug, Clone, Copy)]
@@ -461,6 +474,17 @@ impl GrowingWholes {
         }
         Ok(concat_batches(&schema, &rows)?)
     }
+}
+
+/// The rows that a runner makes of `rows`.
+fn passed(mut runner: Box<dyn Runner>, rows: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
+    if rows.num_rows() == 0 {
+        return Ok(Vec::new());
+    }
+    let mut out = runner.push(rows)?;
+    out.extend(runner.finish()?);
+    out.retain(|batch| batch.num_rows() > 0);
+    Ok(out)
 }
 
 /// Joins the waiting frames of the groups of a part and those of other groups.

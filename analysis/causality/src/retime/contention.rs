@@ -54,8 +54,8 @@ pub(super) struct LearnedContention {
 }
 
 impl Contention {
-    /// `asked` has for each job the time at which the worker that took it was free.
-    pub fn new(
+    /// Learns the contention of a run. `asked` has for each job the time at which the worker that took it was free.
+    pub fn learn(
         model: ModelParts<'_>,
         programs: Programs,
         slices: Slices,

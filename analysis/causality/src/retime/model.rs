@@ -184,7 +184,7 @@ impl RetimeModel {
         if let Some((programs, slices)) = scheduled {
             let slices = Slices::new(slices, programs.machines());
             let LearnedContention { contention, waited } =
-                Contention::new(model.parts(), programs, slices, &model.asks());
+                Contention::learn(model.parts(), programs, slices, &model.asks());
             (model.contention, model.waited) = (Some(contention), waited);
         }
         model.pair_regimes(&arrivals);

@@ -25,7 +25,7 @@ impl<T: Copy> OpenSlices<T> {
     }
 
     /// A slice that ends then is open.
-    pub fn push(&mut self, end: i64, context: SpanContext) {
+    pub fn push(&mut self, end: i64, slice: T) {
         if self.slices.len() >= MAX_SLICES {
             self.slices.remove(0);
         }

@@ -8,7 +8,6 @@ use ppt_query::{Engine, FrameColumns, FrameTable};
 
 use super::fields::{DRAWN, KnownFields, likely_kinds};
 use super::metrics::ReadingTimes;
-use super::union;
 use crate::error::ReportError;
 use crate::frames::SLOWEST;
 use crate::span::{self, ChartSpan};
@@ -102,7 +101,7 @@ impl SweptFacts {
         swept: Swept,
         has_slices: bool,
     ) {
-        self.drained = union(self.drained, swept.drained);
+        self.drained = span::union(self.drained, swept.drained);
         if has_slices {
             let began = self.began.flatten().into_iter().chain(swept.began).min();
             self.began = Some(began);
@@ -124,12 +123,12 @@ impl SweptFacts {
     /// The times of the first and the last frame.
     fn taken(&self) -> Option<(i64, i64)> {
         let times = self.frames.iter().map(|kind| kind.total.groups.first()?.time);
-        times.fold(None, union)
+        times.fold(None, span::union)
     }
 
     fn span(&self, readings: &ReadingTimes) -> Option<ChartSpan> {
         let during = readings.during();
-        span::shown(self.taken().into_iter().chain(during), union(self.drained, during))
+        span::shown(self.taken().into_iter().chain(during), span::union(self.drained, during))
     }
 
     /// Whether the slices of both ranges agree: all frames are within both.
@@ -201,7 +200,7 @@ fn guess(
     let Some(together) = engine.joint_frame_scan(&read)? else { return Ok(None) };
     let (times, during) = (together.times(), readings.during());
     let taken = times.taken.into_iter().chain(during);
-    Ok(Some(span::shown(taken, union(times.drained, during))))
+    Ok(Some(span::shown(taken, span::union(times.drained, during))))
 }
 
 /// The number of kinds that are read in one pass.

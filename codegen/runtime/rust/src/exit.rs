@@ -16,7 +16,8 @@ use super::place::RingPlace;
 /// It uses a key of pthread_key_create(3), because a destructor of std would allocate by the program's
 /// allocator, which may be instrumented.
 ///
-/// # Safety `place` is a thread-local of the calling thread, and has no destructor.
+/// # Safety
+/// `place` is a thread-local of the calling thread, and has no destructor.
 pub(super) unsafe fn at_thread_exit(buffer: &'static Buffer, place: &RingPlace) {
     place.buffer.set(Some(buffer));
     let Some(key) = make_key(buffer) else { return };

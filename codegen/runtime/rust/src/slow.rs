@@ -163,7 +163,8 @@ fn remember(place: &RingPlace, gate: u64, nonce: u64, released: u64) {
 /// Finds a ring for a thread whose last gate was another one, once for each value of the gate. The order
 /// matters: code that runs once a frame makes no system call.
 ///
-/// # Safety `place` is a thread-local of the calling thread, and has no destructor.
+/// # Safety
+/// `place` is a thread-local of the calling thread, and has no destructor.
 unsafe fn join(buffer: &'static Buffer, place: &RingPlace, gate: u64) -> Found {
     let control = buffer.control;
     keep(buffer.descriptor);

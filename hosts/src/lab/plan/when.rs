@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(text, "the matrix has no `lode`; it has: load, size, quiet");
         assert_eq!(span, 0..4);
         let (text, span) = told("size = 'cpu'");
-        assert_eq!(text, "`size` is a number, and is compared with a text");
+        assert_eq!(text, "`size` is a number, and is compared with text");
         assert_eq!(span, 7..12);
         assert_eq!(told("load ="), ("expected a value, found the end".to_owned(), 6..6));
         assert!(told(&"(".repeat(40)).0.contains("brackets and `not`s"));
