@@ -14,7 +14,7 @@ use crate::captures::{Captures, FileMark};
 use crate::error::{HttpRefusal, ServeError};
 
 /// How often it is looked whether a capture has grown.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Bytes that frames may take that were read.
 const FRAMES: usize = 256 << 20;
@@ -229,7 +229,7 @@ impl ViewSession {
             if self.is_over() {
                 return None;
             }
-            let waited = self.asleep.1.wait_timeout(guard, LOOK);
+            let waited = self.asleep.1.wait_timeout(guard, POLL_INTERVAL);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
         }
     }

@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::{message, run, signals, terms};
 
 /// How often captures and signals are looked at.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How long is waited for the file in which a capture continues.
 const NEXT_FILE: Duration = Duration::from_secs(10);
 /// Tables that are delivered beside frames.
@@ -169,7 +169,7 @@ impl<'a> Export<'a> {
                 return Ok(self.code);
             }
             if !has_more {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
     }
