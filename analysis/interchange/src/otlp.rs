@@ -28,7 +28,7 @@ pub use batch::Encoding;
 use batch::write_metrics;
 pub use growing::{GrowingOtlp, OtlpFiles, RangeWholes, ReadRange};
 use histograms::HistogramReadings;
-use message::{KeyValue, NumberDataPoint, NumberValue};
+use message::{KeyValue, NumberDataPoint};
 use points::{MetricId, MetricPoint, Points};
 pub use resource::Resources;
 use spans::SpanMaker;
@@ -36,7 +36,6 @@ use traced_kind::TracedKind;
 
 use crate::event::{EventRole, EventRows, EventSchema, Trace};
 use crate::threads::{PidScope, Threads};
-use crate::values::FieldValue;
 
 /// Traces and metrics for OpenTelemetry.
 #[derive(Debug)]
@@ -111,15 +110,7 @@ impl<W: Write> Otlp<W> {
         let thread = self.threads.thread(number, &of.kind, rows, row);
         let (process, _) = self.threads.get(thread);
         for &field in &of.counters {
-            let value = match rows.fields.get(field).and_then(|column| column.get(row)) {
-                Some(FieldValue::Int(value)) => NumberValue::AsInt(value),
-                Some(FieldValue::Uint(value)) => match i64::try_from(value) {
-                    Ok(value) => NumberValue::AsInt(value),
-                    Err(_) => NumberValue::AsDouble(value as f64),
-                },
-                Some(FieldValue::Float(value)) => NumberValue::AsDouble(value),
-                _ => continue,
-            };
+            let Some(value) = points::number_value(rows, field, row) else { continue };
             let is_sum = of.kind.what == EventRole::Counter;
             let thread = rows.tid(row).filter(|_| !is_sum);
             let thread: Vec<KeyValue> =

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::mem;
 
-use super::ids::{FrameId, SpanContext};
+use super::ids::{FrameId, SpanContext, frame_id, frame_of};
+use crate::event::EventRows;
+use crate::values::FieldValue;
 
 /// Frames that are remembered before an edge names them. Edges come at the time of their cause, so few
 /// are enough.
@@ -21,6 +23,34 @@ pub(super) struct CauseEdge {
     pub is_of_whole: bool,
     /// Its kind, and its type if it has one.
     pub words: [Option<String>; 2],
+}
+
+/// An edge as a row has it, at the time of its cause.
+#[derive(Debug)]
+pub(super) struct EdgeRow {
+    pub cause: FrameId,
+    pub effect: FrameId,
+    /// Its kind, and its type if it has one.
+    pub words: [Option<String>; 2],
+}
+
+impl EdgeRow {
+    /// Reads a row; None: one of its ends has no frame.
+    pub fn read(rows: &EventRows, row: usize) -> Option<EdgeRow> {
+        let word = |at: usize| match rows.fields.get(at)?.get(row)? {
+            FieldValue::Word(text) | FieldValue::Text(text) => Some(text),
+            _ => None,
+        };
+        let long = |at: usize| match rows.fields.get(at)?.get(row)? {
+            FieldValue::Int(value) => Some(value),
+            _ => None,
+        };
+        Some(EdgeRow {
+            cause: frame_of(rows, row)?,
+            effect: frame_id(word(0), word(1), long(2), long(3))?,
+            words: [word(4), word(5)].map(|word| word.map(str::to_owned)),
+        })
+    }
 }
 
 /// A cause that edges wait for.

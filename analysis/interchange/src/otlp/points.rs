@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use super::batch::REQUEST;
 use super::message::{
     CUMULATIVE, Data, Gauge, HistogramDataPoint, HistogramMessage, MetricMessage, NumberDataPoint,
-    Sum,
+    NumberValue, Sum,
 };
+use crate::event::EventRows;
+use crate::values::FieldValue;
 
 /// Which metric: the process, the kind, and the field.
 pub(super) type MetricId = (usize, usize, usize);
@@ -19,6 +21,19 @@ pub(super) enum MetricPoint {
     /// What was added up so far; whether it only rises.
     Sum(NumberDataPoint, bool),
     Histogram(HistogramDataPoint),
+}
+
+/// The value of a field in a row; None: there is none. What exceeds 63 bits becomes a double.
+pub(super) fn number_value(rows: &EventRows, field: usize, row: usize) -> Option<NumberValue> {
+    match rows.fields.get(field)?.get(row)? {
+        FieldValue::Int(value) => Some(NumberValue::AsInt(value)),
+        FieldValue::Uint(value) => Some(match i64::try_from(value) {
+            Ok(value) => NumberValue::AsInt(value),
+            Err(_) => NumberValue::AsDouble(value as f64),
+        }),
+        FieldValue::Float(value) => Some(NumberValue::AsDouble(value)),
+        _ => None,
+    }
 }
 
 #[derive(Debug, Default)]

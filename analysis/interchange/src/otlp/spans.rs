@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::attributes::{attributes, text};
 use super::batch::Spans;
-use super::causes::{CauseEdge, Causes};
-use super::ids::{FrameId, SpanContext, frame_id, frame_of, root};
+use super::causes::{CauseEdge, Causes, EdgeRow};
+use super::ids::{FrameId, SpanContext, frame_of, root};
 use super::message::{INTERNAL, LinkMessage, SpanMessage};
 use super::open_slices::OpenSlices;
 use super::traced_kind::TracedKind;
@@ -62,14 +62,14 @@ impl Link {
 }
 
 /// What is around a row, and what caused it. A span is known by `T`.
-pub(super) struct Origin<T> {
+pub(super) struct ParentCandidates<T> {
     pub whole: Option<T>,
     pub around: Option<T>,
     /// Whether the cause is of the same whole, the words of the edge, and the cause.
     pub edges: Vec<(bool, [Option<String>; 2], T)>,
 }
 
-impl<T: Copy> Origin<T> {
+impl<T: Copy> ParentCandidates<T> {
     /// The parent of the span, and what it is linked to.
     pub fn parent(mut self) -> (Option<T>, Vec<(T, Link)>) {
         let cause = self.edges.iter().position(|edge| edge.0);
@@ -92,18 +92,8 @@ impl<T: Copy> Origin<T> {
 impl SpanMaker {
     /// Takes in an edge, at the time of its cause.
     pub fn edge(&mut self, rows: &EventRows, row: usize) {
-        let word = |at: usize| match rows.fields.get(at)?.get(row)? {
-            FieldValue::Word(text) | FieldValue::Text(text) => Some(text),
-            _ => None,
-        };
-        let long = |at: usize| match rows.fields.get(at)?.get(row)? {
-            FieldValue::Int(value) => Some(value),
-            _ => None,
-        };
-        let Some(cause) = frame_of(rows, row) else { return };
-        let Some(effect) = frame_id(word(0), word(1), long(2), long(3)) else { return };
-        let is_of_whole = matches!(word(4), Some("span" | "chain"));
-        let words = [word(4), word(5)].map(|word| word.map(str::to_owned));
+        let Some(EdgeRow { cause, effect, words }) = EdgeRow::read(rows, row) else { return };
+        let is_of_whole = matches!(words[0].as_deref(), Some("span" | "chain"));
         self.causes.edge(effect, CauseEdge { cause, is_of_whole, words });
     }
 
@@ -182,11 +172,11 @@ impl SpanMaker {
         (thread, frame): (usize, Option<FrameId>),
         rows: &EventRows,
         row: usize,
-    ) -> Origin<SpanContext> {
+    ) -> ParentCandidates<SpanContext> {
         let (begin, end) = (rows.begin(row), rows.end(row));
         let is_in_thread = !matches!(of.kind.what, EventRole::Spans | EventRole::States);
         let around = if is_in_thread { self.open[thread].around(begin, end) } else { None };
-        let mut found = Origin { whole: None, around, edges: Vec::new() };
+        let mut found = ParentCandidates { whole: None, around, edges: Vec::new() };
         if let Some(frame) = frame.filter(|_| of.kind.what == EventRole::Frames && rows.first(row))
         {
             if of.kind.is_end_of_span() {

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use super::super::ids::{FrameId, SpanContext};
 use super::super::message::SpanMessage;
 use super::super::open_slices::OpenSlices;
-use super::super::spans::{Link, Origin};
+use super::super::spans::{Link, ParentCandidates};
 use super::state::{Cause, Draft, KnownContext};
 
 /// How much longer than a span what is around it may take, ns.
@@ -132,7 +132,7 @@ impl Assembly {
                     late.push((known, Link::Edge(words)));
                 }
             }
-            let (parent, mut links) = Origin { whole, around, edges }.parent();
+            let (parent, mut links) = ParentCandidates { whole, around, edges }.parent();
             links.append(&mut late);
             if let Some(parent) = parent {
                 self.contexts[at].trace = self.context(parent).trace;

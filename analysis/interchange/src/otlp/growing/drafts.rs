@@ -6,10 +6,11 @@ use std::sync::Arc;
 use ppt_tables::Processes;
 
 use super::super::attributes::{attributes, int, text};
+use super::super::causes::EdgeRow;
 use super::super::histograms::HistogramReadings;
-use super::super::ids::{frame_id, frame_of, root};
+use super::super::ids::{frame_of, root};
 use super::super::message::{INTERNAL, KeyValue, NumberDataPoint, NumberValue, SpanMessage};
-use super::super::points::MetricPoint;
+use super::super::points::{MetricPoint, number_value};
 use super::super::resource::Resources;
 use super::super::spans::name;
 use super::super::traced_kind::TracedKind;
@@ -149,17 +150,8 @@ impl<'a> Drafts<'a> {
     }
 
     fn edge(&mut self, rows: &EventRows, row: usize) {
-        let word = |at: usize| match rows.fields.get(at)?.get(row)? {
-            FieldValue::Word(text) | FieldValue::Text(text) => Some(text),
-            _ => None,
-        };
-        let long = |at: usize| match rows.fields.get(at)?.get(row)? {
-            FieldValue::Int(value) => Some(value),
-            _ => None,
-        };
-        let Some(cause) = frame_of(rows, row) else { return };
-        let Some(effect) = frame_id(word(0), word(1), long(2), long(3)) else { return };
-        let [word, ty] = [word(4), word(5)].map(|word| word.map(str::to_owned));
+        let Some(EdgeRow { cause, effect, words }) = EdgeRow::read(rows, row) else { return };
+        let [word, ty] = words;
         let ts = rows.begin(row);
         let cause = Cause { cause, effect, ts, is_of_whole: false, word, ty, context: None };
         self.state.causes.push(cause);
@@ -239,15 +231,7 @@ impl<'a> Drafts<'a> {
         let resource = self.resource(process) as usize;
         let is_sum = of.kind.what == EventRole::Counter;
         for &field in &of.counters {
-            let mut value = match rows.fields.get(field).and_then(|column| column.get(row)) {
-                Some(FieldValue::Int(value)) => NumberValue::AsInt(value),
-                Some(FieldValue::Uint(value)) => match i64::try_from(value) {
-                    Ok(value) => NumberValue::AsInt(value),
-                    Err(_) => NumberValue::AsDouble(value as f64),
-                },
-                Some(FieldValue::Float(value)) => NumberValue::AsDouble(value),
-                _ => continue,
-            };
+            let Some(mut value) = number_value(rows, field, row) else { continue };
             if let (true, NumberValue::AsInt(sum)) = (is_sum, &mut value) {
                 let process = self.process_key(process);
                 *sum = self.points.total(self.state, (process, of.kind.curve(field)), *sum);

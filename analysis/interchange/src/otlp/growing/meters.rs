@@ -49,16 +49,15 @@ impl Points {
 
     /// What counters have by now, for the next range.
     pub fn keep(&mut self, state: &mut State) {
+        let mut new = Vec::new();
         for ((process, name), value) in std::mem::take(&mut self.totals) {
-            let mut known = state.counters.iter_mut();
-            match known.find(|known| known.process == process && known.name == name) {
-                Some(known) => known.value = value,
-                None => state.counters.push(CounterTotal { process, name, value }),
+            match state.counter_at(&process, &name) {
+                Ok(at) => state.counters[at].value = value,
+                Err(_) => new.push(CounterTotal { process, name, value }),
             }
         }
-        state
-            .counters
-            .sort_by(|one, other| (&one.process, &one.name).cmp(&(&other.process, &other.name)));
+        state.counters.extend(new);
+        state.counters.sort_by(|one, other| one.key().cmp(&other.key()));
     }
 
     /// Writes all requests; says how many points there are.
@@ -74,17 +73,24 @@ impl Points {
 }
 
 impl State {
+    /// Where a counter is, or belongs.
+    fn counter_at(&self, process: &str, name: &str) -> Result<usize, usize> {
+        self.counters.binary_search_by(|known| known.key().cmp(&(process, name)))
+    }
+
+    /// Where a histogram is, or belongs.
+    fn histogram_at(&self, process: &str, name: &str) -> Result<usize, usize> {
+        self.histograms.binary_search_by(|known| known.key().cmp(&(process, name)))
+    }
+
     fn counter(&self, process: &str, name: &str) -> i64 {
-        let mut known = self.counters.iter();
-        let known = known.find(|known| known.process == process && known.name == name);
-        known.map_or(0, |known| known.value)
+        self.counter_at(process, name).map_or(0, |at| self.counters[at].value)
     }
 
     /// What was read of a histogram.
     pub(super) fn histogram(&self, process: &str, name: &str) -> HistogramReadings {
-        let mut known = self.histograms.iter();
-        let known = known.find(|known| known.process == process && known.name == name);
-        known.map_or_else(HistogramReadings::default, HistogramReadings::from_total)
+        let at = self.histogram_at(process, name).ok();
+        at.map(|at| HistogramReadings::from_total(&self.histograms[at])).unwrap_or_default()
     }
 
     /// Keeps what was read of a histogram.
@@ -94,11 +100,53 @@ impl State {
         name: &str,
         readings: &HistogramReadings,
     ) {
-        self.histograms.retain(|known| known.process != process || known.name != name);
         let (buckets, cells) = readings.total();
+        let at = self.histogram_at(process, name);
         let (process, name) = (process.to_owned(), name.to_owned());
-        self.histograms.push(HistogramTotal { process, name, buckets, cells });
-        self.histograms
-            .sort_by(|one, other| (&one.process, &one.name).cmp(&(&other.process, &other.name)));
+        let total = HistogramTotal { process, name, buckets, cells };
+        match at {
+            Ok(at) => self.histograms[at] = total,
+            Err(at) => self.histograms.insert(at, total),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(process: &str, name: &str) -> (String, String) {
+        (process.to_owned(), name.to_owned())
+    }
+
+    #[test]
+    fn totals_go_on_from_range_to_range() {
+        let mut state = State::default();
+        let mut sums = HashMap::new();
+        for range in 0..50_i64 {
+            let mut points = Points::default();
+            for number in (0..20).filter(|number| (number + range) % 3 != 0) {
+                let of = id(&format!("p{}", number % 4), &format!("c{number}"));
+                let sum = sums.entry(of.clone()).or_insert(0);
+                *sum += number + range;
+                assert_eq!(points.total(&state, of, number + range), *sum);
+            }
+            points.keep(&mut state);
+            assert!(state.is_sound(), "totals are in order");
+        }
+        assert_eq!(state.counters.len(), 20);
+    }
+
+    #[test]
+    fn histograms_are_found_by_process_and_name() {
+        let mut state = State::default();
+        for of in ["b", "a", "c", "a"] {
+            state.keep_histogram(of, "h", &HistogramReadings::default());
+        }
+        let kept: Vec<_> = state.histograms.iter().map(HistogramTotal::key).collect();
+        assert_eq!(kept, [("a", "h"), ("b", "h"), ("c", "h")]);
+        assert!(state.is_sound());
+        state.histograms.swap(0, 1);
+        assert!(!state.is_sound());
     }
 }

@@ -22,9 +22,10 @@ pub(super) struct State {
     /// Threads: a text for each that no other one has.
     #[prost(string, repeated, tag = "4")]
     pub threads: Vec<String>,
-    /// What counters were at.
+    /// What counters were at, by process and name.
     #[prost(message, repeated, tag = "5")]
     pub counters: Vec<CounterTotal>,
+    /// What histograms were at, by process and name.
     #[prost(message, repeated, tag = "6")]
     pub histograms: Vec<HistogramTotal>,
     /// The capture that was read last, and the ids of the losses in it that were told.
@@ -179,6 +180,18 @@ impl From<SpanContext> for KnownContext {
     }
 }
 
+impl CounterTotal {
+    pub fn key(&self) -> (&str, &str) {
+        (&self.process, &self.name)
+    }
+}
+
+impl HistogramTotal {
+    pub fn key(&self) -> (&str, &str) {
+        (&self.process, &self.name)
+    }
+}
+
 impl KnownContext {
     pub fn get(&self) -> Option<SpanContext> {
         let trace = self.trace.as_slice().try_into().ok()?;
@@ -206,16 +219,19 @@ impl Draft {
 }
 
 impl State {
-    /// Whether drafts name what is there.
+    /// Whether drafts name what is there, and totals are in order.
     pub fn is_sound(&self) -> bool {
-        self.drafts.iter().all(|draft| {
-            draft
-                .span
-                .as_ref()
-                .is_some_and(|span| span.trace_id.len() == 16 && span.span_id.len() == 8)
-                && (draft.resource as usize) < self.resources.len()
-                && (draft.thread as usize) < self.threads.len()
-        })
+        let are_sorted = self.counters.is_sorted_by(|one, next| one.key() < next.key())
+            && self.histograms.is_sorted_by(|one, next| one.key() < next.key());
+        are_sorted
+            && self.drafts.iter().all(|draft| {
+                draft
+                    .span
+                    .as_ref()
+                    .is_some_and(|span| span.trace_id.len() == 16 && span.span_id.len() == 8)
+                    && (draft.resource as usize) < self.resources.len()
+                    && (draft.thread as usize) < self.threads.len()
+            })
     }
 
     /// The next rows are of this capture: losses of another one come again nowhere.
