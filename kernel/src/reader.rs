@@ -14,7 +14,7 @@ use crate::memory::Share;
 use crate::perf::{PerfEvent, PerfRing, now};
 use crate::probe_reader::{ProbeCounts, ProbeDecoder, ProbeReader};
 use crate::records::{Content, Record, records};
-use crate::report::{KernelRecord, RecordDecoder, Report};
+use crate::report::{KernelRecord, RecordDecoder, ReportedRecord};
 use crate::schema::{KernelEvent, Waker};
 use crate::sources::{EventSource, Sources};
 use crate::stack_frames::StackCounts;
@@ -172,7 +172,11 @@ impl Reader {
                 let process = (&self.sources, self.threads.pid());
                 let Pending { bytes, reports, .. } = &mut pending;
                 let full = stacks.take(reader, bytes, process, |time, reporter, record| {
-                    reports.push(Report { time, reporter, record: KernelRecord::Stack(record) });
+                    reports.push(ReportedRecord {
+                        time,
+                        reporter,
+                        record: KernelRecord::Stack(record),
+                    });
                 });
                 fullest = fullest.max(full);
             }
@@ -181,12 +185,12 @@ impl Reader {
                 let Pending { bytes, reports, .. } = &mut pending;
                 let full = probes.take(&mut reader.events, bytes, process, |time, record| {
                     let record = KernelRecord::Probe(record);
-                    reports.push(Report { time, reporter: 0, record });
+                    reports.push(ReportedRecord { time, reporter: 0, record });
                 });
                 fullest = fullest.max(full);
                 probes.stop_frequent(&mut reader.events, looked);
             }
-            for Report { time, reporter, record } in pending.until(known_ns) {
+            for ReportedRecord { time, reporter, record } in pending.until(known_ns) {
                 if let (Some(probes), KernelRecord::ThreadExit { tid }) = (&mut probes, &record) {
                     probes.forget(*tid);
                 }
@@ -197,7 +201,9 @@ impl Reader {
                     (_, Some(probes), KernelRecord::Probe(record)) => {
                         probes.write(time, record, &self.threads);
                     }
-                    (_, _, record) => self.write(Report { time, reporter, record }, &mut frames),
+                    (_, _, record) => {
+                        self.write(ReportedRecord { time, reporter, record }, &mut frames);
+                    }
                 }
             }
             if is_last {
@@ -286,8 +292,8 @@ impl Reader {
     }
 
     /// Writes the frame of a record, unless the event of another thread reports it, too.
-    fn write(&mut self, report: Report, frames: &mut EventWriter<'_>) {
-        let Report { time, reporter, record } = report;
+    fn write(&mut self, report: ReportedRecord, frames: &mut EventWriter<'_>) {
+        let ReportedRecord { time, reporter, record } = report;
         let threads = &mut self.threads;
         let knows_wakeups = !self.cpu_events.is_empty();
         let knows_successors = self.sources.values().any(|source| source.0 == EventSource::Switch);
@@ -362,7 +368,7 @@ impl Reader {
 struct Pending {
     /// The raw records of one ring.
     bytes: Vec<u8>,
-    reports: Vec<Report>,
+    reports: Vec<ReportedRecord>,
     /// The latest wake-up of each ring.
     wakes: Vec<Wakes>,
     /// The latest record of each ring.
@@ -380,7 +386,7 @@ impl Pending {
     }
 
     /// Takes the reports up to a time, in order.
-    fn until(&mut self, ns: u64) -> impl Iterator<Item = Report> + '_ {
+    fn until(&mut self, ns: u64) -> impl Iterator<Item = ReportedRecord> + '_ {
         self.reports.sort_by_key(|report| report.time);
         let known = self.reports.partition_point(|report| report.time <= ns);
         self.reports.drain(..known)

@@ -13,7 +13,7 @@ const IN_INTERRUPT: i64 = 0x08 | 0x10 | 0x40;
 
 /// A decoded record, and the thread whose event wrote it.
 #[derive(Debug, Clone)]
-pub(crate) struct Report {
+pub(crate) struct ReportedRecord {
     /// ns of CLOCK_MONOTONIC.
     pub time: u64,
     /// The thread whose event wrote the record; 0 for an event of a CPU or of a probe.
@@ -99,10 +99,10 @@ impl RecordDecoder<'_> {
         record: &Record<'_>,
         previous_ns: u64,
         wakes: &mut Wakes,
-    ) -> Option<Report> {
+    ) -> Option<ReportedRecord> {
         let Record { time, id, tid, cpu, content, .. } = *record;
         if let Content::Lost(count) = content {
-            return Some(Report {
+            return Some(ReportedRecord {
                 time,
                 reporter: 0,
                 record: KernelRecord::Lost { count, cpu, since: previous_ns },
@@ -168,6 +168,6 @@ impl RecordDecoder<'_> {
             }
             _ => return None,
         };
-        Some(Report { time, reporter, record: decoded })
+        Some(ReportedRecord { time, reporter, record: decoded })
     }
 }

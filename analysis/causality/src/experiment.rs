@@ -167,7 +167,7 @@ pub fn answers(
     let dropped = dropped(metric, &permutations, values)?;
     let before = rounds.iter().find(|round| round.permutation == 0);
     let untouched = before.map(|round| mean(&measured(metric, round, dropped, values)));
-    let experiment = Experiment {
+    let experiment = ExperimentEvaluation {
         metric,
         permutations,
         dropped,
@@ -188,7 +188,7 @@ pub fn answers(
 }
 
 /// The whole permutations of an experiment, and how they are evaluated.
-struct Experiment<'a> {
+struct ExperimentEvaluation<'a> {
     metric: &'a Metric,
     permutations: Vec<Vec<&'a ExperimentRound>>,
     /// The time at the start of each round that is not measured, in ns.
@@ -206,7 +206,7 @@ struct Baselines {
     aa: f64,
 }
 
-impl<'a> Experiment<'a> {
+impl<'a> ExperimentEvaluation<'a> {
     fn measured(&self, round: &ExperimentRound) -> RoundRatio {
         measured(self.metric, round, self.dropped, self.values)
     }
