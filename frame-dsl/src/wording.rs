@@ -452,7 +452,9 @@ impl Mistake {
                     .help(format!("write it after the frame's name: `frame NAME @{name} {{ … }}`"))
             }
             Mistake::AttributeArguments { name, form } => {
-                say(format!("`@{name}` is written `{form}`"), format!("expected `{form}`"))
+                let has_arguments = form.strip_prefix('@') != Some(name.as_str());
+                let rule = if has_arguments { format!("is written `{form}`") } else { "takes no arguments".into() };
+                say(format!("`@{name}` {rule}"), format!("expected `{form}`"))
             }
             Mistake::AtTwice => {
                 say("`@at` is given twice; a frame has only one time", "given again here")
