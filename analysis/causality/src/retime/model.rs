@@ -10,6 +10,7 @@ use super::moments::{Moments, NONE, ran};
 use super::queues::{JobQueue, QueuedJob, queues};
 use super::recording::{MeasuredLength, NameId, NameTable, Recording, Vertex};
 use super::refusal::{MAX_CROWDED_SHARE, RetimeRefusal};
+use super::replay::Replay;
 
 /// The largest share of backward edges that may be noise of clocks.
 const MAX_BACKWARD_SHARE: f64 = 0.01;
@@ -57,6 +58,8 @@ pub struct RetimeModel {
     pub(super) activities: Vec<NameId>,
     /// For each vertex of the recording, its index in `moments`.
     pub(super) place: Vec<u32>,
+    /// The times of a replay with the recorded speeds, if they are not the recorded times.
+    pub(super) unlike_run: Option<Vec<i64>>,
     notes: ModelNotes,
 }
 
@@ -76,6 +79,8 @@ pub struct ModelNotes {
     pub bound: usize,
     /// The number of simulated queues.
     pub queues: usize,
+    /// A replay with the recorded speeds does not have the recorded times.
+    pub is_unlike_run: bool,
 }
 
 impl RetimeModel {
@@ -95,24 +100,28 @@ impl RetimeModel {
         if recording.states.is_empty() {
             return RetimeModel::learn(recording);
         }
-        let model = RetimeModel::learn(recording.clone())?;
-        if model.reproduces_run() {
+        let mut model = RetimeModel::learn(recording.clone())?;
+        let replay = model.as_it_was();
+        if replay.as_ref().is_ok_and(|replay| model.is_as_recorded(replay)) {
             return Ok(model);
         }
-        // A model without contention reproduces any run, which proves nothing if contention was frequent.
         let share = crowded_share(&recording);
-        if share > MAX_CROWDED_SHARE {
-            return Err(RetimeRefusal::Crowded { share });
+        if share <= MAX_CROWDED_SHARE {
+            recording.states.clear();
+            return RetimeModel::learn(recording);
         }
-        recording.states.clear();
-        RetimeModel::learn(recording)
+        // A model without contention reproduces any run, which proves nothing if contention was frequent. This
+        // one may still have the same distributions.
+        let replay = replay.map_err(|_| RetimeRefusal::Crowded { share })?;
+        model.unlike_run = Some(replay.time);
+        model.notes.is_unlike_run = true;
+        Ok(model)
     }
 
-    /// Whether a replay with the recorded speeds has the recorded times, to [`ROUNDING`].
-    fn reproduces_run(&self) -> bool {
+    /// Whether a replay has the recorded times, to [`ROUNDING`].
+    fn is_as_recorded(&self, replay: &Replay) -> bool {
         let off = |(now, was): (&i64, &i64)| now.abs_diff(*was) > ROUNDING;
-        let replay = self.as_it_was();
-        replay.is_ok_and(|replay| !replay.time.iter().zip(&self.moments.time).any(off))
+        !replay.time.iter().zip(&self.moments.time).any(off)
     }
 
     fn learn(recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
@@ -178,6 +187,7 @@ impl RetimeModel {
             doubtful: DoubtfulTimes::default(),
             activities,
             place,
+            unlike_run: None,
             notes,
         };
         model.learn_residuals(&ran);

@@ -8,6 +8,10 @@ pub(super) const MAX_CROWDED_SHARE: f64 = 0.05;
 /// The largest accepted share of the time in which threads waited for CPUs that other programs used: at 12 %, a
 /// prediction was 11 % off.
 const MAX_FOREIGN_SHARE: f64 = 0.10;
+/// The largest accepted errors of a metric's mean and 95th percentile, as shares, if a replay with the recorded
+/// speeds does not have the recorded times.
+pub(super) const MAX_REPLAY_ERROR: f64 = 0.03;
+pub(super) const MAX_REPLAY_ERROR_P95: f64 = 0.06;
 /// The largest accepted share of ambiguous causes.
 const MAX_AMBIGUOUS_SHARE: f64 = 0.01;
 
@@ -46,6 +50,20 @@ pub enum RetimeRefusal {
     Crowded {
         /// The share of the time.
         share: f64,
+    },
+    /// Threads waited for CPUs, and a replay with the recorded speeds shows another distribution.
+    #[error(
+        "retimed at the recorded speeds, the mean of `{metric}` is {:+.1} % off, and its 95th percentile {:+.1} %: \
+        threads waited for CPUs, and it is not known well enough in which order they got them",
+        .mean * 100.0, .p95 * 100.0
+    )]
+    Unlike {
+        /// The metric, as it is written.
+        metric: String,
+        /// The error of its mean, as a share.
+        mean: f64,
+        /// The error of its 95th percentile, as a share.
+        p95: f64,
     },
     /// Too many causes are ambiguous.
     #[error("{ambiguous} of {edges} causes are ambiguous")]

@@ -5,7 +5,7 @@ use super::figures::{Figures, Resampling};
 use super::metric::{FoundMetric, Metric, MetricPlaces, MetricUnavailable, Ratios};
 use super::model::RetimeModel;
 use super::recording::NameId;
-use super::refusal::RetimeRefusal;
+use super::refusal::{MAX_REPLAY_ERROR, MAX_REPLAY_ERROR_P95, RetimeRefusal};
 use super::replay::TracedReplay;
 use super::speed::{ActivityError, Speed, Speeds};
 
@@ -89,6 +89,16 @@ fn gain(metric: &Metric, quotient: f64) -> f64 {
     if matches!(metric, Metric::Rate(_)) { quotient - 1.0 } else { 1.0 - quotient }
 }
 
+/// Whether a replay with the recorded speeds has the metric as it was.
+fn judge_replay(metric: &Metric, was: &Figures, replayed: &Figures) -> Result<(), RetimeRefusal> {
+    let mean = replayed.mean / was.mean - 1.0;
+    let p95 = replayed.p95 / was.p95 - 1.0;
+    if mean.abs() <= MAX_REPLAY_ERROR && p95.abs() <= MAX_REPLAY_ERROR_P95 {
+        return Ok(());
+    }
+    Err(RetimeRefusal::Unlike { metric: metric.to_string(), mean, p95 })
+}
+
 impl RetimeModel {
     /// Finds a metric in the run.
     ///
@@ -102,6 +112,9 @@ impl RetimeModel {
         }
         let ratios = places.measure(&self.moments.time);
         let (metric, was) = (metric.clone(), Figures::new(&ratios));
+        if let Some(times) = &self.unlike_run {
+            judge_replay(&metric, &was, &Figures::new(&places.measure(times)))?;
+        }
         Ok(MetricQuestion { metric, was, missing_share, places, ratios })
     }
 

@@ -23,6 +23,8 @@ struct Machine {
     think: Vec<Vec<i64>>,
     service: Vec<Vec<i64>>,
     workers: usize,
+    /// A woken worker looks for a job, and another worker may have taken it by then.
+    steals: bool,
 }
 
 /// The work for which a thread has or needs a CPU.
@@ -30,6 +32,7 @@ struct Machine {
 enum Does {
     Think,
     Wakes(Option<(usize, usize)>),
+    Looks,
     Serves((usize, usize)),
 }
 
@@ -71,7 +74,7 @@ impl Machine {
         let mut draw =
             |mean: f64| (0..clients).map(|_| dice.exponentials(mean, each)).collect::<Vec<_>>();
         let (think, service) = (draw(10e6), draw(service));
-        Machine { cpus: 2, quantum: 1_400_000, think, service, workers }
+        Machine { cpus: 2, quantum: 1_400_000, think, service, workers, steals: false }
     }
 
     fn faster(&self, times: f64) -> Machine {
@@ -218,6 +221,11 @@ impl Simulated {
                 self.begins(thread, Does::Wakes(None), WAKE);
                 let job = (thread, self.job[thread]);
                 match self.free.pop_front() {
+                    Some(worker) if machine.steals => {
+                        self.jobs.push_back(job);
+                        self.begins(worker, Does::Looks, WAKE);
+                        self.wants(worker);
+                    }
                     Some(worker) => {
                         self.begins(worker, Does::Wakes(Some(job)), WAKE);
                         self.wants(worker);
@@ -227,6 +235,13 @@ impl Simulated {
                 false
             }
             Does::Wakes(Some(job)) => self.take(machine, thread, job),
+            Does::Looks => match self.jobs.pop_front() {
+                Some(job) => self.take(machine, thread, job),
+                None => {
+                    self.free.push_back(thread);
+                    false
+                }
+            },
             Does::Wakes(None) => {
                 let got = self.vertex(thread, "got");
                 if let Some(answered) = self.answered[thread] {
@@ -287,6 +302,14 @@ fn clients_and_several_workers_on_two_cpus() {
 }
 
 #[test]
+fn workers_that_steal_jobs_from_woken_ones() {
+    for seed in 10..14 {
+        let stealing = Machine { steals: true, ..Machine::new(seed, 8, 4, 6e6) };
+        hold(&stealing, &[0.5, 0.8, 1.5, 2.0, 4.0], (5.0, 5.0));
+    }
+}
+
+#[test]
 fn who_is_ready_first_runs_first() {
     // No thread is preempted: a station with two servers.
     let first = |seed, workers, service| Machine {
@@ -302,7 +325,7 @@ fn crowd(clients: usize) -> Machine {
     let mut dice = SimulatorRandom::new(5);
     let mut draw = |mean| (0..clients).map(|_| dice.exponentials(mean, 2)).collect::<Vec<_>>();
     let (think, service) = (draw(1e6), draw(5e5));
-    Machine { cpus: 2, quantum: 1_400_000, think, service, workers: 4 }
+    Machine { cpus: 2, quantum: 1_400_000, think, service, workers: 4, steals: false }
 }
 
 #[test]

@@ -151,9 +151,8 @@ proptest! {
         record_states(&mut recording, &threads, &states);
         let Ok(model) = RetimeModel::new(recording) else { return Ok(()) };
         let replay = model.replay(&Speeds::default()).unwrap();
-        for (vertex, time) in vertices {
-            prop_assert!(model.time(&replay, vertex).abs_diff(time) <= 1_000);
-        }
+        let is_off = |&(vertex, time): &(Vertex, i64)| model.time(&replay, vertex).abs_diff(time) > 1_000;
+        prop_assert_eq!(vertices.iter().any(is_off), model.notes().is_unlike_run);
         for times in [0.5, 3.0] {
             // It may be refused, but must end.
             let _ = model.replay(&speeds(&[&format!("work0={times}x")]));

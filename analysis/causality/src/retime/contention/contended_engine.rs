@@ -97,7 +97,7 @@ struct JobLine {
 
 /// Replays a run in which threads wait for CPUs.
 pub(in crate::retime) struct ContendedEngine<'a> {
-    model: &'a RetimeModel,
+    pub(super) model: &'a RetimeModel,
     pub(super) contention: &'a Contention,
     speeds: &'a [f64],
     time: Vec<i64>,
@@ -405,6 +405,7 @@ impl<'a> ContendedEngine<'a> {
             self.give_back(carrier, now);
         }
         if delay > 0 {
+            self.give_back(carrier, now);
             self.schedule(now + delay, ContentionEvent::Resumes { carrier });
         }
         delay == 0
@@ -488,15 +489,16 @@ impl<'a> ContendedEngine<'a> {
                 state.segments = self.contention.programs.of(next).before.clone();
             }
             None => {
+                (state.to, state.stage) = (NONE, CarrierStage::Tail);
+                state.segments = self.contention.programs.tails[thread].clone();
                 let queue = model.queue_of_thread[thread];
-                let again = model.queues.get(queue as usize).and_then(|queue| queue.again);
-                (state.to, state.segments) = (NONE, 0..0);
-                if let Some(again) = again {
-                    state.stage = CarrierStage::Again { queue };
-                    state.extra = again;
-                } else {
-                    state.stage = CarrierStage::Tail;
-                    state.segments = self.contention.programs.tails[thread].clone();
+                if let Some(again) = model.queues.get(queue as usize).and_then(|queue| queue.again)
+                {
+                    // Its last work belongs to no job, and it could take another one.
+                    let next =
+                        self.carrier(thread as u32, NONE, CarrierStage::Again { queue }, 0..0);
+                    self.carriers[next as usize].last = at;
+                    self.schedule(now + again, ContentionEvent::Resumes { carrier: next });
                 }
             }
         }

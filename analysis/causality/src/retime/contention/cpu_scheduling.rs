@@ -9,7 +9,7 @@ impl ContendedEngine<'_> {
     /// Runs a carrier until it is done or preempted, if it has a CPU; otherwise, it enters the queue.
     pub(super) fn run_on(&mut self, carrier: u32, now: i64, needs: i64) {
         let slot = carrier as usize;
-        if !self.carriers[slot].has_cpu {
+        if !self.carriers[slot].has_cpu && !self.take_over(carrier) {
             self.request_cpu(carrier, now);
             return;
         }
@@ -45,6 +45,35 @@ impl ContendedEngine<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Gives a carrier the CPU on which the recorded thread went on, if that is idle: another carrier, which did
+    /// what the thread did before, has just given it back. Returns whether it has a CPU.
+    fn take_over(&mut self, carrier: u32) -> bool {
+        let state = &self.carriers[carrier as usize];
+        let machine = state.machine as usize;
+        if state.last == NONE || state.left.is_none() || self.machines[machine].idle == 0 {
+            return false;
+        }
+        let Segment::Run { slice, is_first: false, .. } =
+            self.contention.programs.segment(state.segments.start)
+        else {
+            return false;
+        };
+        let last = state.last;
+        let rest = self.contention.slices.of(slice).end - self.model.moments.time[last as usize];
+        if rest <= 0 {
+            return false;
+        }
+        self.machines[machine].idle -= 1;
+        let state = &mut self.carriers[carrier as usize];
+        (state.has_cpu, state.gave) = (true, i64::MIN);
+        self.draw_budget(carrier, rest);
+        if self.contention.slices.of(slice).is_cut {
+            let state = &mut self.carriers[carrier as usize];
+            (state.cut_like, state.budget, state.is_forced) = (slice, rest, true);
+        }
+        true
     }
 
     fn request_cpu(&mut self, carrier: u32, now: i64) {
