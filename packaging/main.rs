@@ -1,5 +1,5 @@
-//! Writes what is installed beside the binaries of a package into a folder that becomes the prefix:
-//! man pages, completions, and of ppt the library that is preloaded, CMake and pkg-config files.
+//! Writes the files of a package other than its binaries into the folder that becomes the prefix: man pages and
+//! completions, and for ppt the preloaded library, CMake and pkg-config files.
 //!
 //! ```text
 //! cargo run --example packaging ppt|ppt-analysis|ppt-lab PREFIX BINARIES
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     let (prefix, binaries) = (Path::new(prefix), Path::new(binaries));
     let written = match package.to_str() {
         Some("ppt") => ppt(prefix, binaries),
-        Some(name @ ("ppt-analysis" | "ppt-lab")) => beside(name, prefix, binaries),
+        Some(name @ ("ppt-analysis" | "ppt-lab")) => companion(name, prefix, binaries),
         _ => Err("there are packages ppt, ppt-analysis and ppt-lab".into()),
     };
     match written {
@@ -42,13 +42,13 @@ fn ppt(prefix: &Path, binaries: &Path) -> Result<()> {
     build_files(prefix)
 }
 
-/// A program beside ppt, in a package of its own.
-fn beside(name: &str, prefix: &Path, binaries: &Path) -> Result<()> {
+/// Writes the files of a program that has a package of its own.
+fn companion(name: &str, prefix: &Path, binaries: &Path) -> Result<()> {
     man(prefix, &binaries.join(name))?;
     completions(prefix, binaries, &[name])
 }
 
-/// The man pages, as the program itself writes them.
+/// Writes the man pages, by running the program itself.
 fn man(prefix: &Path, program: &Path) -> Result<()> {
     let pages = prefix.join("share/man/man1");
     fs::create_dir_all(&pages)?;
@@ -66,7 +66,7 @@ fn completions(prefix: &Path, binaries: &Path, programs: &[&str]) -> Result<()> 
         put(&share.join("bash-completion/completions").join(program), &script("bash")?)?;
         let fish = share.join("fish/vendor_completions.d").join(format!("{program}.fish"));
         put(&fish, &script("fish")?)?;
-        // Loaded by its name at the first TAB, the file must also complete that one.
+        // zsh loads the file by its name at the first TAB, which the file must complete, too.
         let zsh = String::from_utf8(script("zsh")?)?;
         let function = zsh.lines().find_map(|line| line.strip_prefix("function "));
         let function = function
@@ -81,7 +81,7 @@ fn completions(prefix: &Path, binaries: &Path, programs: &[&str]) -> Result<()> 
     Ok(())
 }
 
-/// What CMake and pkg-config look for.
+/// Writes the files that CMake and pkg-config search for.
 fn build_files(prefix: &Path) -> Result<()> {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging");
     for (file, folder) in [

@@ -1,4 +1,4 @@
-//! A man page: what `--help` says, and the sections that only a page has.
+//! A man page: the text of `--help`, and sections of its own.
 
 use clap_mangen::Man;
 

@@ -55,8 +55,8 @@ impl NamedChoice {
         if let Some(group) = pattern.strip_prefix('@') {
             return self.groups.iter().any(|text| is_like(text, group));
         }
-        let of = |text: &String| is_like(&format!("{text}.{}", self.name), pattern);
-        is_like(&self.name, pattern) || of(&self.buffer) || self.groups.iter().any(of)
+        let is_in = |owner: &String| is_like(&format!("{owner}.{}", self.name), pattern);
+        is_like(&self.name, pattern) || is_in(&self.buffer) || self.groups.iter().any(is_in)
     }
 }
 
@@ -64,66 +64,75 @@ impl NamedChoice {
 pub(crate) fn is_like(text: &str, glob: &str) -> bool {
     let (text, glob): (Vec<char>, Vec<char>) = (text.chars().collect(), glob.chars().collect());
     // The last `*`, and the length of the text it matched: the only position to backtrack to.
-    let (mut at, mut of, mut star) = (0, 0, None);
-    while at < text.len() {
-        match glob.get(of) {
+    let (mut text_at, mut glob_at, mut star) = (0, 0, None);
+    while text_at < text.len() {
+        match glob.get(glob_at) {
             Some('*') => {
-                star = Some((of, at));
-                of += 1;
+                star = Some((glob_at, text_at));
+                glob_at += 1;
             }
-            Some(&it) if it == '?' || it == text[at] => (at, of) = (at + 1, of + 1),
+            Some(&c) if c == '?' || c == text[text_at] => {
+                (text_at, glob_at) = (text_at + 1, glob_at + 1);
+            }
             _ => {
-                let Some((glob_at, text_at)) = star else { return false };
-                star = Some((glob_at, text_at + 1));
-                (of, at) = (glob_at + 1, text_at + 1);
+                let Some((star_at, matched)) = star else { return false };
+                star = Some((star_at, matched + 1));
+                (glob_at, text_at) = (star_at + 1, matched + 1);
             }
         }
     }
-    glob[of..].iter().all(|&c| c == '*')
+    glob[glob_at..].iter().all(|&c| c == '*')
 }
 
-/// The message about the first of `patterns` that matches nothing in `there`.
-pub(crate) fn unknown(patterns: &[String], there: &[NamedChoice]) -> Option<String> {
+/// The message about the first of `patterns` that matches none of `items`.
+pub(crate) fn unknown(patterns: &[String], items: &[NamedChoice]) -> Option<String> {
     let pattern =
-        patterns.iter().find(|pattern| !there.iter().any(|name| name.answers_to(pattern)))?;
+        patterns.iter().find(|pattern| !items.iter().any(|item| item.answers_to(pattern)))?;
     let groups: BTreeSet<_> =
-        there.iter().flat_map(|choice| &choice.groups).map(|text| format!("@{text}")).collect();
-    let full = there.iter().map(NamedChoice::full);
-    let known: Vec<String> = full.chain(groups).collect();
-    let short = there.iter().map(|choice| choice.name.as_str());
-    let likely = nearest(pattern, known.iter().map(String::as_str).chain(short));
+        items.iter().flat_map(|item| &item.groups).map(|group| format!("@{group}")).collect();
+    let full = items.iter().map(NamedChoice::full);
+    let names: Vec<String> = full.chain(groups).collect();
+    let short = items.iter().map(|item| item.name.as_str());
+    let likely = nearest(pattern, names.iter().map(String::as_str).chain(short));
     let meant = likely.map_or(String::new(), |likely| format!("; did you mean `{likely}`?"));
-    let mut listed = known[..known.len().min(LISTED)].join(", ");
-    if known.len() > LISTED {
+    let mut listed = names[..names.len().min(LISTED)].join(", ");
+    if names.len() > LISTED {
         listed.push_str(", …");
     }
     let pattern = escaped(pattern);
     Some(format!("nothing is called `{pattern}`{meant}\n  there are: {listed}"))
 }
 
-/// The selection of a session: from the command line, then from later requests; the last request
-/// for each process wins.
+/// The selection of a session: by the command line, and by later requests for single processes. The
+/// last matching request decides.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
     only: Vec<String>,
     except: Vec<String>,
-    since: Mutex<Since>,
+    requests: Mutex<Requests>,
 }
 
 #[derive(Debug, Default)]
-struct Since {
-    asked: BTreeMap<i32, Vec<(String, bool)>>,
+struct Requests {
+    /// The requests for each process, oldest first.
+    by_process: BTreeMap<i32, Vec<PatternRequest>>,
     /// Patterns of the command line that matched something.
-    known: BTreeSet<String>,
+    matched: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+struct PatternRequest {
+    pattern: String,
+    enabled: bool,
 }
 
 impl Choice {
     pub(crate) fn new(only: &[String], except: &[String]) -> Self {
-        Self { only: only.into(), except: except.into(), since: Mutex::default() }
+        Self { only: only.into(), except: except.into(), requests: Mutex::default() }
     }
 
-    fn since(&self) -> MutexGuard<'_, Since> {
-        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    fn requests(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The patterns of the command line.
@@ -133,31 +142,31 @@ impl Choice {
 
     /// From now on, items that match these patterns are enabled or disabled in process `pid`.
     pub(crate) fn ask(&self, pid: i32, patterns: &[String], enabled: bool) {
-        let mut since = self.since();
-        let asked = since.asked.entry(pid).or_default();
+        let mut requests = self.requests();
+        let requests = requests.by_process.entry(pid).or_default();
         for pattern in patterns {
             // This replaces earlier requests for the same patterns.
-            asked.retain(|(before, _)| before != pattern);
-            asked.push((pattern.clone(), enabled));
+            requests.retain(|former| former.pattern != *pattern);
+            requests.push(PatternRequest { pattern: pattern.clone(), enabled });
         }
     }
 
-    /// Process `pid` has ended: its number may be reused.
+    /// Forgets the requests for process `pid`, which has ended: its pid may be reused.
     pub(crate) fn forget(&self, pid: i32) {
-        self.since().asked.remove(&pid);
+        self.requests().by_process.remove(&pid);
     }
 
     /// Records the patterns of the command line that match something in a buffer.
     pub(crate) fn note(&self, schema: &Schema) {
-        let there = names(schema);
-        let answered = |pattern: &String| there.iter().any(|choice| choice.answers_to(pattern));
-        self.since().known.extend(self.patterns().into_iter().filter(answered));
+        let items = names(schema);
+        let matches = |pattern: &String| items.iter().any(|item| item.answers_to(pattern));
+        self.requests().matched.extend(self.patterns().into_iter().filter(matches));
     }
 
     /// Patterns of the command line that matched nothing.
-    pub(crate) fn unanswered(&self) -> Vec<String> {
-        let since = self.since();
-        self.patterns().into_iter().filter(|pattern| !since.known.contains(pattern)).collect()
+    pub(crate) fn unmatched(&self) -> Vec<String> {
+        let requests = self.requests();
+        self.patterns().into_iter().filter(|pattern| !requests.matched.contains(pattern)).collect()
     }
 }
 
@@ -166,24 +175,24 @@ pub(crate) fn check<'a>(
     args: &args::CaptureArgs,
     buffers: impl IntoIterator<Item = (&'a Target, &'a Buffer)>,
 ) -> Result<(), Failure> {
-    let there = buffers.into_iter().flat_map(|(_, buffer)| names(&buffer.schema));
-    let there: Vec<_> = there.collect();
-    match unknown(&Choice::new(&args.only, &args.except).patterns(), &there) {
-        Some(what) => Err(Failure::failed(Code::NothingCalled, what)),
+    let items = buffers.into_iter().flat_map(|(_, buffer)| names(&buffer.schema));
+    let items: Vec<_> = items.collect();
+    match unknown(&Choice::new(&args.only, &args.except).patterns(), &items) {
+        Some(message) => Err(Failure::failed(Code::NothingCalled, message)),
         None => Ok(()),
     }
 }
 
 impl Choose for Choice {
     fn masks(&self, pid: i32, schema: &Schema) -> Masks {
-        let since = self.since();
+        let requests = self.requests();
         let mut masks = Masks::ALL_ENABLED;
         for name in names(schema) {
             let any = |patterns: &[String]| patterns.iter().any(|pattern| name.answers_to(pattern));
             let mut enabled = (self.only.is_empty() || any(&self.only)) && !any(&self.except);
-            for (pattern, asked) in since.asked.get(&pid).into_iter().flatten() {
-                if name.answers_to(pattern) {
-                    enabled = *asked;
+            for request in requests.by_process.get(&pid).into_iter().flatten() {
+                if name.answers_to(&request.pattern) {
+                    enabled = request.enabled;
                 }
             }
             masks.set(name.bit, enabled);
@@ -237,34 +246,35 @@ mod tests {
 
     #[test]
     fn names_and_groups_are_chosen() {
-        let of = |only: &[&str], except: &[&str]| on(&Choice::new(&words(only), &words(except)), 1);
-        assert_eq!(of(&[], &[]), ["job", "login", "bytes_in", "seen"]);
-        assert_eq!(of(&["net.*", "job"], &[]), ["job", "login", "bytes_in"]);
-        assert_eq!(of(&["@net"], &["shop.bytes*"]), ["login"]);
-        assert_eq!(of(&[], &["*.seen", "job"]), ["login", "bytes_in"]);
-        assert_eq!(of(&["shop.*"], &["@n?t"]), ["job", "seen"]);
+        let chosen =
+            |only: &[&str], except: &[&str]| on(&Choice::new(&words(only), &words(except)), 1);
+        assert_eq!(chosen(&[], &[]), ["job", "login", "bytes_in", "seen"]);
+        assert_eq!(chosen(&["net.*", "job"], &[]), ["job", "login", "bytes_in"]);
+        assert_eq!(chosen(&["@net"], &["shop.bytes*"]), ["login"]);
+        assert_eq!(chosen(&[], &["*.seen", "job"]), ["login", "bytes_in"]);
+        assert_eq!(chosen(&["shop.*"], &["@n?t"]), ["job", "seen"]);
     }
 
     #[test]
-    fn the_last_word_counts_in_its_process_alone() {
+    fn the_last_request_decides_in_its_process_alone() {
         let choice = Choice::new(&words(&["job"]), &[]);
         choice.ask(7, &words(&["@net"]), true);
         choice.ask(7, &words(&["login", "job"]), false);
         assert_eq!((on(&choice, 7), on(&choice, 8)), (words(&["bytes_in"]), words(&["job"])));
         choice.ask(7, &words(&["@net"]), true);
-        assert_eq!(on(&choice, 7), ["login", "bytes_in"], "it was said again");
+        assert_eq!(on(&choice, 7), ["login", "bytes_in"], "it was requested again");
     }
 
     #[test]
-    fn what_is_unknown_is_said_with_what_there_is() {
-        let there = names(&schema());
-        assert_eq!(unknown(&words(&["job", "@net", "shop.*"]), &there), None);
-        let said = unknown(&words(&["job", "lgin"]), &there).unwrap();
+    fn an_unknown_name_is_reported_with_the_known_ones() {
+        let items = names(&schema());
+        assert_eq!(unknown(&words(&["job", "@net", "shop.*"]), &items), None);
+        let message = unknown(&words(&["job", "lgin"]), &items).unwrap();
         let expected = "nothing is called `lgin`; did you mean `login`?\n  there are: shop.job, \
                         shop.login, shop.bytes_in, shop.seen, @net";
-        assert_eq!(said, expected);
+        assert_eq!(message, expected);
         let choice = Choice::new(&words(&["job", "gone"]), &words(&["seen"]));
         choice.note(&schema());
-        assert_eq!(choice.unanswered(), ["gone"]);
+        assert_eq!(choice.unmatched(), ["gone"]);
     }
 }

@@ -51,10 +51,10 @@ fn hand_over() {
 }
 
 fn command() -> Command {
-    let other = crate::args::others().map(|(word, what, _)| Command::new(word).about(what));
-    Args::command().subcommands(other).mut_subcommands(|command| {
+    let commands = crate::args::others().map(|(word, about, _)| Command::new(word).about(about));
+    Args::command().subcommands(commands).mut_subcommands(|command| {
         let has_pid =
-            command.get_arguments().any(|it| it.get_id() == "pid" || it.get_id() == "targets");
+            command.get_arguments().any(|arg| arg.get_id() == "pid" || arg.get_id() == "targets");
         command.mut_args(|arg| match arg.get_id().as_str() {
             "pid" | "pid_option" | "targets" => arg.add(ArgValueCompleter::new(processes)),
             "code" => add(arg, codes),
@@ -70,7 +70,7 @@ fn add(arg: Arg, candidates: fn() -> Vec<CompletionCandidate>) -> Arg {
     arg.add(ArgValueCandidates::new(candidates))
 }
 
-/// Names of the buffers of a process; none if ppt may not read it.
+/// A process and the names of its buffers; None if it has none, or ppt may not read it.
 fn buffers(pid: i32) -> Option<(Target, Vec<String>)> {
     let target = Target::open(&System::default(), pid).ok()?;
     let names: Vec<_> =

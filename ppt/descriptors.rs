@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors that a captured process takes, in addition to those of the search.
 const OF_A_PROCESS: usize = 4;
-/// Descriptors that ppt takes for itself, and for a moment while it searches a process.
+/// Descriptors of ppt itself, including those that it opens while it searches a process.
 const OF_PPT: usize = 40;
 
 /// The current limit.
@@ -40,8 +40,8 @@ impl Room {
     /// Whether ppt can open the descriptors of one more process, and its own; reserves those of the
     /// process.
     pub(crate) fn for_one_more(&mut self) -> bool {
-        let Ok(one) = File::open("/dev/null") else { return false };
-        let more = (0..OF_A_PROCESS + OF_PPT).map(|_| one.try_clone());
+        let Ok(first) = File::open("/dev/null") else { return false };
+        let more = (0..OF_A_PROCESS + OF_PPT).map(|_| first.try_clone());
         let Ok(mut more) = more.collect::<std::io::Result<Vec<File>>>() else { return false };
         more.truncate(OF_A_PROCESS);
         self.0.extend(more);

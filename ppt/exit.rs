@@ -7,12 +7,12 @@ use std::process::ExitCode;
 pub(crate) struct ExitStatus(pub(crate) u8);
 
 impl ExitStatus {
-    /// Done.
+    /// The command succeeded.
     pub(crate) const DONE: Self = Self(0);
     /// An error occurred; stderr describes it.
     pub(crate) const FAILED: Self = Self(1);
     /// The command line asks for something that does not exist.
-    #[allow(dead_code, reason = "clap exits with 2 by itself; pptc has no other use of it")]
+    #[allow(dead_code, reason = "in pptc, only clap exits with 2")]
     pub(crate) const USAGE: Self = Self(2);
     /// `ppt run` itself failed; its command did not.
     #[allow(dead_code, reason = "pptc runs nothing")]

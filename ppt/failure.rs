@@ -30,14 +30,14 @@ impl Failure {
         Self { code: code.into(), message: message.into(), status: ExitStatus::FAILED }
     }
 
-    /// Several failures with different causes; the first one gives the name.
+    /// Several failures with different causes. The code is that of the first one.
     pub(crate) fn all(errors: &[AgentError]) -> Self {
         let lines: Vec<String> = errors.iter().map(wording::message).collect();
         let code = errors.first().map_or(Code::NothingToAttach.into(), AgentError::code);
         Self::failed(code, lines.join("\n"))
     }
 
-    /// The error if the capture `name` could not begin.
+    /// The capture `name` could not begin.
     pub(crate) fn listener(name: &str, error: ListenerError) -> Self {
         match error {
             ListenerError::Output(error) => match error.downcast::<OutputError>() {
@@ -64,7 +64,7 @@ impl Failure {
         report::error(self.code, &self.message);
     }
 
-    /// Prints the message of `ppt run`, whose other exit codes are the command's.
+    /// The failure as one of `ppt run`, whose other exit codes are the command's.
     pub(crate) fn of_run(self) -> Self {
         Self { status: ExitStatus::RUN_FAILED, ..self }
     }
@@ -79,12 +79,12 @@ impl Failure {
         self.status
     }
 
-    /// The name of the message.
+    /// The code of the message.
     pub(crate) fn code(&self) -> &'static str {
         self.code
     }
 
-    /// The message, without its name.
+    /// The message without its code.
     pub(crate) fn message(self) -> String {
         self.message
     }

@@ -11,22 +11,23 @@ use crate::stdout;
 use crate::translate::{read, shown, special};
 
 pub(crate) fn run(args: &Args) -> ExitStatus {
-    let (mut failed, mut unlike) = (false, 0);
+    let (mut failed, mut unformatted) = (false, 0);
     for file in &args.files {
         let formatted = if file.as_os_str() == "-" { of_stdin(args) } else { of_file(args, file) };
         match formatted {
-            Ok(same) => unlike += usize::from(!same),
+            Ok(same) => unformatted += usize::from(!same),
             Err(message) => {
                 anstream::eprint!("{message}");
                 failed = true;
             }
         }
     }
-    if args.check && unlike > 0 {
-        let files = if unlike == 1 { "1 file".to_owned() } else { format!("{unlike} files") };
+    if args.check && unformatted > 0 {
+        let files =
+            if unformatted == 1 { "1 file".to_owned() } else { format!("{unformatted} files") };
         eprintln!("pptc: {files} would change; `pptc fmt` without --check formats them");
     }
-    ExitStatus::from_success(!(failed || args.check && unlike > 0))
+    ExitStatus::from_success(!(failed || args.check && unformatted > 0))
 }
 
 /// Formats a file in place; returns whether it already had the canonical form.
@@ -39,7 +40,7 @@ fn of_file(args: &Args, file: &Path) -> Result<bool, String> {
     let formatted = format(&source, &file.to_string_lossy())?;
     let same = formatted.as_bytes() == source;
     if args.check && !same {
-        say(&format!("{}\n", shown(file)))?;
+        print(&format!("{}\n", shown(file)))?;
     } else if !same {
         let written = replace(file, formatted.as_bytes());
         written.map_err(|error| format!("pptc: cannot write {}: {error}\n", shown(file)))?;
@@ -56,8 +57,8 @@ fn of_stdin(args: &Args) -> Result<bool, String> {
     let same = formatted.as_bytes() == source;
     match (args.check, same) {
         (true, true) => {}
-        (true, false) => say("<stdin>\n")?,
-        (false, _) => say(&formatted)?,
+        (true, false) => print("<stdin>\n")?,
+        (false, _) => print(&formatted)?,
     }
     Ok(same)
 }
@@ -66,7 +67,7 @@ fn format(source: &[u8], name: &str) -> Result<String, String> {
     ppt_codegen::format(source, name).map_err(|failure| failure.render(true))
 }
 
-fn say(text: &str) -> Result<(), String> {
+fn print(text: &str) -> Result<(), String> {
     stdout::plain(text).map_err(|error| format!("pptc: cannot write standard output: {error}\n"))
 }
 
@@ -80,16 +81,17 @@ fn replace(file: &Path, text: &[u8]) -> io::Result<()> {
     fs::OpenOptions::new().write(true).open(&file)?;
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
-    let beside = file.with_file_name(name);
-    let mut new = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let temporary = file.with_file_name(name);
+    let mut new =
+        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
     let written = new
         .write_all(text)
         .and_then(|()| new.set_permissions(old.permissions()))
         .and_then(|()| keep_owner(&new, &old))
         .and_then(|()| new.sync_all())
-        .and_then(|()| fs::rename(&beside, &file));
+        .and_then(|()| fs::rename(&temporary, &file));
     if written.is_err() {
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temporary);
     }
     written
 }

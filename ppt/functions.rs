@@ -1,4 +1,4 @@
-//! `pptc functions`: what a program needs to show each call of its functions.
+//! `pptc functions`: the code and the flags by which a program shows each call of its functions.
 //!
 //! ```text
 //! $ pptc functions

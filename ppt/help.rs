@@ -1,4 +1,4 @@
-//! `ppt --help`: the commands of `ppt` and of the programs beside it, by the question that each answers.
+//! `ppt --help`: the commands of `ppt`, `ppt-analysis` and `ppt-lab`, by the question that each answers.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ const QUESTIONS: [(&str, &[&str]); 9] = [
     ("Where do I begin, and what went wrong?", &["demo", "doctor", "explain", "completion", "man"]),
 ];
 
-/// Done by `ppt-analysis`, though it is a word of `ppt`.
+/// A command of `ppt` that also needs `ppt-analysis`.
 const SHARED: &str = "top";
 
 const EXAMPLES: &str = "\
@@ -44,7 +44,8 @@ pub(crate) fn command() -> clap::Command {
     ))
 }
 
-/// What marks the commands that need a program that is not installed, and the message that helps.
+/// The mark of the commands that need `program` if it is not installed, and the code of the message that
+/// helps.
 fn mark(program: PartnerProgram) -> (char, &'static str) {
     match program {
         PartnerProgram::Analysis => ('*', "no-analysis"),

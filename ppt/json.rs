@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
-/// `value` as text that ends in a line feed.
+/// The JSON text of `value`. It ends in a line feed.
 pub(crate) fn lines(value: &impl Serialize) -> String {
     let mut text = Vec::new();
     let written =

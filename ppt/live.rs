@@ -7,60 +7,63 @@
 
 mod answer;
 mod begin;
+mod checks;
 mod chosen;
-mod clock;
+mod control_socket;
 mod detached;
-mod door;
+mod enter;
 mod feed;
 mod filter;
+mod finish;
 mod flight;
 mod follow;
 mod grow;
 mod io_uring;
 mod kernel;
-mod look;
+mod kernel_feeds;
+mod leave;
+mod member;
+mod messages;
 mod modules;
+mod next_check;
 mod options;
 mod outputs;
 mod progress;
-mod ready;
 mod rounds;
-mod tell;
 mod thread_names;
 mod timer;
 mod unwind;
 mod wait;
-mod watch;
+mod wait_result;
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::sys::timerfd::TimerFd;
-use ppt_agent::{AttachedBuffer, Buffer, BufferEnd, Origin, SegmentKind, Session, Target};
-use ppt_listener::{Dropped, EndReason, Flight, Listener, TriggerCause};
+use ppt_agent::{Buffer, Session, Target};
+use ppt_listener::{Dropped, EndReason, Flight, Listener};
 
 use crate::args;
 use crate::choice::Choice;
 use crate::code::Code;
-use crate::failure::Failure;
-use crate::metrics::{MetricsListener, PublishedMetrics};
+use crate::metrics::PublishedMetrics;
 use crate::report::{self, StatusLine};
+use control_socket::ControlSocket;
 use detached::Detached;
-use door::Door;
+pub(crate) use enter::end_at_once;
 pub(crate) use filter::check_where;
 pub(crate) use flight::check_flight;
-pub(crate) use follow::{Follow, Guest, is_gone};
+pub(crate) use follow::{Follow, InheritedSocket, is_gone};
 use io_uring::IoUringWatch;
 pub(crate) use kernel::KernelWatch;
-use modules::MemberModules;
+use member::Member;
 pub(crate) use options::{CaptureForm, allowed, attach_options, check_size};
 pub(crate) use outputs::Outputs;
-pub(crate) use ready::WaitResult;
-use thread_names::{MemberNames, NamesDue};
+use thread_names::NamesDue;
 pub(crate) use timer::timer;
 use timer::{CHECK_INTERVAL, FIRST_CHECK_INTERVAL};
+pub(crate) use wait_result::WaitResult;
 
 pub(crate) struct Live<'a> {
     options: &'a args::CaptureArgs,
@@ -77,7 +80,7 @@ pub(crate) struct Live<'a> {
     /// The selection of items to write.
     choice: Arc<Choice>,
     /// The socket on which other commands reach this session.
-    door: Option<Door>,
+    control_socket: Option<ControlSocket>,
     /// The server that shows its metrics.
     metrics: Option<PublishedMetrics>,
     /// Live processes that are no longer captured. ppt gives back their memory at the end.
@@ -100,7 +103,7 @@ pub(crate) struct Live<'a> {
     ticks: TimerFd,
     deadline: Option<TimerFd>,
     status: StatusLine,
-    waiting_told: bool,
+    has_reported_waiting: bool,
     started: Instant,
     /// Number of processes that were ever captured.
     processes: usize,
@@ -111,56 +114,8 @@ pub(crate) struct Live<'a> {
     /// Why the last member left.
     last: Option<CaptureEnd>,
     /// The last message about a member that left.
-    said: String,
+    last_message: String,
     ok: bool,
-}
-
-/// An attached process. A process that has loaded a plugin since is a second member.
-struct Member {
-    session: Session,
-    /// The origin that its children share, if ppt follows forks.
-    origin: Option<Origin>,
-    /// The feed of its first buffer.
-    feed: usize,
-    /// Detached buffers of a process whose other buffers are captured. ppt gives them back once
-    /// they are drained.
-    closing: Vec<usize>,
-    /// It waited for its session before its first frame.
-    from_start: bool,
-    /// It is a child that was attached to while it ran.
-    forked: bool,
-    /// Whether the consequences of its end, if it has ended, are known.
-    mourned: bool,
-    /// The names of its threads.
-    names: MemberNames,
-    /// Its executable mappings.
-    modules: MemberModules,
-}
-
-impl Member {
-    /// The feeds of its buffers.
-    fn feeds(&self) -> Range<usize> {
-        self.feed..self.feed + self.session.attached().len()
-    }
-
-    /// Reads the names of its threads, and writes changes to the capture.
-    fn name(&mut self, listener: &Listener) {
-        self.names.report(self.feed, &self.session, listener);
-    }
-
-    /// Reads its executable mappings, if that is due, and writes changes to the capture. Returns whether
-    /// there were any.
-    fn look_at_modules(&mut self, listener: &Listener) -> bool {
-        self.modules.report(self.feed, &self.session, listener)
-    }
-}
-
-/// The result of a capture.
-pub(crate) struct Finished {
-    /// Nothing failed.
-    pub(crate) ok: bool,
-    /// Pid and name of the processes that were captured to the end.
-    pub(crate) still_running: Vec<(i32, String)>,
 }
 
 /// Why a capture ends.
@@ -176,147 +131,6 @@ impl CaptureEnd {
 }
 
 impl<'a> Live<'a> {
-    /// Starts a capture of `sessions`, which are attached, or of none yet. On failure, it detaches
-    /// from the sessions, and an existing file with the capture's name is unchanged.
-    pub(crate) fn start(
-        options: &'a args::CaptureArgs,
-        kind: CaptureForm,
-        mut sessions: Vec<Session>,
-        (follow, kernel): (Option<Follow>, Option<KernelWatch>),
-        mut outputs: Outputs,
-    ) -> Result<Self, Failure> {
-        let name = outputs.name();
-        let begun = timer::timers(options).and_then(|timers| {
-            let feeds = sessions.iter().flat_map(|session| feed::feeds(session, false)).collect();
-            let (begun, flight, remarks) = begin::begin(options, &sessions, feeds, &outputs)?;
-            let publish = || {
-                if sessions.is_empty() {
-                    Ok(())
-                } else {
-                    outputs.publish().map_err(std::io::Error::other)
-                }
-            };
-            let failed = |error| Failure::listener(&name, error);
-            Ok((timers, begun.start_when(publish).map_err(failed)?, flight, remarks))
-        });
-        let ((ticks, deadline), listener, flight, remarks) = match begun {
-            Ok(begun) => begun,
-            Err(error) => {
-                sessions.into_iter().for_each(end_at_once);
-                return Err(error);
-            }
-        };
-        let mut live = Self {
-            status: StatusLine::new(!options.quiet && kind != CaptureForm::Command),
-            options,
-            kind,
-            listener,
-            outputs,
-            members: Vec::new(),
-            follow,
-            kernel,
-            choice: Arc::new(Choice::new(&options.only, &options.except)),
-            door: opened(Door::open(), flight.is_some() || !options.quiet),
-            metrics: None,
-            flight,
-            finished: Vec::new(),
-            draining: Vec::new(),
-            detached: Detached::default(),
-            remarks,
-            dropped: Vec::new(),
-            names: Vec::new(),
-            names_due: NamesDue::default(),
-            io_uring: IoUringWatch::default(),
-            ticks,
-            deadline,
-            // The command itself writes to the terminal.
-            waiting_told: kind == CaptureForm::Command,
-            started: Instant::now(),
-            processes: 0,
-            has_experiment: false,
-            outlived: false,
-            last: None,
-            said: String::new(),
-            ok: true,
-        };
-        sessions.drain(..).for_each(|session| live.enter(session, false));
-        (0..live.members.len()).for_each(|member| live.watch_kernel(member));
-        Ok(live)
-    }
-
-    /// Shows the numbers of the capture through `metrics` from now on.
-    pub(crate) fn publish(&mut self, metrics: Option<MetricsListener>) -> Result<(), Failure> {
-        let (Some(metrics), Some(tallies)) = (metrics, self.listener.tallies()) else {
-            return Ok(());
-        };
-        let host = outputs::header().host;
-        let is_flight = self.flight.is_some();
-        self.metrics = Some(metrics.publish(tallies, host, is_flight)?);
-        Ok(())
-    }
-
-    /// Adds an attached process. `from_start`: it waits, and has written no frame yet.
-    pub(crate) fn add(&mut self, session: Session, from_start: bool) -> Result<(), Failure> {
-        if let Err(error) = self.outputs.publish() {
-            end_at_once(session);
-            return Err(error.into());
-        }
-        match self.listener.add(feed::feeds(&session, from_start).collect()) {
-            Ok(()) => {
-                self.enter(session, from_start);
-                self.watch_kernel(self.members.len() - 1);
-                Ok(())
-            }
-            Err(error) => {
-                let (pid, comm) = (session.target().pid(), session.target().comm().to_owned());
-                end_at_once(session);
-                let what = format!("process {pid} ({comm}) is not captured: {error}");
-                Err(Failure::failed(error.code(), what))
-            }
-        }
-    }
-
-    /// Adds a session with feeds that the listener already has.
-    fn enter(&mut self, session: Session, from_start: bool) {
-        let count = session.attached().len();
-        self.status.clear();
-        // With `--quiet`, `--follow` prints only the first `attached:` line, which scripts wait
-        // for.
-        if self.kind != CaptureForm::Family || !self.options.quiet || self.is_empty() {
-            tell::attached(self.options, self.kind, &session);
-        }
-        session.attached().iter().for_each(|buffer| self.choice.note(&buffer.buffer.schema));
-        let origin = self.follow.as_mut().and_then(|follow| follow.enter(&session));
-        let feed = self.dropped.len();
-        self.dropped.resize(feed + count, Dropped::default());
-        self.names.extend(session.attached().iter().map(|buffer| buffer.buffer.name.clone()));
-        self.processes += usize::from(!self.has(session.target().pid()));
-        self.members.push(Member {
-            session,
-            origin,
-            feed,
-            from_start,
-            forked: false,
-            mourned: false,
-            closing: Vec::new(),
-            names: MemberNames::default(),
-            modules: MemberModules::default(),
-        });
-        self.tell_flips(self.members.len() - 1);
-        if count > 0 {
-            self.state_facts(self.members.len() - 1);
-        }
-        self.look_for_io_uring(self.members.len() - 1..);
-        self.look_again(FIRST_CHECK_INTERVAL);
-    }
-
-    /// Writes what is known of a member's process to the capture.
-    fn state_facts(&mut self, member: usize) {
-        let member = &mut self.members[member];
-        member.name(&self.listener);
-        let _ = member.look_at_modules(&self.listener);
-    }
-
     /// Whether this buffer of a process is already captured, or was detached.
     pub(crate) fn holds(&self, target: &Target, buffer: &Buffer) -> bool {
         let pid = target.pid();
@@ -352,57 +166,58 @@ impl<'a> Live<'a> {
             };
             self.leave_ended(index);
         }
-        self.stand_back();
+        self.release_spared();
         if ready.deadline {
             return Some(CaptureEnd::new(EndReason::Duration, ""));
         }
         if ready.undersized {
             self.grow();
         }
-        if ready.door {
-            self.open_door();
+        if ready.request {
+            self.answer_requests();
         }
         if ready.tick {
             let _ = self.ticks.wait();
-            self.look_at_all();
+            self.check_all();
             let (members, listener) = (&mut self.members, &self.listener);
             let feeds = self.dropped.len();
             let mut stated: Vec<_> =
                 members.iter_mut().filter(|member| member.feed < feeds).collect();
             for member in &mut stated {
-                if member.look_at_modules(listener)
+                if member.update_modules(listener)
                     && let Some(kernel) = &mut self.kernel
                 {
                     kernel.map_code(member.session.target());
                 }
             }
-            self.names_due.look(|| stated.iter_mut().for_each(|member| member.name(listener)));
+            self.names_due
+                .read_if_due(|| stated.iter_mut().for_each(|member| member.name(listener)));
             if self.io_uring.is_due() {
-                self.look_for_io_uring(0..);
+                self.check_io_uring(0..);
             }
-            self.stand_back();
+            self.release_spared();
             self.close_drained();
             if self.follow.as_ref().is_some_and(Follow::is_due) {
-                self.look_around();
+                self.search_unannounced();
             }
-            self.tell_news();
+            self.report_changes();
             self.show();
-            self.look_again(self.patience());
+            self.set_next_check(self.check_interval());
         }
         None
     }
 
     /// Time until processes are checked again.
-    fn patience(&self) -> Duration {
-        let patience = self.follow.as_ref().map_or(CHECK_INTERVAL, Follow::patience);
+    fn check_interval(&self) -> Duration {
+        let interval = self.follow.as_ref().map_or(CHECK_INTERVAL, Follow::search_interval);
         if self.members.iter().any(|member| member.names.is_unfinished()) {
-            return patience.min(self.names_due.pause().max(FIRST_CHECK_INTERVAL));
+            return interval.min(self.names_due.pause().max(FIRST_CHECK_INTERVAL));
         }
-        patience
+        interval
     }
 
     /// Reports changes of the output file, each once.
-    fn tell_news(&mut self) {
+    fn report_changes(&mut self) {
         for (code, message) in self.outputs.news() {
             self.ok = false;
             self.status.clear();
@@ -410,7 +225,7 @@ impl<'a> Live<'a> {
         }
         if let Some(kernel) = self.kernel.as_mut().filter(|kernel| kernel.has_news()) {
             self.status.clear();
-            kernel.tell_news();
+            kernel.report_changes();
         }
         if let Some(message) = self.metrics.as_mut().and_then(PublishedMetrics::ended) {
             self.status.clear();
@@ -421,7 +236,7 @@ impl<'a> Live<'a> {
             report::warning(filter::code(), message);
         }
         if let Some(flight) = &self.flight {
-            // Whatever it says is longer than the line.
+            // Its messages are longer than the status line.
             self.status.clear();
             self.ok &= flight::report(flight, self.options.quiet);
         }
@@ -438,7 +253,7 @@ impl<'a> Live<'a> {
         }
         if self.members.is_empty() {
             self.receive();
-            self.adopt();
+            self.attach_orphans();
         }
         let pids = self.members.iter().map(|member| member.session.target().pid());
         pids.collect::<BTreeSet<_>>().len()
@@ -449,7 +264,7 @@ impl<'a> Live<'a> {
     pub(crate) fn awaits_hellos(&mut self) -> bool {
         let awaits = self.follow.as_ref().is_some_and(Follow::awaits_strays);
         if awaits {
-            self.look_again(FIRST_CHECK_INTERVAL);
+            self.set_next_check(FIRST_CHECK_INTERVAL);
         }
         awaits
     }
@@ -468,214 +283,4 @@ impl<'a> Live<'a> {
             (_, true) => CaptureEnd::new(last.reason, "no process is captured any more"),
         })
     }
-
-    /// Removes a member whose process has ended.
-    fn leave_ended(&mut self, index: usize) {
-        let pid = self.members[index].session.target().pid();
-        let end = CaptureEnd::new(EndReason::Exited, format!("process {pid} ended"));
-        self.leave(index, end, Some(BufferEnd::Exited));
-    }
-
-    /// Removes a member. If its address space is gone, ppt gives back its memory at once; if it was
-    /// detached, once the rings are drained. `why` is the reason if its buffers cannot be captured
-    /// any more.
-    fn leave(&mut self, index: usize, end: CaptureEnd, why: Option<BufferEnd>) {
-        self.mourn(index, why == Some(BufferEnd::Exited));
-        let gone = matches!(why, Some(BufferEnd::Exited | BufferEnd::Exec));
-        let detached = why.is_some_and(is_detached);
-        let mut member = self.members.remove(index);
-        self.close(&mut member);
-        let pid = member.session.target().pid();
-        self.unwatch_kernel(pid);
-        if why == Some(BufferEnd::Exited) && !self.has(pid) {
-            self.choice.forget(pid);
-        }
-        let news = match self.kind {
-            CaptureForm::One => false,
-            _ if detached => !self.options.quiet,
-            CaptureForm::Several => !end.message.is_empty() && !self.options.quiet,
-            CaptureForm::Family | CaptureForm::Command => {
-                !end.message.is_empty() && self.options.verbose
-            }
-        };
-        if news {
-            self.status.clear();
-            report::note(&end.message);
-            self.said.clone_from(&end.message);
-        }
-        if let Some(flight) = self.flight.as_ref().filter(|_| gone && self.options.flight.on_exit) {
-            let target = member.session.target();
-            let what = format!("process {} ({}) ended", target.pid(), target.comm());
-            flight.trigger(TriggerCause::Exit, Some(member.feed), what);
-        }
-        self.last = Some(end);
-        self.outlived |= !gone;
-        if !gone && !detached {
-            self.finished.push(member.session);
-            return;
-        }
-        member.feeds().for_each(|feed| self.listener.retire(feed));
-        if detached {
-            self.draining.push(member.session);
-            return;
-        }
-        // Children may have inherited the descriptor of a segment that the process made.
-        if member.session.attached().iter().any(|buffer| buffer.kind == SegmentKind::Memfd) {
-            self.draining.push(member.session);
-        }
-    }
-
-    /// Gives back the drained memory of processes and buffers that are no longer captured.
-    fn close_drained(&mut self) {
-        let is_drained = |buffer: &AttachedBuffer| {
-            buffer.former().chain([&buffer.segment]).all(|segment| Arc::strong_count(segment) == 1)
-        };
-        let are_drained = |session: &mut Session| session.attached().iter().all(is_drained);
-        for session in self.draining.extract_if(.., are_drained) {
-            session.close();
-        }
-        for Member { session, closing, .. } in &mut self.members {
-            for buffer in
-                closing.extract_if(.., |&mut index| is_drained(&session.attached()[index]))
-            {
-                session.close_buffer(buffer);
-            }
-        }
-    }
-
-    /// Whether something waits for [`Self::close_drained`].
-    fn is_draining(&self) -> bool {
-        !self.draining.is_empty() || self.members.iter().any(|member| !member.closing.is_empty())
-    }
-
-    /// Closes the gates of a member, reads its last counters, and reports the losses that its end
-    /// caused.
-    fn close(&mut self, member: &mut Member) {
-        // If ppt's own feeds were refused, a process without buffers has none.
-        if member.feed < self.dropped.len() {
-            member.names.tell_last(member.feed, &member.session, &self.listener);
-            member.modules.tell_now(member.feed, &member.session, &self.listener);
-        }
-        member.session.gate_off();
-        for (buffer, feed) in member.feeds().enumerate() {
-            // Other news no longer matters.
-            let news = member.session.advance(buffer);
-            let attached = &member.session.attached()[buffer];
-            if news.iter().any(|news| matches!(news, ppt_agent::News::Miscounts)) {
-                self.ok = false;
-                self.status.clear();
-                report::error(Code::CountersDamaged, tell::miscounts(&attached.buffer.name));
-            }
-            let refused = feed::dropped(attached.dropped);
-            self.dropped[feed] = refused;
-            self.listener.dropped(feed, refused);
-            self.listener.adds_not_mapped(feed, attached.adds_not_mapped);
-            if attached.was_never_fetched() {
-                match &mut self.follow {
-                    // There may be thousands of such processes.
-                    Some(follow) => follow.never_fetched(),
-                    None => {
-                        self.status.clear();
-                        report::warning(Code::NotFetched, tell::never_fetched(attached));
-                    }
-                }
-            }
-        }
-        member.tell_flips(&self.listener);
-    }
-
-    fn listener_ended(&self) -> CaptureEnd {
-        match self.listener.progress().ended {
-            Some(EndReason::MaxSize) => {
-                CaptureEnd::new(EndReason::MaxSize, "the capture has its full size")
-            }
-            // The summary reports disk errors; a closed pipe is not an error.
-            _ => CaptureEnd::new(EndReason::Failed, ""),
-        }
-    }
-
-    /// Ends the capture.
-    pub(crate) fn finish(mut self, end: Result<CaptureEnd, Failure>) -> Finished {
-        let end = end.unwrap_or_else(|failure| {
-            self.ok = false;
-            CaptureEnd::new(EndReason::Failed, failure.message())
-        });
-        self.door = None;
-        self.tell_unanswered();
-        let mut members = std::mem::take(&mut self.members);
-        members.iter_mut().for_each(|member| self.close(member));
-        let kernel = self.end_kernel();
-        self.status.clear();
-        if !end.message.is_empty() && end.message != self.said && !self.options.quiet {
-            report::note(&end.message);
-        }
-        let mut summary = self.listener.finish(end.reason, end.message, self.dropped);
-        // The rings of ppt itself have the slots that they have.
-        kernel.into_iter().for_each(|feed| summary.feeds[feed].enough_slots = None);
-        for message in filter::messages(&self.remarks) {
-            report::warning(filter::code(), message);
-        }
-        let mut still_running = Vec::new();
-        for member in members {
-            let target = member.session.target();
-            if !target.ended() {
-                still_running.push((target.pid(), target.comm().to_owned()));
-            }
-            self.finished.push(member.session);
-        }
-        self.finished.into_iter().chain(self.draining).for_each(Session::close);
-        still_running.dedup();
-        let name = self.outputs.name();
-        let astray = self.outputs.astray().filter(|_| summary.error.is_none());
-        let news: Vec<_> = self.outputs.news().into_iter().chain(astray).collect();
-        news.iter().for_each(|(code, message)| report::error(*code, message));
-        let kept = self.outputs.kept();
-        let ok = self.ok & news.is_empty() & tell::problems(&name, kept, &self.names, &summary);
-        self.follow.iter().for_each(Follow::tell_missed);
-        // For a single process, the end of the capture reports this.
-        if self.kind == CaptureForm::Command || self.processes > 1 {
-            self.detached.report();
-        }
-        let time = self.started.elapsed();
-        if let Some(flight) = &self.flight {
-            self.ok &= flight::report(flight, self.options.quiet);
-            if !self.options.quiet {
-                let whither = flight::whither(flight, &name);
-                tell::summary(("recorded", &whither), &summary, time);
-            }
-        } else if !self.options.quiet {
-            tell::summary(("captured", &tell::whither(&name, kept, &summary)), &summary, time);
-        }
-        let ok = ok && self.ok;
-        Finished { ok, still_running }
-    }
-
-    /// Ends a capture without frames; it leaves no file.
-    pub(crate) fn discard(self) -> bool {
-        let _ = self.listener.finish(EndReason::Stopped, String::new(), Vec::new());
-        self.follow.iter().for_each(Follow::tell_missed);
-        self.ok
-    }
-}
-
-/// Whether another process ended the session without the process knowing.
-fn is_detached(end: BufferEnd) -> bool {
-    matches!(end, BufferEnd::SwitchedOff | BufferEnd::TakenOver)
-}
-
-/// An unreachable session is still a session.
-fn opened(door: std::io::Result<Door>, told: bool) -> Option<Door> {
-    let tell = |error| {
-        let what = "other commands of ppt cannot reach this session";
-        if told {
-            report::warning(Code::System, format_args!("{what}: {error}"));
-        }
-    };
-    door.map_err(tell).ok()
-}
-
-/// Detaches before any frame was captured.
-pub(crate) fn end_at_once(mut session: Session) {
-    session.gate_off();
-    session.close();
 }

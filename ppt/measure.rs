@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use ppt_text::argument::{duration, size};
 
-/// When a capture continues in another file.
+/// The time or the size in bytes after which a capture continues in another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Every {
     Time(Duration),
     Size(u64),
 }
 
-/// `60s` or `1G`: units of time are lower case, units of size upper case.
+/// Parses `60s` or `1G`: units of time are lower case, units of size upper case.
 pub(crate) fn every(text: &str) -> Result<Every, String> {
     let most = Duration::from_secs(366 * 86_400);
     let every = if text.ends_with(|c: char| c.is_ascii_uppercase()) {
@@ -27,7 +27,7 @@ pub(crate) fn every(text: &str) -> Result<Every, String> {
     }
 }
 
-/// A power of two that a ring can have as its number of slots.
+/// Parses a number of slots of a ring, which is a power of two, or `auto`.
 pub(crate) fn slots(text: &str) -> Result<Slots, String> {
     if text == "auto" {
         return Ok(Slots::Auto);
@@ -51,7 +51,7 @@ pub(crate) enum Slots {
     Auto,
 }
 
-/// `1234567` as `1,234,567`.
+/// A number with separators: `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);

@@ -71,7 +71,7 @@ impl MetricsListener {
         }
     }
 
-    /// Shows these numbers from now on.
+    /// Starts to serve these numbers.
     pub(crate) fn publish(
         self,
         tallies: Arc<Tallies>,
@@ -93,7 +93,7 @@ impl MetricsListener {
         };
         let thread = std::thread::Builder::new().name("ppt-metrics".into()).spawn(body);
         thread.map_err(|error| cannot(&error))?;
-        Ok(PublishedMetrics { server: self.server, ended, told: false })
+        Ok(PublishedMetrics { server: self.server, ended, is_reported: false })
     }
 }
 
@@ -101,19 +101,19 @@ impl MetricsListener {
 pub(crate) struct PublishedMetrics {
     server: ServerProcess,
     ended: Arc<AtomicBool>,
-    told: bool,
+    is_reported: bool,
 }
 
 impl PublishedMetrics {
     /// The message, given once, if the server has ended by itself.
     pub(crate) fn ended(&mut self) -> Option<String> {
-        if self.told || !self.ended.load(Relaxed) {
+        if self.is_reported || !self.ended.load(Relaxed) {
             return None;
         }
-        self.told = true;
+        self.is_reported = true;
         let how = match self.server.child.try_wait() {
             Ok(Some(status)) => format!("with {status}"),
-            _ => "without a word".to_owned(),
+            _ => "without reporting why".to_owned(),
         };
         Some(format!(
             "metrics are no longer served: their process has ended {how}; the capture goes on"

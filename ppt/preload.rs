@@ -30,7 +30,7 @@ impl Library {
 
     /// Finds the library where packages install it, or where cargo builds it.
     pub(crate) fn find() -> Result<Self, Failure> {
-        let places = [installed(), beside()];
+        let places = [installed(), in_own_folder()];
         let Some(path) = places.iter().flatten().find(|path| path.is_file()) else {
             let places: Vec<_> = places.iter().flatten().map(|path| shown(path)).collect();
             return Err(Failure::failed(
@@ -76,7 +76,7 @@ impl Library {
 
     /// Warns if this program, found as a shell finds it, would not load the library. Programs that
     /// it starts may still load it.
-    pub(crate) fn look_at(&self, program: &OsStr) {
+    pub(crate) fn warn_if_unloadable(&self, program: &OsStr) {
         let Some(path) = looked_up(program) else { return };
         let Ok(Some(barrier)) = preload_barrier(&path) else { return };
         report::warning(Code::NotPreloaded, format_args!("{}: {}", shown(&path), why(barrier)));
@@ -88,8 +88,8 @@ impl Library {
 pub(crate) fn unwanted(sources: &[PreloadSource]) -> Vec<&'static str> {
     let is_wanted =
         |word: &str| sources.is_empty() || sources.iter().any(|source| source.word() == word);
-    let rest = SOURCES.iter().filter(|(word, _)| !is_wanted(word));
-    rest.flat_map(|(_, buffers)| buffers.iter().copied()).collect()
+    let unwanted = SOURCES.iter().filter(|(word, _)| !is_wanted(word));
+    unwanted.flat_map(|(_, buffers)| buffers.iter().copied()).collect()
 }
 
 /// Why a program does not load the library, or cannot use it.
@@ -112,14 +112,14 @@ pub(crate) fn why(barrier: PreloadBarrier) -> &'static str {
     }
 }
 
-/// `lib/ppt` below ppt's installation prefix.
+/// The library in `lib/ppt` below ppt's installation prefix.
 pub(crate) fn installed() -> Option<PathBuf> {
-    let bin = beside()?.parent()?.to_owned();
+    let bin = in_own_folder()?.parent()?.to_owned();
     Some(bin.parent()?.join("lib/ppt").join(FILE_NAME))
 }
 
-/// In ppt's own folder.
-fn beside() -> Option<PathBuf> {
+/// The library in ppt's own folder.
+fn in_own_folder() -> Option<PathBuf> {
     Some(env::current_exe().ok()?.parent()?.join(FILE_NAME))
 }
 

@@ -63,9 +63,9 @@ pub(crate) fn only_read(then_publish: bool) {
     let _ = keep(needed, needed | later);
 }
 
-/// Gives up all privileges, because this process talks to anybody. Root becomes the user who called
-/// sudo, or nobody. Where these users do not exist, as in a sandbox, it stays root without any
-/// capability.
+/// Gives up all privileges, because any client can reach this process. Root becomes the user who
+/// called sudo, or nobody. Where these users do not exist, as in a sandbox, the process stays root
+/// without any capability.
 pub(crate) fn give_up_all() -> rustix::io::Result<()> {
     if geteuid().is_root() {
         let invoker = invoker().filter(|invoker| invoker.uid != 0);
@@ -112,7 +112,7 @@ impl<T: Send + 'static> WithRights<T> {
         let _ = self.go.send(());
         match self.thread.join() {
             Ok(Some(done)) => done,
-            Ok(None) => unreachable!("it was told to go"),
+            Ok(None) => unreachable!("the message has been sent"),
             Err(panicked) => panic::resume_unwind(panicked),
         }
     }

@@ -32,14 +32,14 @@ struct ProbedFile {
 impl ProbedFile {
     /// The addresses of functions with this name. A symbol may have a version after an `@`.
     fn places(&self, name: &str) -> Vec<(Arc<File>, u64)> {
-        let is_it = |function: &&FunctionEntry| function.name.split('@').next() == Some(name);
-        let places = self.functions.iter().filter(is_it).map(|function| function.offset);
+        let is_called = |function: &&FunctionEntry| function.name.split('@').next() == Some(name);
+        let places = self.functions.iter().filter(is_called).map(|function| function.offset);
         // Several symbols may have the same address.
         let places: BTreeSet<u64> = places.collect();
         places.into_iter().map(|offset| (self.file.clone(), offset)).collect()
     }
 
-    /// Whether it has this name: its path, or its name with or without the text after `.so`.
+    /// Whether `name` is the file's path, or its name with or without the text after `.so`.
     fn is_called(&self, name: &str) -> bool {
         let file_name = self.path.rsplit('/').next().unwrap_or_default();
         let is_path = || std::fs::canonicalize(name).is_ok_and(|path| path == *self.path);
@@ -63,7 +63,7 @@ pub(crate) struct ProbedProcess {
 pub(crate) struct FoundProbes {
     pub(crate) probes: Vec<Probe>,
     /// The names that matched something.
-    pub(crate) answered: BTreeSet<String>,
+    pub(crate) matched: BTreeSet<String>,
     pub(crate) remarks: Vec<(Code, String)>,
     /// The files that are probed.
     identities: BTreeSet<FileId>,
@@ -96,7 +96,7 @@ impl ProbedProcess {
         Self { files, danger }
     }
 
-    /// Its USDT probes.
+    /// The USDT probes of the process.
     pub(crate) fn listed(&self) -> BTreeSet<ListedProbe> {
         let row = |file: &ProbedFile, site: &UsdtSite| ListedProbe {
             path: file.path.clone(),
@@ -113,7 +113,7 @@ impl ProbedProcess {
         let mut found = FoundProbes::default();
         for name in names {
             if self.find_one(name, may_return, &mut found) {
-                found.answered.insert(name.clone());
+                found.matched.insert(name.clone());
             }
         }
         found
@@ -173,7 +173,7 @@ impl ProbedProcess {
                 sites.entry(title(site)).or_default().push((file, site));
             }
         }
-        let is_there = !sites.is_empty();
+        let is_matched = !sites.is_empty();
         for (name, sites) in sites {
             if found.probes.iter().any(|probe| probe.name == name) {
                 continue;
@@ -185,7 +185,7 @@ impl ProbedProcess {
             }
             found.probes.push(probe);
         }
-        is_there
+        is_matched
     }
 
     /// The message about a name that matches nothing.
@@ -207,13 +207,16 @@ impl ProbedProcess {
         if usdt.len() > LISTED {
             listed.push("…".into());
         }
-        let there = if listed.is_empty() {
+        let available = if listed.is_empty() {
             "it has no USDT probes; a function needs a symbol (nm -D)".to_owned()
         } else {
             format!("its USDT probes: {}", listed.join(", "))
         };
         let meant = meant.unwrap_or_default();
-        format!("nothing in the process answers to --probe `{}`{meant}\n  {there}", escaped(name))
+        format!(
+            "nothing in the process answers to --probe `{}`{meant}\n  {available}",
+            escaped(name)
+        )
     }
 }
 
@@ -225,13 +228,14 @@ impl FoundProbes {
         let others = others.filter(|&other| other != pid);
         let count =
             others.filter(|&other| Target::is_mapped_by(other, &identities) == Some(true)).count();
-        let what = match count {
+        let others_run = match count {
             0 => return None,
             1 => "another process runs".to_owned(),
             count => format!("{count} other processes run"),
         };
         let message = format!(
-            "{what} the code that is probed: the probes cost {} time, too, and leave no frames of {}",
+            "{others_run} the code that is probed: the probes cost {} time, too, and leave no frames \
+             of {}",
             if count == 1 { "it" } else { "them" },
             if count == 1 { "it" } else { "them" },
         );
@@ -260,16 +264,16 @@ fn of_sites(name: String, sites: &[(&ProbedFile, &UsdtSite)]) -> (Probe, Vec<usi
             Some(SiteValue { origin, size: argument.size, is_signed: argument.is_signed })
         };
         // Only arguments that can be read at every place become fields.
-        let Some(all) = sites.iter().map(of_site).collect::<Option<Vec<_>>>() else {
+        let Some(of_sites) = sites.iter().map(of_site).collect::<Option<Vec<_>>>() else {
             left_out.push(number + 1);
             continue;
         };
         arguments.push(ProbeArgument {
             name: format!("arg{}", number + 1),
-            size: all.iter().map(|value| value.size).max().unwrap_or(8),
-            is_signed: all.iter().any(|value| value.is_signed),
+            size: of_sites.iter().map(|value| value.size).max().unwrap_or(8),
+            is_signed: of_sites.iter().any(|value| value.is_signed),
         });
-        values.iter_mut().zip(all).for_each(|(values, value)| values.push(value));
+        values.iter_mut().zip(of_sites).for_each(|(values, value)| values.push(value));
     }
     let site = |((file, site), values): (&(&ProbedFile, &UsdtSite), Vec<SiteValue>)| {
         let semaphore = u32::try_from(site.semaphore).ok()?;
@@ -279,6 +283,7 @@ fn of_sites(name: String, sites: &[(&ProbedFile, &UsdtSite)]) -> (Probe, Vec<usi
     (Probe { name, returns: false, arguments, sites }, left_out)
 }
 
+/// The message about arguments of a probe that are not in registers.
 fn in_memory(name: &str, left_out: &[usize]) -> String {
     let numbers: Vec<String> = left_out.iter().map(ToString::to_string).collect();
     let (noun, are) = if numbers.len() == 1 { ("argument", "is") } else { ("arguments", "are") };
@@ -286,6 +291,7 @@ fn in_memory(name: &str, left_out: &[usize]) -> String {
     format!("{name}: frames leave out {noun} {numbers}, which {are} not in registers")
 }
 
+/// The message about a function whose returns are not probed.
 fn without_return(name: &str, danger: ReturnDanger) -> String {
     let why = match danger {
         ReturnDanger::Exceptions => {
@@ -302,6 +308,6 @@ fn without_return(name: &str, danger: ReturnDanger) -> String {
     };
     let name = escaped(name);
     format!(
-        "{name}: frames tell only of its entry: {why}\n  if that cannot happen there: --allow probe-returns"
+        "{name}: frames show only its entry: {why}\n  if that cannot happen there: --allow probe-returns"
     )
 }

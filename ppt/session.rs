@@ -32,7 +32,7 @@ pub(crate) struct SessionRequest {
     pub ask: Ask,
 }
 
-/// The type of request.
+/// The question or order of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]
 pub(crate) enum Ask {
@@ -75,12 +75,19 @@ pub(crate) struct SessionReply {
     /// The changes by `enable` or `disable`, as `BUFFER.NAME`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
-    /// Whether it was refused because `ppt whatif --live` runs.
+    /// Whether `ppt whatif --live` runs, so that the session refused.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub experiment: bool,
-    /// Its flight recorder, if it has one.
+    /// The session's flight recorder, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flight: Option<Recorder>,
+}
+
+impl SessionReply {
+    /// Whether the session captures process `pid`.
+    pub(crate) fn has(&self, pid: i32) -> bool {
+        self.processes.iter().any(|process| process.pid == pid)
+    }
 }
 
 /// A captured process.
@@ -116,7 +123,7 @@ pub(crate) struct Recorder {
     pub waiting: u64,
 }
 
-/// Candidate folders for the sockets of this user's sessions; the first usable one is used.
+/// Candidate folders for the sockets of this user's sessions, in the order of preference.
 fn own_folders() -> Vec<PathBuf> {
     let uid = geteuid().as_raw();
     let first = if geteuid().is_root() {
@@ -162,8 +169,8 @@ pub(crate) fn own_path() -> io::Result<PathBuf> {
                 return Ok(folder.join(own_name()));
             }
             _ => {
-                let what = format!("{} belongs to others, too", folder.display());
-                last = io::Error::new(io::ErrorKind::PermissionDenied, what);
+                let message = format!("{} belongs to others, too", folder.display());
+                last = io::Error::new(io::ErrorKind::PermissionDenied, message);
             }
         }
     }
@@ -202,7 +209,7 @@ pub(crate) fn sessions() -> Vec<SessionServer> {
             .extend(other_folders().into_iter().filter(|other_folder| !own.contains(other_folder)));
     }
     let mut sessions = Vec::new();
-    // Time limit for all other users' sessions together, which are not trusted.
+    // Other users' sessions are not trusted, so this time limit is for all of them together.
     let end = Instant::now() + REPLY_TIMEOUT;
     for folder in folders {
         let Ok(owner) = fs::symlink_metadata(&folder).map(|metadata| metadata.uid()) else {
@@ -263,7 +270,7 @@ fn asked_until(path: &Path, ask: Ask, end: Instant) -> io::Result<SessionReply> 
             done => break done?,
         }
     };
-    // Who answers is who says so: not a ppt of another pid namespace, whose numbers mean others.
+    // A ppt in another pid namespace reports pids of that namespace, so its answer is refused.
     let peer = getsockopt(&stream, sockopt::PeerCredentials)?;
     match u32::try_from(peer.pid()) {
         Ok(pid) if pid == answer.ppt => Ok(answer),
@@ -309,8 +316,10 @@ pub(crate) fn may_ask(stream: &UnixStream) -> bool {
 pub(crate) struct PartialLine(Vec<u8>);
 
 impl PartialLine {
-    /// The line, once it is complete. [`io::ErrorKind::WouldBlock`] if it is incomplete; the
-    /// received data are kept.
+    /// Reads the line, once it is complete. Keeps the received part of an incomplete line.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if the line is incomplete.
     pub(crate) fn read<T: for<'a> Deserialize<'a>>(
         &mut self,
         stream: &mut UnixStream,
@@ -335,12 +344,11 @@ impl PartialLine {
     }
 }
 
-/// Writes a line. The peer has room for it or reads at once; this waits no longer than the time
-/// limit.
-pub(crate) fn write(stream: &mut UnixStream, what: &impl Serialize) -> io::Result<()> {
+/// Writes `message` as a line. Waits at most [`REPLY_TIMEOUT`] for a peer that does not read.
+pub(crate) fn write(stream: &mut UnixStream, message: &impl Serialize) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
-    let mut line = serde_json::to_string(what)?;
+    let mut line = serde_json::to_string(message)?;
     line.push('\n');
     let (mut left, end) = (line.as_bytes(), Instant::now() + REPLY_TIMEOUT);
     while !left.is_empty() && Instant::now() < end {
@@ -370,7 +378,7 @@ mod tests {
         assert!(serde_json::from_str::<SessionRequest>(r#"{"v":1,"ask":"dance"}"#).is_err());
     }
 
-    /// Sends a request to an untrusted process at a socket, and waits so long for an answer.
+    /// Sends a request to an untrusted process at a socket, and waits for `patience`.
     fn ask_stranger(
         patience: Duration,
         does: impl FnOnce(UnixStream) + Send,
@@ -385,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_waited_for_only_so_long() {
+    fn the_wait_for_strangers_is_limited() {
         let patience = Duration::from_millis(200);
         let never_done = ask_stranger(patience, |mut stream| {
             // A byte now and then, without end.
@@ -402,23 +410,23 @@ mod tests {
     }
 
     #[test]
-    fn who_answers_is_the_ppt_that_it_says() {
-        let of = |ppt: u32| {
+    fn an_answer_with_the_pid_of_another_process_is_refused() {
+        let answer_as = |ppt: u32| {
             ask_stranger(Duration::from_secs(20), move |mut stream| {
-                // Not closed before the request has come.
+                // Closing the socket before the request arrives would fail the request.
                 let mut request = String::new();
                 let _ = BufReader::new(&stream).read_line(&mut request);
                 let _ = writeln!(stream, r#"{{"v":1,"ok":true,"ppt":{ppt}}}"#);
             })
         };
-        assert!(of(std::process::id()).is_ok_and(|it| it.ok));
-        assert_eq!(of(1).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        assert!(answer_as(std::process::id()).is_ok_and(|answer| answer.ok));
+        assert_eq!(answer_as(1).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         assert!(belongs_to(std::process::id().cast_signed(), geteuid().as_raw()));
         assert!(!belongs_to(std::process::id().cast_signed(), 65533));
     }
 
     #[test]
-    fn a_socket_is_left_when_nobody_listens() {
+    fn a_socket_without_a_listener_is_left() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("77");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();

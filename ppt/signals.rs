@@ -12,6 +12,13 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use crate::code::Code;
 use crate::failure::{Failure, failed};
 
+/// A signal that has arrived.
+pub(crate) struct ReceivedSignal {
+    pub(crate) signal: Signal,
+    /// Whether a process sent it, rather than the terminal or the kernel.
+    pub(crate) is_sent: bool,
+}
+
 /// The signals that ppt waits for.
 pub(crate) struct Signals {
     fd: SignalFd,
@@ -41,8 +48,8 @@ pub(crate) fn stdout_was_closed() -> bool {
 /// Fails if printed text would be lost. A user who wants only the exit code uses `> /dev/null`.
 pub(crate) fn needs_stdout() -> Result<(), Failure> {
     if stdout_was_closed() {
-        let what = "stdout is closed; redirect it to a file, or to /dev/null";
-        Err(Failure::usage(Code::StdoutTaken, what))
+        let message = "stdout is closed; redirect it to a file, or to /dev/null";
+        Err(Failure::usage(Code::StdoutTaken, message))
     } else {
         Ok(())
     }
@@ -70,7 +77,7 @@ static BEFORE_MAIN: extern "C" fn() = {
 static FILE_SIZE_DEFAULT: AtomicBool = AtomicBool::new(false);
 
 /// A write beyond the limit of the file's size (`ulimit -f`) fails instead of ending ppt. Otherwise
-/// the targets would write frames that nobody drains.
+/// the targets would write frames that are never drained.
 pub(crate) fn ignore_file_size() {
     // SAFETY: no handler is installed.
     let before = unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
@@ -88,17 +95,17 @@ impl Signals {
         if PIPE_IGNORED.load(Relaxed) {
             ignored.add(Signal::SIGPIPE);
         }
-        for &it in wanted {
+        for &number in wanted {
             // SAFETY: this installs no handler; it restores the default.
-            let before = unsafe { signal(it, SigHandler::SigDfl) }.map_err(&fail)?;
+            let before = unsafe { signal(number, SigHandler::SigDfl) }.map_err(&fail)?;
             if matches!(before, SigHandler::SigIgn) {
-                ignored.add(it);
+                ignored.add(number);
             }
-            if it == Signal::SIGHUP && matches!(before, SigHandler::SigIgn) {
+            if number == Signal::SIGHUP && matches!(before, SigHandler::SigIgn) {
                 // SAFETY: this restores the former action.
-                unsafe { signal(it, before) }.map_err(&fail)?;
+                unsafe { signal(number, before) }.map_err(&fail)?;
             } else {
-                set.add(it);
+                set.add(number);
             }
         }
         let mask = set.thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(failed("block signals"))?;
@@ -107,10 +114,21 @@ impl Signals {
         Ok(Self { fd, before: Before { mask, ignored } })
     }
 
-    /// The next signal, and whether a process sent it, rather than the terminal or the kernel.
-    pub(crate) fn next(&self) -> Option<(Signal, bool)> {
+    /// The next signal that has arrived, if there is one.
+    pub(crate) fn next(&self) -> Option<ReceivedSignal> {
         let info = self.fd.read_signal().ok().flatten()?;
-        Some((Signal::try_from(info.ssi_signo as i32).ok()?, info.ssi_code <= 0))
+        let signal = Signal::try_from(info.ssi_signo as i32).ok()?;
+        Some(ReceivedSignal { signal, is_sent: info.ssi_code <= 0 })
+    }
+
+    /// Takes all signals that have arrived; returns whether one of them, other than SIGCHLD, asks
+    /// ppt to end.
+    pub(crate) fn ask_to_end(&self) -> bool {
+        let mut asked = false;
+        while let Some(ReceivedSignal { signal, .. }) = self.next() {
+            asked |= signal != Signal::SIGCHLD;
+        }
+        asked
     }
 
     /// How signals were handled before.
@@ -126,11 +144,11 @@ impl AsFd for Signals {
 }
 
 impl Before {
-    /// Restores that in a child between fork and exec; makes only system calls.
+    /// Restores the former handling in a child between fork and exec; makes only system calls.
     pub(crate) fn restore(&self) -> std::io::Result<()> {
-        for it in &self.ignored {
+        for ignored in &self.ignored {
             // SAFETY: no handler is installed.
-            unsafe { signal(it, SigHandler::SigIgn) }?;
+            unsafe { signal(ignored, SigHandler::SigIgn) }?;
         }
         if FILE_SIZE_DEFAULT.load(Relaxed) {
             // SAFETY: this installs no handler; it restores the default.

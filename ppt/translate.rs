@@ -1,5 +1,4 @@
-//! How pptc handles frame files: it reads them, reports their mistakes, and prints or writes the
-//! result.
+//! Compiles frame files: reads them, reports their mistakes, and prints or writes the result.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,8 +13,8 @@ use crate::exit::ExitStatus;
 use crate::{Args, Print, stdout};
 
 pub(crate) fn run(args: &Args) -> ExitStatus {
-    let (rules, tally, made) = (String::new(), Tally::default(), HashMap::new());
-    let mut run = TextRun { args, rules, tally, made, printed: false };
+    let (rules, tally, sources) = (String::new(), Tally::default(), HashMap::new());
+    let mut run = TextRun { args, rules, tally, sources, printed: false };
     let mut failed = false;
     for file in &args.files {
         if let Err(message) = run.translate(file) {
@@ -23,7 +22,7 @@ pub(crate) fn run(args: &Args) -> ExitStatus {
             failed = true;
         }
     }
-    run.tally.say(args.deny_warnings);
+    run.tally.print(args.deny_warnings);
     if failed {
         return ExitStatus::FAILED;
     }
@@ -40,7 +39,7 @@ pub(crate) fn shown(path: &Path) -> String {
     escaped(&path.to_string_lossy())
 }
 
-/// Reads a frame file, but no more of it than the longest valid one has.
+/// Reads a frame file, up to one byte more than the longest valid one has.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, String> {
     let failed = |error: io::Error| format!("pptc: cannot read {}: {error}\n", shown(file));
     if fs::metadata(file).map_err(failed)?.is_dir() {
@@ -54,7 +53,7 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Why no output can be written next to a file: it is a pipe, a device or the like.
+/// The type of a file next to which no output can be written: a pipe, a socket or a device.
 pub(crate) fn special(file: &Path) -> Option<&'static str> {
     let kind = fs::metadata(file).ok()?.file_type();
     match () {
@@ -84,8 +83,8 @@ impl Tally {
         }
     }
 
-    /// The closing line, if there were diagnostics.
-    fn say(&self, denied: bool) {
+    /// Prints the closing line, if there were diagnostics.
+    fn print(&self, denied: bool) {
         let counts = [(self.errors, "error"), (self.warnings, "warning"), (self.hints, "hint")];
         let words: Vec<String> = counts
             .iter()
@@ -106,8 +105,8 @@ struct TextRun<'a> {
     rules: String,
     tally: Tally,
     /// Each output, and the frame file that it comes from.
-    made: HashMap<PathBuf, PathBuf>,
-    /// Whether something was printed: an empty line separates two layouts.
+    sources: HashMap<PathBuf, PathBuf>,
+    /// Whether a layout was printed. An empty line separates it from the next.
     printed: bool,
 }
 
@@ -174,17 +173,17 @@ impl TextRun<'_> {
         Ok(())
     }
 
-    /// No output may replace another file's output or a frame file.
+    /// Refuses an output that would replace a frame file or another file's output.
     fn claim(
         &mut self,
         file: &Path,
         folder: &Path,
         outputs: &[GeneratedFile],
     ) -> Result<(), String> {
-        let source = whole(file);
+        let source = absolute(file);
         for output in outputs {
             let path = folder.join(&output.name);
-            let place = whole(folder).join(&output.name);
+            let place = absolute(folder).join(&output.name);
             if place == source {
                 let file = shown(file);
                 return Err(format!(
@@ -192,8 +191,8 @@ impl TextRun<'_> {
                     shown(&Path::new(&output.name).with_extension("frame"))
                 ));
             }
-            let first = self.made.entry(place).or_insert_with(|| file.to_owned());
-            if whole(first) != source {
+            let first = self.sources.entry(place).or_insert_with(|| file.to_owned());
+            if absolute(first) != source {
                 return Err(format!(
                     "pptc: {} and {} would both generate {}; rename one of them, or write to \
                      different folders\n",
@@ -208,10 +207,10 @@ impl TextRun<'_> {
 }
 
 /// The absolute path, with links resolved as far as it exists.
-fn whole(path: &Path) -> PathBuf {
+fn absolute(path: &Path) -> PathBuf {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let absolute = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    fs::canonicalize(path).unwrap_or_else(|_| absolute())
+    let with_links = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    fs::canonicalize(path).unwrap_or_else(|_| with_links())
 }
 
 fn print(frames: &Compiled, what: Print, gap: bool) -> io::Result<()> {

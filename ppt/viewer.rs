@@ -7,7 +7,6 @@ use std::process::{Child, ChildStdin, Command, ExitStatus as Status, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::Signal;
 
 use crate::code::Code;
 use crate::exit::ExitStatus;
@@ -19,25 +18,25 @@ fn cannot(what: &'static str) -> impl Fn(io::Error) -> Failure {
     move |error| Failure::failed(Code::System, format!("cannot {what}: {error}"))
 }
 
-/// How long it may take to end.
+/// How long the view may take to end.
 const TO_END: Duration = Duration::from_secs(5);
 
-/// That program.
+/// The view of a capture.
 pub(crate) struct Viewer {
     words: Vec<OsString>,
     child: Option<Child>,
-    /// The writing end of its standard input. It ends when that closes, as it does with a killed ppt. ppt may
-    /// send no signals to a program of the user who called sudo.
+    /// The writing end of its standard input. The view ends when that closes, also if ppt is killed. Signals
+    /// would not do, because ppt may send none to a program of the user who called sudo.
     input: Option<ChildStdin>,
     ended: Option<Status>,
-    /// When somebody first wanted it to end.
+    /// When a signal first asked it to end.
     asked: Option<Instant>,
-    /// How it ended.
+    /// The exit code for the way in which the view ended.
     pub(crate) status: ExitStatus,
 }
 
 impl Viewer {
-    /// Of a capture; `options` are those of `ppt view`.
+    /// A view of `capture` that has not started. `options` are those of `ppt view`.
     pub(crate) fn new(capture: OsString, options: Vec<OsString>) -> Self {
         // A name may begin with a dash.
         let words = ["view".into(), "--until-input-ends".into()].into_iter().chain(options);
@@ -46,7 +45,8 @@ impl Viewer {
         Self { words, child, input, ended, asked, status: ExitStatus::DONE }
     }
 
-    /// Starts it while ppt can still become the user who called sudo. It waits for [`Self::show`].
+    /// Starts the view while ppt can still become the user who called sudo. The view waits for
+    /// [`Self::show`].
     pub(crate) fn start(&mut self) -> Result<(), Failure> {
         let exe = std::env::current_exe().map_err(cannot("find ppt"))?;
         let mut command = Command::new(exe);
@@ -56,20 +56,17 @@ impl Viewer {
         Ok(())
     }
 
-    /// Tells it that the capture is there.
+    /// Lets the view read the capture, which has begun.
     pub(crate) fn show(&mut self) {
         if let Some(input) = &mut self.input {
-            // If it has ended, it has said why, and SIGCHLD follows.
+            // If the view has ended, it has reported why, and SIGCHLD follows.
             let _ = input.write_all(b"\n");
         }
     }
 
     /// Handles the signals that have arrived; returns whether the capture ends.
     pub(crate) fn is_over(&mut self, signals: &Signals) -> Result<bool, Failure> {
-        let mut asked = false;
-        while let Some((signal, _)) = signals.next() {
-            asked |= signal != Signal::SIGCHLD;
-        }
+        let asked = signals.ask_to_end();
         if let (None, Some(child)) = (self.ended, &mut self.child) {
             self.ended = child.try_wait().map_err(cannot("wait for the view"))?;
         }
@@ -89,10 +86,10 @@ impl Viewer {
         }
     }
 
-    /// Waits for its end; until somebody wants it to end, it shows what has been captured.
+    /// Waits for the view's end. The view shows the capture until a signal asks it to end.
     ///
     /// # Errors
-    /// It does not end in time.
+    /// The view does not end in time.
     pub(crate) fn wait(&mut self, signals: &Signals) -> Result<(), Failure> {
         let Some(pid) = self.child.as_ref().map(Child::id) else { return Ok(()) };
         if self.ended.is_none() && self.asked.is_none() {
@@ -101,10 +98,10 @@ impl Viewer {
         while self.ended.is_none() {
             let left = self.asked.map(|since| TO_END.saturating_sub(since.elapsed()));
             if left == Some(Duration::ZERO) {
-                let what = format!(
+                let message = format!(
                     "cannot end the view: process {pid} still runs; `kill -9 {pid}` ends it"
                 );
-                return Err(Failure::failed(Code::System, what));
+                return Err(Failure::failed(Code::System, message));
             }
             let left = left.map_or(PollTimeout::NONE, |left| {
                 PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
@@ -119,7 +116,7 @@ impl Viewer {
         self.status = match self.ended.and_then(|status| status.code()) {
             Some(0) => ExitStatus::DONE,
             Some(code) => ExitStatus(code as u8),
-            // It was killed, because somebody asked twice, or by somebody else.
+            // A signal killed it: that of a second request, or another one.
             None => ExitStatus::FAILED,
         };
         Ok(())

@@ -14,7 +14,7 @@ const IN_CONTAINER: &str = "start it with --cap-add SYS_PTRACE (Kubernetes: \
      `securityContext: {capabilities: {add: [SYS_PTRACE]}}`, or beside a running pod: kubectl debug \
      --profile=general --target=CONTAINER)";
 
-/// The whole message.
+/// The message of the agent, with advice.
 pub(crate) fn message(error: &AgentError) -> String {
     match error {
         AgentError::MemoryTooSmall { buffer, limit, rings, needed } => format!(
@@ -30,15 +30,15 @@ pub(crate) fn message(error: &AgentError) -> String {
     }
 }
 
-/// What the preloaded library misses of `process`, which has an io_uring.
-pub(crate) fn beside_io_uring(process: &str) -> String {
+/// The message that the preloaded library does not see the io_uring of `process`.
+pub(crate) fn unseen_by_library(process: &str) -> String {
     format!(
         "{process} has an io_uring: what it sends, receives, reads and writes through that is in no \
          frame of --with"
     )
 }
 
-/// The whole message about a part of `--kernel` that is missing.
+/// The message about a part of `--kernel` that is missing, with advice.
 pub(crate) fn of_kernel(error: &KernelError) -> String {
     let remedy = match error {
         KernelError::Denied { part: KernelFeature::Probes, .. } => {

@@ -1,4 +1,4 @@
-//! Makes `libppt-with.so`: generates the code of the buffers, and compiles it with what is in `c/`.
+//! Makes `libppt-with.so`: generates the code of the buffers, and compiles it together with the code in `c/`.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -33,8 +33,8 @@ const HEADERS: [&str; 8] =
 /// The frame files whose control pages our code reads.
 const CONTROLS: [&str; 3] = ["net", "locks", "files"];
 
-/// For programs that are linked against any C library of any age: nothing is linked in, and no version
-/// of a symbol is asked for.
+/// Flags of the C compiler. The library works in programs with a C library of any kind and age: it contains no
+/// code of a C library, and requires no version of a symbol.
 const FLAGS: [&str; 12] = [
     "-std=gnu11",
     "-O2",
@@ -80,13 +80,13 @@ fn main() -> Result<()> {
         own.include("c").file(source);
         controls.iter().for_each(|(name, page)| _ = own.define(name, page.as_str()));
         if stem == "next" {
-            // So that the C library sees who calls dlsym.
+            // The C library looks at the caller of dlsym, so the call must not become a jump.
             own.flag("-fno-optimize-sibling-calls");
         }
         objects.extend(own.try_compile_intermediates()?);
     }
     link(&objects, &out)?;
-    put_beside_the_programs(&out)
+    copy_to_programs(&out)
 }
 
 /// Generates the C code of a buffer; returns the path of the source file.
@@ -100,7 +100,7 @@ fn generate(stem: &str, out: &Path) -> Result<PathBuf> {
     Ok(out.join(format!("{stem}.c")))
 }
 
-/// The macro for a buffer's control page, and the page's name, which has the hash of the schema.
+/// The macro for a buffer's control page, and the symbol of that page, which contains the schema's hash.
 fn control_page(out: &Path, stem: &str) -> Result<(String, String)> {
     let header = format!("{stem}.h");
     let text = fs::read_to_string(out.join(&header))?;
@@ -124,8 +124,8 @@ fn plain_compiler() -> cc::Build {
     build
 }
 
-/// The library needs the C library, so that it is ready before ours, whichever it is: musl takes this
-/// name for its own.
+/// Links the library against `libc.so.6`, so that the C library is initialized before it. An empty library of
+/// that name stands for the C library, of whichever kind: musl takes the name for its own.
 fn link(objects: &[PathBuf], out: &Path) -> Result<()> {
     let libc = out.join("libc.so.6");
     let empty = out.join("empty.c");
@@ -139,9 +139,9 @@ fn link(objects: &[PathBuf], out: &Path) -> Result<()> {
     run(command.arg(&libc).arg("-o").arg(out.join(FILE_NAME)))
 }
 
-/// Copies the library to where cargo puts the programs, whose folder is above that of the build script.
-/// Where cargo arranges them otherwise, `ppt with --install` writes it.
-fn put_beside_the_programs(out: &Path) -> Result<()> {
+/// Copies the library into the folder of the programs, which is above that of the build script. If cargo
+/// arranges its folders otherwise, `ppt with --install` writes the library.
+fn copy_to_programs(out: &Path) -> Result<()> {
     let build = out.ancestors().nth(2).filter(|folder| folder.ends_with("build"));
     let Some(programs) = build.and_then(Path::parent) else { return Ok(()) };
     // Programs may have mapped the old one.
@@ -158,7 +158,7 @@ fn run(command: &mut Command) -> Result<()> {
     if output.status.success() {
         Ok(())
     } else {
-        let said = String::from_utf8_lossy(&output.stderr);
-        Err(format!("{command:?} failed:\n{said}").into())
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{command:?} failed:\n{stderr}").into())
     }
 }

@@ -11,36 +11,26 @@
 //! * **Its kind is of a later version**: skipped by its length.
 //! * **The input ends inside it**: the capture was truncated there. That is not damage.
 
+mod content;
+mod items;
+
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use ppt_clock::ClockReading;
-
+use self::items::ReadAhead;
+pub(crate) use self::items::numbered;
+pub use self::items::{CaptureItem, Chunk, ChunkFrames, Finish, OwnedFrames, Passed};
 use crate::account::Account;
-use crate::bytes::u64_at;
-use crate::cells::Cells;
-use crate::chunk::{ChunkHeader, ChunkKind, Drops, FramesHead, Gap};
-use crate::clock;
-use crate::codec::Codec;
+use crate::chunk::FramesHead;
 use crate::end::End;
 use crate::error::{CaptureError, Damage, DamageKind};
 use crate::header::FileHeader;
-use crate::index::{self, IndexEntry};
 use crate::input::Stream;
-use crate::masks::Flip;
-use crate::modules::Modules;
 use crate::ranges::Ranges;
 use crate::scan::{Choose, ScanStep, Scanner};
-use crate::series::SeriesPart;
-use crate::source::Source;
 use crate::sources::{SourceInfo, Sources};
-use crate::thread_names::ThreadNames;
-use crate::trigger::Trigger;
-
-const LOSS_STATED_BEFORE: DamageKind =
-    DamageKind::Content("a loss that another chunk already records");
 
 /// A capture that is being read.
 pub struct Capture {
@@ -61,167 +51,6 @@ pub struct Capture {
     finished: bool,
     /// Whether passed frames are returned.
     heads: bool,
-}
-
-/// The result of a read.
-#[derive(Debug)]
-pub enum CaptureItem<'a> {
-    /// A good chunk.
-    Chunk(Chunk<'a>),
-    /// Bytes that are not a good chunk.
-    Damage(Damage),
-}
-
-/// A chunk that has been checked.
-#[derive(Debug)]
-pub enum Chunk<'a> {
-    /// A source, new or with more segments.
-    Source(&'a SourceInfo),
-    /// Frames that no earlier chunk contained.
-    Frames(ChunkFrames<'a>),
-    /// Frames of which only the head was read. Only [`Capture::read_heads`] returns this.
-    Passed(Passed),
-    /// Missing frames that no earlier chunk stated.
-    Gap(Gap),
-    /// Readings of clocks.
-    Clock(Vec<ClockReading>),
-    /// The frames that a known source dropped.
-    Drops(Drops),
-    /// A reading of counters and histograms.
-    Cells(Cells<'a>),
-    /// Why a window of the flight recorder was written.
-    Trigger(Trigger),
-    /// Changes of the masks of a segment.
-    Masks(Flip),
-    /// The names of threads of a known source's process.
-    Threads(ThreadNames),
-    /// The position of this file in a series. The first file has no such chunk.
-    Series(SeriesPart),
-    /// The code mappings of a known source's process.
-    Modules(Modules),
-    /// The offset of the previous index, and the entries since then. They are not compared with the
-    /// chunks.
-    Index(Option<u64>, Vec<IndexEntry>),
-    /// The end.
-    End(End),
-    /// A kind of a later version.
-    Other(u16),
-}
-
-/// The frames of one chunk.
-#[derive(Debug, Clone, Copy)]
-pub struct ChunkFrames<'a> {
-    /// Offset of the chunk from the first byte of the capture.
-    pub offset: u64,
-    /// The facts that the chunk states about them.
-    pub head: FramesHead,
-    /// Their source.
-    pub info: &'a SourceInfo,
-    /// Whether `head.lost_before` is new; otherwise another chunk stated it.
-    pub loss_is_new: bool,
-    /// The codec, if they are compressed.
-    pub codec: Option<Codec>,
-    /// Bytes of the payload in the capture.
-    pub stored_len: u64,
-    ordinal: u64,
-    payload_crc: u32,
-    header_len: u64,
-    payload: &'a [u8],
-}
-
-/// A chunk of frames of which only the head was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Passed {
-    /// Offset of the chunk from the first byte of the capture.
-    pub offset: u64,
-    /// Bytes of the chunk in the file.
-    pub len: u64,
-    /// Its number in the capture.
-    pub ordinal: u64,
-    /// The checksum of its payload, as its header states it.
-    pub payload_crc: u32,
-    /// The facts that the chunk states about them.
-    pub head: FramesHead,
-    /// Whether `head.lost_before` is new; otherwise another chunk stated it.
-    pub loss_is_new: bool,
-}
-
-impl<'a> ChunkFrames<'a> {
-    /// The chunk, without its frames.
-    pub fn passed(&self) -> Passed {
-        Passed {
-            offset: self.offset,
-            len: self.header_len + self.stored_len,
-            ordinal: self.ordinal,
-            payload_crc: self.payload_crc,
-            head: self.head,
-            loss_is_new: self.loss_is_new,
-        }
-    }
-
-    /// The sequence number and the bytes of each frame that carries its own number. A frame has
-    /// `head.stride` bytes, which is at least the schema's stride.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
-        numbered(&self.head, self.payload).filter(|(seq, frame)| u64_at(frame, 0) == *seq)
-    }
-
-    /// The bytes of all frames, one after the other.
-    pub fn bytes(&self) -> &'a [u8] {
-        self.payload
-    }
-
-    /// Makes `owned` a copy that does not need the capture.
-    pub fn copy_to(&self, owned: &mut OwnedFrames) {
-        (owned.offset, owned.head) = (self.offset, self.head);
-        owned.payload.clear();
-        owned.payload.extend_from_slice(self.payload);
-    }
-
-    /// The sequence numbers whose frames carry another number and are skipped.
-    pub fn wrong(&self) -> impl Iterator<Item = u64> + use<'a> {
-        numbered(&self.head, self.payload)
-            .filter(|(seq, frame)| u64_at(frame, 0) != *seq)
-            .map(|(seq, _)| seq)
-    }
-}
-
-/// A copy of the frames of one chunk that does not borrow from the capture.
-#[derive(Debug, Clone, Default)]
-pub struct OwnedFrames {
-    /// Offset of the chunk from the first byte of the capture.
-    pub offset: u64,
-    /// The facts that the chunk states about them.
-    pub head: FramesHead,
-    payload: Vec<u8>,
-}
-
-impl OwnedFrames {
-    /// As [`ChunkFrames::iter`].
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        numbered(&self.head, &self.payload).filter(|(seq, frame)| u64_at(frame, 0) == *seq)
-    }
-}
-
-/// How a capture ended. Known once [`Capture::read`] has returned `None`.
-#[derive(Debug, Clone, Copy)]
-pub struct Finish<'a> {
-    /// The end chunk.
-    pub end: Option<&'a End>,
-    /// The offset at which the capture stops without an end chunk, because it was truncated or is
-    /// still being written.
-    pub cut: Option<u64>,
-    /// The length of the input when the reader reached its end. A file may have grown since.
-    pub len: u64,
-    /// CLOCK_MONOTONIC in ns: every frame that was published before is in the chunks that were read,
-    /// or in an earlier file of the series, or stated as lost there or later; 0 = unknown.
-    pub complete: u64,
-}
-
-enum ReadAhead {
-    Source(u16),
-    Frames { offset: u64, header: ChunkHeader, head: FramesHead, loss_is_new: bool },
-    Cells(ChunkHeader),
-    Owned(Chunk<'static>),
 }
 
 impl Capture {
@@ -478,151 +307,4 @@ impl Capture {
         }
         true
     }
-
-    /// Checks the content of a chunk, and adds it to the account.
-    fn parse(&mut self, offset: u64, header: &ChunkHeader) -> Result<ReadAhead, DamageKind> {
-        let source = header.source;
-        let (head, payload) = self.scanner.chunk(header);
-        let chunk = match header.kind {
-            ChunkKind::Source => {
-                let (new, schema) = Source::decode(payload)?;
-                self.sources.introduce(source, new, schema)?;
-                return Ok(ReadAhead::Source(source));
-            }
-            ChunkKind::Frames => {
-                let head = FramesHead::decode(source, head);
-                head.check(payload.len() as u64).map_err(DamageKind::Content)?;
-                self.check_source(&head)?;
-                return self.take_frames(offset, *header, head);
-            }
-            ChunkKind::Gap => {
-                let gap = Gap::decode(source, head)?;
-                self.sources.with_ring(source, gap.nonce, gap.ring)?;
-                self.account.gap(&gap)?;
-                Chunk::Gap(gap)
-            }
-            ChunkKind::Clock => {
-                let readings = clock::decode(payload)?;
-                self.complete = self.complete.max(clock::complete(payload));
-                Chunk::Clock(readings)
-            }
-            ChunkKind::Drops => {
-                self.sources.get(source)?;
-                let drops = Drops::decode(source, head);
-                self.account.drops(&drops);
-                Chunk::Drops(drops)
-            }
-            ChunkKind::Index => {
-                let (previous, entries) = index::decode(payload)?;
-                Chunk::Index(previous, entries)
-            }
-            ChunkKind::End => {
-                let end = End::decode(payload)?;
-                for ring in &end.rings {
-                    self.sources.with_ring(ring.source, ring.nonce, ring.ring)?;
-                }
-                for (source, _) in &end.drops {
-                    self.sources.get(*source)?;
-                }
-                self.account.end(&end)?;
-                self.end = Some(end.clone());
-                Chunk::End(end)
-            }
-            ChunkKind::Cells => {
-                self.cells(header)?;
-                return Ok(ReadAhead::Cells(*header));
-            }
-            ChunkKind::Trigger => {
-                let trigger = Trigger::decode(source, head, payload)?;
-                match (trigger.source, trigger.ring) {
-                    (Some(source), Some((nonce, ring))) => {
-                        self.sources.with_ring(source, nonce, ring)?;
-                    }
-                    (Some(source), None) => _ = self.sources.get(source)?,
-                    (None, _) => {}
-                }
-                Chunk::Trigger(trigger)
-            }
-            ChunkKind::Masks => {
-                let nonce = u64_at(head, crate::format::masks::NONCE);
-                let (info, rings) = self.of_segment(source, nonce)?;
-                Chunk::Masks(Flip::decode((source, head), payload, (&info.schema, rings))?)
-            }
-            ChunkKind::Threads => {
-                self.sources.get(source)?;
-                Chunk::Threads(ThreadNames::decode(source, head, payload)?)
-            }
-            ChunkKind::Modules => {
-                self.sources.get(source)?;
-                Chunk::Modules(Modules::decode(source, head, payload)?)
-            }
-            ChunkKind::Series => Chunk::Series(SeriesPart::decode(payload)?),
-            ChunkKind::Other(code) => Chunk::Other(code),
-        };
-        Ok(ReadAhead::Owned(chunk))
-    }
-
-    /// The cells of the chunk that was loaded last.
-    fn cells(&self, header: &ChunkHeader) -> Result<Cells<'_>, DamageKind> {
-        let (head, payload) = self.scanner.chunk(header);
-        let nonce = u64_at(head, crate::format::cells::NONCE);
-        let (info, rings) = self.of_segment(header.source, nonce)?;
-        Cells::decode((header.source, head), payload, (rings, info.cells()))
-    }
-
-    /// A source, and the number of rings of one of its segments.
-    fn of_segment(&self, source: u16, nonce: u64) -> Result<(&SourceInfo, u32), DamageKind> {
-        let info = self.sources.get(source)?;
-        match info.source.segments.iter().find(|segment| segment.nonce == nonce) {
-            Some(segment) => Ok((info, segment.rings)),
-            None => Err(DamageKind::Content("a segment that its source does not have")),
-        }
-    }
-
-    fn check_source(&self, head: &FramesHead) -> Result<(), DamageKind> {
-        let info = self.sources.with_ring(head.source, head.nonce, head.ring)?;
-        if head.stride < info.schema.stride {
-            return Err(DamageKind::Content("frames shorter than their schema says"));
-        }
-        Ok(())
-    }
-
-    /// Adds unread frames to the account. Returns whether their loss is new.
-    fn pass_frames(&mut self, offset: u64, head: &FramesHead) -> Result<bool, DamageKind> {
-        self.check_source(head)?;
-        let loss_is_new = self.account.frames(head, 0)?;
-        if !loss_is_new {
-            self.damage(offset, LOSS_STATED_BEFORE);
-        }
-        Ok(loss_is_new)
-    }
-
-    fn take_frames(
-        &mut self,
-        offset: u64,
-        header: ChunkHeader,
-        head: FramesHead,
-    ) -> Result<ReadAhead, DamageKind> {
-        let (_, payload) = self.scanner.chunk(&header);
-        let mut wrong = numbered(&head, payload).filter(|(seq, frame)| u64_at(frame, 0) != *seq);
-        let first_wrong = wrong.next().map(|(seq, frame)| (seq, u64_at(frame, 0)));
-        let bad = first_wrong.map_or(0, |_| 1 + wrong.count() as u32);
-        let loss_is_new = self.account.frames(&head, bad)?;
-        if !loss_is_new {
-            self.damage(offset, LOSS_STATED_BEFORE);
-        }
-        if let Some((expected, found)) = first_wrong {
-            let ring = head.ring;
-            self.damage(offset, DamageKind::Sequence { ring, expected, found, frames: bad });
-        }
-        Ok(ReadAhead::Frames { offset, header, head, loss_is_new })
-    }
-}
-
-/// The frames of a payload with their expected numbers. `head` has been checked.
-pub(crate) fn numbered<'a>(
-    head: &FramesHead,
-    payload: &'a [u8],
-) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
-    (head.first_seq..).zip(payload.chunks_exact(head.stride as usize))
 }

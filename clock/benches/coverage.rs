@@ -49,7 +49,7 @@ fn main() {
     let stamps = numbers.next().unwrap_or(1e6) as u64;
     let seconds = numbers.next().unwrap_or(120.0);
     println!(
-        "| delay | REALTIME steps | hosts | stamps | without bound | outside | steps told | width / least delays | p99 error, µs | worst, µs |"
+        "| delay | REALTIME steps | hosts | stamps | without bound | outside | steps found | width / least delays | p99 error, µs | worst, µs |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for delay in DELAYS {
@@ -147,12 +147,12 @@ fn one(cell: &RigCell, stamps: u64) -> CoverageRow {
 fn steps() {
     const RECORDS: u64 = 400;
     println!(
-        "| delay | scatters | median step, µs | told | told another one | stamps outside | span told, s: median | worst |"
+        "| delay | scatters | median step, µs | found | another one found | stamps outside | span found, s: median | worst |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     for delay in DELAYS {
         for scatters in [2.0, 4.0, 8.0] {
-            let (mut told, mut others, mut outside) = (0, 0, 0);
+            let (mut found, mut others, mut outside) = (0, 0, 0);
             let (mut sizes, mut spans) = (Vec::new(), Vec::new());
             for seed in 0..RECORDS {
                 let mut random = Random(seed ^ 0x57E9);
@@ -168,7 +168,7 @@ fn steps() {
                 let at = i128::from(rig.clocks[0].tick(at_ns));
                 for step in times.steps() {
                     if step.between.0 <= at && at <= step.between.1 {
-                        told += 1;
+                        found += 1;
                         spans.push((step.between.1 - step.between.0) as f64 / 2.5e9);
                     } else {
                         others += 1;
@@ -188,7 +188,7 @@ fn steps() {
                 all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
             };
             println!(
-                "| {delay:?} | {scatters} | {:.0} | {told} of {RECORDS} | {others} | {outside} | {:.1} | {:.1} |",
+                "| {delay:?} | {scatters} | {:.0} | {found} of {RECORDS} | {others} | {outside} | {:.1} | {:.1} |",
                 median(&mut sizes),
                 median(&mut spans),
                 spans.last().copied().unwrap_or(f64::NAN)

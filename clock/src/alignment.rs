@@ -49,12 +49,12 @@ impl Alignment {
     pub fn bounds(&self, ts: i64) -> Option<(i64, i64)> {
         let (from, to) = self.line(|aligned| aligned.ts <= ts);
         let is_between = ts == to.ts || !from.gap && (from.ts..to.ts).contains(&ts);
-        let of = |value: fn(&Aligned) -> i64, round: fn(i128, i128) -> i128| {
+        let bound = |value: fn(&Aligned) -> i64, round: fn(i128, i128) -> i128| {
             let at = between(ts.into(), (from.ts, to.ts), (value(from), value(to)), round);
             i64::try_from(at).ok()
         };
-        let lo = of(|aligned| aligned.lo, i128::div_euclid)?;
-        let hi = of(|aligned| aligned.hi, |a, b| -(-a).div_euclid(b))?;
+        let lo = bound(|aligned| aligned.lo, i128::div_euclid)?;
+        let hi = bound(|aligned| aligned.hi, |a, b| -(-a).div_euclid(b))?;
         is_between.then(|| (lo.min(ts), hi.max(ts)))
     }
 
@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn times_lie_on_lines_with_bounds_around_them() {
-        let all = [aligned(0, 990, 1000, 1020), aligned(100, 1090, 1110, 1120)];
-        let alignment = Alignment::new(all).unwrap();
+        let times = [aligned(0, 990, 1000, 1020), aligned(100, 1090, 1110, 1120)];
+        let alignment = Alignment::new(times).unwrap();
         assert_eq!(
             (alignment.ts(0), alignment.ts(50), alignment.ts(100), alignment.ts(200)),
             (1000, 1055, 1110, 1220)
@@ -113,33 +113,33 @@ mod tests {
 
     #[test]
     fn outside_of_what_is_known_nothing_bounds() {
-        let all = [aligned(0, 990, 1000, 1020), aligned(100, 1090, 1110, 1120)];
-        let alignment = Alignment::new(all).unwrap();
+        let times = [aligned(0, 990, 1000, 1020), aligned(100, 1090, 1110, 1120)];
+        let alignment = Alignment::new(times).unwrap();
         assert_eq!((alignment.bounds(999), alignment.bounds(1111)), (None, None));
     }
 
     #[test]
-    fn nothing_is_said_in_a_gap() {
-        let mut all =
+    fn gaps_have_no_bounds() {
+        let mut times =
             [aligned(0, 0, 0, 0), aligned(100, 90, 100, 110), aligned(200, 200, 200, 200)];
-        all[0].gap = true;
-        let alignment = Alignment::new(all).unwrap();
+        times[0].gap = true;
+        let alignment = Alignment::new(times).unwrap();
         assert_eq!((alignment.bounds(50), alignment.bounds(100)), (None, Some((90, 110))));
         assert_eq!(alignment.ts(50), 50, "the estimate keeps its order");
     }
 
     #[test]
     fn what_does_not_rise_is_left_out() {
-        let all = [aligned(0, 0, 0, 0), aligned(10, 10, 10, 10), aligned(20, 9, 9, 9)];
-        assert_eq!(Alignment::new(all).unwrap().0.len(), 2);
+        let times = [aligned(0, 0, 0, 0), aligned(10, 10, 10, 10), aligned(20, 9, 9, 9)];
+        assert_eq!(Alignment::new(times).unwrap().0.len(), 2);
         assert_eq!(Alignment::new([aligned(0, 0, 0, 0), aligned(0, 1, 1, 1)]), None);
         assert_eq!(Alignment::new([aligned(0, 5, 4, 6), aligned(1, 5, 5, 6)]), None);
     }
 
     #[test]
     fn no_time_is_too_much() {
-        let all = [aligned(i64::MIN, -1, 0, 1), aligned(i64::MAX, 1 << 61, 1 << 62, i64::MAX)];
-        let alignment = Alignment::new(all).unwrap();
+        let times = [aligned(i64::MIN, -1, 0, 1), aligned(i64::MAX, 1 << 61, 1 << 62, i64::MAX)];
+        let alignment = Alignment::new(times).unwrap();
         for ts in [i64::MIN, -1, 0, 1 << 40, i64::MAX] {
             assert!(alignment.bounds(ts).is_none_or(|(lo, hi)| lo <= ts && ts <= hi), "{ts}");
             std::hint::black_box(alignment.ts(ts.into()));

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_that_came_twice_are_told_apart_by_when_they_were_drained() {
+    fn repeated_ticks_are_distinguished_by_the_time_of_their_drain() {
         let mut table = ClockTable::default();
         table.add(&seconds(10..13, 0));
         table.add(&seconds(13..16, -4 * SECOND as i64));
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn readings_that_nobody_trusts_prove_nothing() {
+    fn distrusted_readings_are_no_evidence() {
         let mut table = ClockTable::default();
         table.add(&seconds(1..3, 0));
         let wrong = ClockReading { distrusted: true, ..tick(1, 3 * SECOND) };

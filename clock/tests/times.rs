@@ -22,7 +22,7 @@ fn solve(rig: &Rig) -> Times {
 /// How many of `stamps` in a time range have no bound, and how many are outside of it.
 fn held(rig: &Rig, times: &Times, stamps: u32, from: f64, to: f64) -> (u32, u32) {
     let mut random = Random(77);
-    let (mut untold, mut outside) = (0, 0);
+    let (mut unbounded, mut outside) = (0, 0);
     for _ in 0..stamps {
         let t = random.between(from, to);
         let host = random.next() as usize % rig.clocks.len();
@@ -32,10 +32,10 @@ fn held(rig: &Rig, times: &Times, stamps: u32, from: f64, to: f64) -> (u32, u32)
                 assert!(bounds.lo <= bounds.mid && bounds.mid <= bounds.hi);
                 outside += u32::from(truth < bounds.lo || truth > bounds.hi);
             }
-            None => untold += 1,
+            None => unbounded += 1,
         }
     }
-    (untold, outside)
+    (unbounded, outside)
 }
 
 fn cell(random: &mut Random) -> RigCell {
@@ -63,11 +63,11 @@ fn the_truth_is_inside_at_all_times() {
         let rig = Rig::new(&cell);
         let times = solve(&rig);
         let end = cell.seconds * 1e9;
-        let (untold, outside) = held(&rig, &times, 1000, 0.0, end);
+        let (unbounded, outside) = held(&rig, &times, 1000, 0.0, end);
         // The first burst of a slow pair comes late, and a lost one is not a reading.
         let joined = times.parts(1).next().is_some();
         assert_eq!(outside, 0, "{cell:?}");
-        assert!(untold == 0 || cell.rate < 1.0 || cell.seconds < 3.0, "{untold}: {cell:?}");
+        assert!(unbounded == 0 || cell.rate < 1.0 || cell.seconds < 3.0, "{unbounded}: {cell:?}");
         assert!(joined || cell.rate < 1.0 || cell.seconds < 3.0, "{cell:?}");
         assert_eq!(held(&rig, &times, 300, end, end + 3600e9).1, 0, "after: {cell:?}");
         assert_eq!(held(&rig, &times, 300, -3600e9, 0.0).1, 0, "before: {cell:?}");
@@ -93,7 +93,7 @@ fn twenty_hosts_have_bounds_of_the_width_of_their_delays() {
 }
 
 #[test]
-fn steps_of_ticks_are_told_and_nothing_is_told_between() {
+fn steps_of_ticks_are_reported_and_have_no_bounds_between() {
     for (i, by_ns) in [8e3f64, -15e3, 35e3, 200e3, -200e3, 3e6, -3e6, 5e9].into_iter().enumerate() {
         let at_ns = 9.3e9 + i as f64 * 0.17e9;
         for delay in [Delay::None, Delay::Asymmetric, Delay::Pareto] {
@@ -120,9 +120,9 @@ fn steps_of_ticks_are_told_and_nothing_is_told_between() {
 /// Steps smaller than the delays are reported if they are four times the scatter of the minimum
 /// delays per second.
 #[test]
-fn steps_of_four_times_the_scatter_are_told() {
+fn steps_of_four_times_the_scatter_are_reported() {
     for delay in [Delay::Exponential, Delay::Pareto] {
-        let (mut told, mut others, seeds) = (0, 0, 100);
+        let (mut found, mut others, seeds) = (0, 0, 100);
         for seed in 0..seeds {
             let at_ns = 8e9 + seed as f64 * 40e6;
             let plain = RigCell { delay, seed, ..RigCell::default() };
@@ -133,16 +133,16 @@ fn steps_of_four_times_the_scatter_are_told() {
             let times = solve(&rig);
             let at = i128::from(rig.clocks[0].tick(at_ns));
             for step in times.steps() {
-                if step.between.0 <= at && at <= step.between.1 { told += 1 } else { others += 1 }
+                if step.between.0 <= at && at <= step.between.1 { found += 1 } else { others += 1 }
             }
             assert_eq!(held(&rig, &times, 1000, 0.0, 20e9).1, 0, "{delay:?}, {seed}");
         }
-        assert!(told >= seeds - 1 && others <= 1, "{delay:?}: {told}, and {others} others");
+        assert!(found >= seeds - 1 && others <= 1, "{delay:?}: {found}, and {others} others");
     }
 }
 
 #[test]
-fn more_wander_than_stated_is_told() {
+fn more_wander_than_stated_is_reported() {
     let cell = RigCell { seconds: 60.0, wander_ppm_per_min: 100.0, ..RigCell::default() };
     let rig = Rig::new(&cell);
     let readings = read(&rig.text);
@@ -407,7 +407,7 @@ fn what_others_say_counts_where_it_is_believed() {
     }
     let readings = read(&format!("{}{said}", rig.text));
     assert!(Times::of_truth(&readings, &ClockModel::default()).is_err());
-    let model = ClockModel { believes_said: true, ..ClockModel::default() };
+    let model = ClockModel { trusts_reports: true, ..ClockModel::default() };
     let truth = Times::of_truth(&readings, &model).unwrap();
     for host in 0..2 {
         for i in 10..90 {

@@ -1,11 +1,14 @@
 //! C11, which is also C++17: a header that checks the gate and stores the fields, a source file with the rest.
 
 pub(crate) mod comment;
+pub(crate) mod commit;
 pub(crate) mod header;
+mod macro_form;
 pub(crate) mod metrics;
 pub(crate) mod source;
 pub(crate) mod stores;
 pub(crate) mod structure;
+pub(crate) mod switch;
 pub(crate) mod types;
 pub(crate) mod unwritten;
 

@@ -1,4 +1,4 @@
-//! The function for build scripts.
+//! The function that build scripts call.
 
 use std::collections::HashMap;
 use std::fmt::{self, Debug};
@@ -40,7 +40,7 @@ impl Debug for CompileError {
     }
 }
 
-/// The folder of a relative path, as the end of a message.
+/// The end of a message: the folder that a relative path starts from.
 fn from(path: &Path) -> String {
     match std::env::current_dir() {
         Ok(folder) if path.is_relative() => format!(" (looked for in {})", folder.display()),
@@ -92,7 +92,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Two files of one stem would overwrite each other's output.
+/// Refuses a file with the stem of an earlier one, whose output it would overwrite.
 fn claim_stem(path: &Path) -> Result<(), CompileError> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let second = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());

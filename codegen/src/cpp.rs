@@ -1,5 +1,5 @@
-//! C++17: a namespace for each buffer, `write` and `scope` for each frame. The slow path is that of
-//! C, and so is every symbol: C and C++ parts of one program share a buffer.
+//! C++17: a namespace for each buffer, `write` and `scope` for each frame. The slow path and the
+//! symbols are those of C, so C and C++ parts of one program share a buffer.
 
 use ppt_frame_dsl::metric::Metric;
 use ppt_frame_dsl::role::SpanHalf;
@@ -7,13 +7,13 @@ use ppt_frame_dsl::schema::Enum;
 use ppt_frame_dsl::{Declared, Stored};
 
 use crate::c::comment::{banner, doc, literal};
-use crate::c::header::{
-    call_close, claim, close, commit, hashes, is_on, is_wanted, now, symbols, ticks,
-};
+use crate::c::commit::{FrameOrHalf, call_close, close, commit};
+use crate::c::header::{claim, hashes, symbols};
 use crate::c::metrics::{about, argument as argument_of, call};
 use crate::c::source;
 use crate::c::stores::Enums;
 use crate::c::structure::{assertions, members};
+use crate::c::switch::{is_on, is_wanted, now, ticks};
 use crate::c::types::{element_type, int_type};
 use crate::c::unwritten;
 use crate::emitter::Emitter;
@@ -44,8 +44,8 @@ impl Emitter for Cpp {
         vec![header, GeneratedFile { name: format!("{}.cpp", model.stem), text: source }]
     }
 
-    /// A member cannot have the name of its class, nor of another function there; a type cannot have the name
-    /// of a function of its namespace.
+    /// A member cannot have the name of its class or of a function of its class. A type cannot have the name of
+    /// a function of its namespace.
     fn takes(&self, model: &BufferModel<'_>, declared: Declared, name: &str) -> bool {
         match declared {
             Declared::Enum(_) | Declared::Frame(_) | Declared::Metric(_) => {
@@ -105,10 +105,10 @@ fn header(model: &BufferModel<'_>, name: &str) -> String {
     out.line("#if PPT1_ENABLED");
     for frame in &model.frames {
         for &half in frame.halves() {
-            let (ty, of) = (type_of(frame, half), (frame, half));
-            commit(model, of, &ty, Enums::Classes, &mut out);
-            let mark_type = |of: &Enum| format!("{}::{}", namespace(model), of.name);
-            close(model, of, &ty, mark_type, &mut out);
+            let (ty, stored) = (type_of(frame, half), FrameOrHalf { frame, half });
+            commit(model, stored, &ty, Enums::Classes, &mut out);
+            let mark_type = |declared: &Enum| format!("{}::{}", namespace(model), declared.name);
+            close(model, stored, &ty, mark_type, &mut out);
         }
     }
     out.line("#endif");
@@ -116,8 +116,8 @@ fn header(model: &BufferModel<'_>, name: &str) -> String {
     for frame in &model.frames {
         write(model, frame, &mut out);
     }
-    for it in &model.metrics {
-        metric(model, it, &mut out);
+    for declared in &model.metrics {
+        metric(model, declared, &mut out);
     }
     out.line(&format!("}} // namespace {}", model.buffer()));
     out.line("} // namespace ppt");
@@ -126,7 +126,7 @@ fn header(model: &BufferModel<'_>, name: &str) -> String {
     out.finish()
 }
 
-/// A class with one function, which adds.
+/// The class of a counter or a histogram, with one function, which adds.
 fn metric(model: &BufferModel<'_>, metric: &Metric, out: &mut GeneratedText) {
     let (ty, value) = argument_of(metric);
     doc(&metric.doc, out);
@@ -145,10 +145,10 @@ fn metric(model: &BufferModel<'_>, metric: &Metric, out: &mut GeneratedText) {
 }
 
 fn enums(model: &BufferModel<'_>, out: &mut GeneratedText) {
-    for it in &model.schema.enums {
-        doc(&it.doc, out);
-        out.open(&format!("enum class {} : {} {{", it.name, int_type(it.repr)));
-        for (name, value) in &it.values {
+    for declared in &model.schema.enums {
+        doc(&declared.doc, out);
+        out.open(&format!("enum class {} : {} {{", declared.name, int_type(declared.repr)));
+        for (name, value) in &declared.values {
             out.line(&format!("{name} = {},", literal(*value)));
         }
         out.close("};");
@@ -210,7 +210,7 @@ fn has_own(frame: &FrameModel<'_>, name: &str) -> bool {
         || name == STEP && argument(frame).is_some()
 }
 
-/// The field whose value the program gives when it writes a frame.
+/// The mark whose value the program gives when it writes a frame.
 fn argument<'f, 'a>(frame: &'f FrameModel<'a>) -> Option<&'f FormMark<'a>> {
     let marks = frame.forms.iter().filter_map(|form| form.mark.as_ref());
     marks.into_iter().find(|mark| matches!(mark.value, MarkValue::Argument(_)))
@@ -219,8 +219,8 @@ fn argument<'f, 'a>(frame: &'f FrameModel<'a>) -> Option<&'f FormMark<'a>> {
 /// The parameters of a form before the function that fills the frame.
 fn parameter(model: &BufferModel<'_>, mark: Option<&FormMark<'_>>) -> String {
     match mark {
-        Some(FormMark { of, value: MarkValue::Argument(_), .. }) => {
-            format!("{}::{} ppt_mark, ", namespace(model), of.name)
+        Some(FormMark { enum_type, value: MarkValue::Argument(_), .. }) => {
+            format!("{}::{} ppt_mark, ", namespace(model), enum_type.name)
         }
         _ => String::new(),
     }
@@ -232,7 +232,7 @@ fn structure(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut Generate
     out.open(&format!("struct {name} {{"));
     let element = |field: &FieldModel<'_>| match field.stored {
         // A member may have the name of its type.
-        Stored::Enum(it) => format!("{}::{}", namespace(model), it.name),
+        Stored::Enum(declared) => format!("{}::{}", namespace(model), declared.name),
         other => element_type(other).into(),
     };
     members(frame, None, element, out);
@@ -244,18 +244,18 @@ fn structure(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut Generate
         members(frame, half, element, out);
         out.close("};");
     }
-    if let Some(FormMark { of, .. }) = argument(frame) {
-        out.line(&format!("using {STEP} = {}::{};", namespace(model), of.name));
+    if let Some(FormMark { enum_type, .. }) = argument(frame) {
+        out.line(&format!("using {STEP} = {}::{};", namespace(model), enum_type.name));
     }
     for WriteForm { verb, mark, .. } in &frame.forms {
-        let what = match mark.as_ref().map(|mark| &mark.value) {
+        let effect = match mark.as_ref().map(|mark| &mark.value) {
             None => "writes the frame".into(),
             Some(MarkValue::Named(value, _)) => format!("writes the frame as `{value}`"),
             Some(MarkValue::Argument(_)) => "writes the frame as that step".into(),
         };
         let first = parameter(model, mark.as_ref());
         out.line(&format!(
-            "/* Runs fill(frame) only while somebody is attached, and {what}; a fill that"
+            "/* Runs fill(frame) only while somebody is attached, and {effect}; a fill that"
         ));
         out.line(" * returns false abandons it. */");
         out.line(&format!(
@@ -293,7 +293,8 @@ fn type_of(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> String {
     half.map_or_else(|| frame.name.into(), |half| format!("{}::ppt_{}", frame.name, half.word()))
 }
 
-/// Inside a frame's class, its fields hide functions of the namespace: a field may have the name `on`.
+/// The full name of the buffer's namespace. Inside a frame's class, fields hide functions of the namespace: a
+/// field may have the name `on`.
 fn namespace(model: &BufferModel<'_>) -> String {
     format!("::ppt::{}", model.buffer())
 }
@@ -335,11 +336,13 @@ fn write_as(
     out.line("            ppt_fill(ppt_f);");
     out.line("        }");
     let mark = form.mark.as_ref().map(|mark| match &mark.value {
-        MarkValue::Named(value, _) => format!("{}::{}::{value}", namespace(model), mark.of.name),
+        MarkValue::Named(value, _) => {
+            format!("{}::{}::{value}", namespace(model), mark.enum_type.name)
+        }
         MarkValue::Argument(_) => "ppt_mark".to_owned(),
     });
-    let of = (frame, form.half);
-    let last = call_close(model, of, "&ppt_f", mark.as_deref(), "ppt_at");
+    let stored = FrameOrHalf { frame, half: form.half };
+    let last = call_close(model, stored, "&ppt_f", mark.as_deref(), "ppt_at");
     out.line(&format!("        {last};"));
     out.line("    }");
     out.line("#else");

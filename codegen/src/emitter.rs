@@ -1,4 +1,4 @@
-//! The interface of a language.
+//! The interface of the emitters, one for each language.
 
 use ppt_frame_dsl::Declared;
 
@@ -10,13 +10,13 @@ pub(crate) trait Emitter {
     /// Returns the generated files. They depend on the model only.
     fn emit(&self, model: &BufferModel<'_>) -> Vec<GeneratedFile>;
 
-    /// Whether the output uses the name of a declaration itself. The checker has already refused
-    /// keywords of the language.
+    /// Whether the generated code itself uses the name of a declaration. The checker has already
+    /// refused keywords of the language.
     fn takes(&self, _model: &BufferModel<'_>, _declared: Declared, _name: &str) -> bool {
         false
     }
 
-    /// Why the language has no room for such a buffer, if it has none.
+    /// Why the language cannot hold the buffer, and what to do; None if it can.
     fn refuses(&self, _model: &BufferModel<'_>) -> Option<String> {
         None
     }

@@ -10,7 +10,7 @@ const HOOKS: &str = include_str!("../runtime/c/functions.c");
 /// The stem of the files. The flags for gcc exclude files with this name.
 const FILE_NAME: &str = "ppt_functions.frame";
 
-/// The line before which clang is instructed to exclude the file's functions.
+/// The line before which pragmas for clang exclude the file's functions.
 const FIRST_LINE: &str = "#ifndef _GNU_SOURCE\n";
 const CLANG_OUT: &str = "#ifdef __clang__\n#pragma clang attribute push(__attribute__((no_instrument_function)), apply_to = function)\n#endif\n";
 const CLANG_END: &str = "#ifdef __clang__\n#pragma clang attribute pop\n#endif\n";

@@ -1,4 +1,4 @@
-//! From a checked frame file to the files of each language.
+//! Generates the files of each language from a checked frame file.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -33,7 +33,8 @@ pub enum GenerateError {
 /// the file's `emit` lines, or else C. The stem of `file_name` names the files.
 ///
 /// # Errors
-/// A name of the frame file is taken in one of the languages.
+/// [`GenerateError`]: one of the languages takes a name of the frame file or has no room for the buffer, or the
+/// file name has no stem.
 pub fn generate(
     frames: &Compiled,
     file_name: &str,

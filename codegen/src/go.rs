@@ -124,7 +124,7 @@ impl Emitter for Go {
             Declared::Enum(_) | Declared::Frame(_) | Declared::Metric(_) => {
                 is_exported(&upper_camel(name))
             }
-            Declared::Value(of, _) => is_exported(&enum_value(&model.schema.enums[of], name)),
+            Declared::Value(index, _) => is_exported(&enum_value(&model.schema.enums[index], name)),
             Declared::Field(..) => false,
         }
     }

@@ -44,8 +44,8 @@ impl Emitter for Java {
         };
         class("Ppt", buffer::public(model));
         class("PptRuntime", buffer::runtime(model, &natives));
-        for it in &model.schema.enums {
-            class(&upper_camel(&it.name), enums::emit(model, it));
+        for declared in &model.schema.enums {
+            class(&upper_camel(&declared.name), enums::emit(model, declared));
         }
         for frame in &model.frames {
             class(&upper_camel(frame.name), frames::emit(model, frame));

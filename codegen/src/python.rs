@@ -1,5 +1,6 @@
 //! Python: an extension module in C, on top of the C output, and a stub for type checkers.
 
+mod methods;
 mod module;
 mod spelling;
 mod stub;

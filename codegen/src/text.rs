@@ -11,7 +11,7 @@ impl GeneratedText {
         Self { text: String::new(), indent: 0 }
     }
 
-    /// One line, indented.
+    /// Writes an indented line.
     pub(crate) fn line(&mut self, line: &str) {
         if !line.is_empty() {
             self.text.extend(std::iter::repeat_n(' ', self.indent));
@@ -20,21 +20,21 @@ impl GeneratedText {
         self.text.push('\n');
     }
 
-    /// Several lines.
+    /// Writes indented lines.
     pub(crate) fn lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) {
         for line in lines {
             self.line(line);
         }
     }
 
-    /// A blank line, unless there is one.
+    /// Writes a blank line, unless the text ends in one.
     pub(crate) fn blank(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.text.push('\n');
         }
     }
 
-    /// A text that is written already.
+    /// Writes a text of several lines without indenting it.
     pub(crate) fn block(&mut self, block: &str) {
         self.blank();
         self.text.push_str(block.trim_end());
@@ -52,7 +52,7 @@ impl GeneratedText {
         self.indent += 4;
     }
 
-    /// Ends what [`GeneratedText::open`] began.
+    /// Ends the block that [`GeneratedText::open`] began, with this line.
     pub(crate) fn close(&mut self, line: &str) {
         self.indent -= 4;
         self.line(line);

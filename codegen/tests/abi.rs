@@ -27,13 +27,13 @@ fn fact(expression: impl Into<String>, value: impl TryInto<u64>) -> Fact {
     Fact { expression: expression.into(), value }
 }
 
-/// Bytes of what a projection leads to.
+/// The size in bytes of the value that a projection returns.
 fn size_of_member<T, F>(_: fn(&T) -> &F) -> usize {
     size_of::<F>()
 }
 
-/// Offset and size of each member, C's name beside Rust's where they differ. In C the members are
-/// a proof that nothing is missing: each begins where the one before it ends.
+/// Offset and size of each member, with both names if C and Rust differ. In C, each member begins where the
+/// previous one ends, which proves that none is missing.
 macro_rules! members {
     ($facts:ident, $c:literal is $rust:ident { $($member:ident $(= $name:literal)?),* $(,)? }) => {
         let mut end = 0;
@@ -84,7 +84,7 @@ fn facts() -> Vec<Fact> {
         fact("sizeof(ppt1_mapped)", size_of::<MappedSegment>()),
         fact("sizeof(ppt1_section)", size_of::<Section>()),
         fact("sizeof(ppt1_header)", size_of::<SegmentHeader>()),
-        // The page is the control words and what keeps it alone.
+        // The page has the control words, and padding that keeps other data away.
         fact("sizeof(ppt1_control)", PAGE),
         fact("(uint64_t)&PPT1_(control) % PPT1_PAGE", 0),
         fact("offsetof(ppt1_control, rest)", size_of::<Control>()),
@@ -138,7 +138,7 @@ fn constants() -> Vec<Fact> {
     ]
 }
 
-/// The descriptor of `job.frame`, as it stands in the program.
+/// The descriptor of `job.frame`, as it is in the program.
 fn this_descriptor() -> Vec<Fact> {
     let job = Generated::golden("job.frame").schema;
     let mut facts = vec![
@@ -191,7 +191,7 @@ fn c_and_rust_agree() {
     }
 }
 
-/// The flag says how the code was compiled: a shared library may go, a program may not.
+/// The flag states how the code was compiled: a shared library may be unloaded, a program may not.
 #[test]
 fn only_library_code_is_unloadable() {
     let program =

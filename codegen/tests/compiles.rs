@@ -1,4 +1,5 @@
-//! The generated C is clean, as C11 and as C++17, and so is the generated C++, with gcc and with clang, however it is built.
+//! The generated C compiles without warnings, as C11 and as C++17, and so does the generated C++, by gcc and clang,
+//! with all ways to build it.
 
 mod support;
 
@@ -8,7 +9,7 @@ use std::process::{Command, Stdio};
 use support::compiler::{Compiler, Dialect, output_of};
 use support::{CPP_GOLDENS, Generated, goldens, user};
 
-/// Builds every golden with a user's program that uses everything, and hands the folder on.
+/// Builds every golden with a user's program that uses everything, and passes on the folder.
 fn each(dialect: Dialect, flags: &[&str], then: impl Fn(&Generated, &Path)) {
     for compiler in Compiler::all() {
         for path in goldens() {
@@ -22,7 +23,7 @@ fn each(dialect: Dialect, flags: &[&str], then: impl Fn(&Generated, &Path)) {
     }
 }
 
-/// Nobody is attached: the program ends with status 0, having printed nothing.
+/// Without ppt, the program ends with status 0 and prints nothing.
 fn runs(_: &Generated, folder: &Path) {
     assert_eq!(output_of(folder, "built", &[]), "");
 }
@@ -52,7 +53,7 @@ fn static_without_pie() {
     each(Dialect::C11, &["-O2", "-static", "-fno-pie"], runs);
 }
 
-/// gcc says by itself that its sanitizer of threads follows no fences.
+/// gcc warns that its thread sanitizer does not support fences.
 #[test]
 fn with_a_sanitizer_of_threads() {
     for dialect in [Dialect::C11, Dialect::Cpp17] {
@@ -62,7 +63,7 @@ fn with_a_sanitizer_of_threads() {
 }
 
 /// A program of one file includes the source after headers that were read without _GNU_SOURCE.
-/// Strict C has not declared what is needed by then, and a message says so.
+/// Strict C has not declared the needed functions by then, and a message states that.
 #[test]
 fn included_after_headers() {
     const BEFORE: [&str; 7] =
@@ -86,7 +87,7 @@ fn included_after_headers() {
     }
 }
 
-/// In a shared library nothing but libc is asked for.
+/// A shared library needs no library but libc.
 #[test]
 fn shared_library() {
     each(Dialect::C11, &["-O2", "-fPIC", "-shared", "-Wl,-z,defs"], |_, _| {});
@@ -97,7 +98,7 @@ fn shared_library_of_cpp() {
     each(Dialect::Cpp17, &["-O2", "-fPIC", "-shared", "-Wl,-z,defs"], |_, _| {});
 }
 
-/// `PPT_TLS_MODEL` reaches every thread-local: nothing looks them up by a call.
+/// `PPT_TLS_MODEL` applies to every thread-local variable: none is looked up by a call.
 #[test]
 fn tls_model() {
     let flags = ["-O2", "-fPIC", "-shared", "-Wl,-z,defs", "-DPPT_TLS_MODEL=\"initial-exec\""];
@@ -107,7 +108,7 @@ fn tls_model() {
     });
 }
 
-/// Switched off at build time there is nothing left: no symbol, no call.
+/// If ppt is disabled at build time, no symbol and no call remain.
 #[test]
 fn disabled() {
     for dialect in [Dialect::C11, Dialect::Cpp17] {
@@ -117,7 +118,7 @@ fn disabled() {
     }
 }
 
-/// So it is on a platform that ppt does not know.
+/// The same holds on a platform that ppt does not support.
 #[test]
 fn unsupported_platform() {
     each(Dialect::C11, &["-O2", "-U__LP64__"], |_, folder| runs_without_a_trace(folder));
@@ -184,8 +185,8 @@ fn symbols(file: &Path, options: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What only the end of a span sets is no field of its begin, and the other way round; what is said of
-/// it names the half.
+/// A field that only the end of a span sets does not exist in its begin, and vice versa. The compiler's message
+/// names the half.
 #[test]
 fn a_field_of_the_other_half_does_not_compile() {
     let c = Generated::golden("halves.frame");
@@ -223,7 +224,7 @@ fn a_field_of_the_other_half_does_not_compile() {
     }
 }
 
-/// `PPT_TEXT` cuts and pads, reads no byte behind a text, warns of nothing, and takes arrays alone.
+/// `PPT_TEXT` cuts and pads, reads no byte after a text, causes no warning, and accepts only arrays.
 #[test]
 fn text_is_set_in_the_block_form() {
     let source = "buffer texts; frame x { char name[8]; int y; }";
@@ -285,7 +286,7 @@ int main(void) {
     }
 }
 
-/// Arguments are not evaluated where nothing is compiled in, and are, once, where it is.
+/// Arguments are evaluated once if ppt is compiled in, and not at all otherwise.
 #[test]
 fn arguments_are_evaluated_once_or_never() {
     let job = Generated::golden("job.frame");
@@ -308,7 +309,7 @@ fn arguments_are_evaluated_once_or_never() {
     }
 }
 
-/// Ways out of a block, which a loop has around it. Frames go to the writer of this program.
+/// Ways to leave a block that is inside a loop. This program has its own writer of frames.
 const WAYS_OUT: &str = r#"
 #include "job.h"
 #include <stdio.h>
@@ -443,8 +444,8 @@ int main(void) {
     }
 }
 
-/// What ppt sets of a frame stays, whatever a block does to it; its stamp is from before the block.
-/// The program prints each frame; its clock counts how often it is read.
+/// A block cannot change the fields that ppt sets; the stamp is from before the block. The program prints each
+/// frame, and its clock counts its readings.
 #[test]
 fn what_ppt_sets_cannot_be_overwritten() {
     const PROGRAM: &str = include_str!("support/overwrites.c");
@@ -478,7 +479,7 @@ fn what_ppt_sets_cannot_be_overwritten() {
     }
 }
 
-/// Two headers that declare one frame, in one file: an `#error`, and who they are.
+/// Two headers in one file that declare the same frame cause an `#error` that names both.
 #[test]
 fn two_headers_with_one_frame() {
     let one = Generated::from_source("frame job { int a; }", "one.frame");
@@ -491,7 +492,7 @@ fn two_headers_with_one_frame() {
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(!output.status.success());
             assert!(said.contains("#error"), "{said}");
-            // How the quotes come out is the compiler's affair.
+            // Compilers print the quotes differently.
             let words = ["ppt: frame", "job", "one.h (schema", "two.h (schema"];
             let both = said.lines().any(|line| words.iter().all(|word| line.contains(word)));
             assert!(both, "no line names both headers:\n{said}");
@@ -499,7 +500,7 @@ fn two_headers_with_one_frame() {
     }
 }
 
-/// A macro's parameter is no field's name: `v` would be the member, too.
+/// The parameter of a macro has the name of no field: `v` would also replace the member's name.
 #[test]
 fn a_field_is_not_what_its_macro_takes() {
     let one = Generated::from_source("frame pos { int n; int v; int value; }", "one.frame");
@@ -518,7 +519,7 @@ fn a_field_is_not_what_its_macro_takes() {
     }
 }
 
-/// One header twice is one header; several headers share their fixed part.
+/// A header may be included twice; several headers share their fixed part.
 #[test]
 fn several_headers_in_one_file() {
     let one = Generated::from_source("frame a { int x; time t; }", "one.frame");
@@ -535,7 +536,7 @@ fn several_headers_in_one_file() {
     }
 }
 
-/// The programs that users were promised, as C11 and as C++17, with the flags their users have.
+/// The programs of the contract compile as C11 and as C++17, with the flags of users.
 #[test]
 fn contract() {
     const FIGURE: &str = include_str!("../../tests/targets/figure3.c");

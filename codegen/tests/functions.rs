@@ -1,4 +1,4 @@
-//! The code of `pptc functions` is clean with gcc and with clang, and what it writes stays.
+//! The code of `pptc functions` compiles without warnings by gcc and clang, and does not change.
 
 mod support;
 
@@ -25,7 +25,7 @@ fn flags_of(compiler: Compiler) -> Vec<&'static str> {
     function_flags(of).split_whitespace().collect()
 }
 
-/// Without a warning, optimised and not. Nobody is attached: the program ends with status 0.
+/// Compiles without a warning, optimised and not. Without ppt, the program ends with status 0.
 fn compiles(dialect: Dialect) {
     let folder = on_disk(&functions(1000));
     for compiler in Compiler::all() {

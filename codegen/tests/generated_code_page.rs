@@ -1,5 +1,5 @@
-//! `docs/generated-code.md` shows what is generated: a block whose fence names a file is in it, line
-//! by line, but for what `…` stands for.
+//! `docs/generated-code.md` shows generated code: a block whose fence names a file is part of that file, line by
+//! line, except for the text that `…` replaces.
 
 use std::collections::BTreeMap;
 use std::fs;

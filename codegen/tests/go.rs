@@ -1,5 +1,4 @@
-//! The package for Go of every golden: it is as gofmt has it, `go vet` finds nothing, and it builds with
-//! cgo and without.
+//! The Go package of every golden is formatted by gofmt, passes `go vet`, and builds with cgo and without.
 
 mod support;
 
@@ -67,8 +66,8 @@ func main() {
 }
 "#;
 
-/// While nobody is attached, a write calls nothing: the functions that look at the gate are inlined, with
-/// any number of fields. Behind a question whether the frame is wanted, not even its fields are set.
+/// While ppt is not attached, a write calls nothing: the functions that check the gate are inlined, with any
+/// number of fields. If the program first asks whether the frame is wanted, its fields are not set either.
 #[test]
 fn the_way_past_a_closed_gate_is_inlined() {
     if Go::find().is_none() {
@@ -95,7 +94,7 @@ fn the_way_past_a_closed_gate_is_inlined() {
         assert!(said.contains(&format!("inlining call to job.{name}\n")), "{name}: {said}");
     }
     assert!(said.contains("inlining call to job.(*ScopeOfWork).End\n"), "{said}");
-    // The machine's own words: each function loads, tests and branches before it calls anything.
+    // In machine code, each function loads, tests and branches before it calls anything.
     let code = go(folder.path(), &["tool", "objdump", "-s", r"^main\.(guarded|spanned|added)$"])
         .arg("user")
         .output()
@@ -135,7 +134,7 @@ fn names_of_files_that_go_reads_are_refused() {
     }
 }
 
-/// A text that is not a doc comment to gofmt, or is more to Go, stays a comment of one line.
+/// A text that gofmt would not take for a doc comment, or that Go would interpret, stays a comment of one line.
 #[test]
 fn words_of_frame_files_stay_comments() {
     let Some(tools) = Go::find() else { return };

@@ -1,5 +1,5 @@
-//! Frame files beside the C that comes of them, and of some the C++: a file in `tests/golden` is a
-//! test. Expectations are rewritten only with `PPT_BLESS=1`.
+//! Compares the C generated from frame files, and for some the C++, with expectations: each file in `tests/golden`
+//! is a test. Expectations are rewritten only with `PPT_BLESS=1`.
 //!
 //! The fixed text of `runtime/c`, the same in every output, is one line in the expectations.
 
@@ -167,7 +167,7 @@ fn difference(expected: &str, actual: &str) -> String {
         }
     };
     show(' ', &old, same.saturating_sub(CONTEXT), same);
-    // Where both go on alike, there is no need to show it twice.
+    // The common rest is shown once.
     let tail = old[same..].iter().rev().zip(new[same..].iter().rev());
     let tail = tail.take_while(|(old, new)| old == new).count();
     show('-', &old, same, (old.len() - tail).min(same + SHOWN));

@@ -1,5 +1,5 @@
-//! Frame files beside the Rust that comes of them; `golden.rs` says how. That it compiles, free of
-//! warnings, is for `tests/e2e/languages/rust.rs`, which has cargo build all of it.
+//! Compares the Rust generated from frame files with expectations, as `golden.rs` does for C.
+//! `tests/e2e/languages/rust.rs` compiles all of it without warnings.
 
 mod support;
 
@@ -35,8 +35,8 @@ fn golden() {
     );
 }
 
-/// If ppt attached between two looks, the frame would lack its mark and its stamp. `ppt::update_as`
-/// looks at the gate.
+/// If ppt attached between two checks of the gate, the frame would lack its mark and its stamp. `ppt::update_as`
+/// checks the gate once.
 #[test]
 fn the_macro_form_looks_at_the_gate_once() {
     for (file, verbs) in [

@@ -1,5 +1,5 @@
-//! The hashes of `codegen/runtime/c/hash.h` beside those of the crate that Rust programs use: every
-//! length, all paths, by every compiler that is installed.
+//! Compares the hashes of `codegen/runtime/c/hash.h` with those of the crate that Rust programs use: for every
+//! length and all paths, by every installed compiler.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::Generated;
 use support::compiler::{Compiler, Dialect};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// Every length up to here, and beyond it only some: two blocks of a long input, and a part.
+/// All lengths up to this one are tested, and some beyond it. It is two blocks of a long input, and a part.
 const EVERY: usize = 2400;
 const LONGEST: usize = 10_000;
 
@@ -42,7 +42,7 @@ int main(void) {
 }
 "#;
 
-/// Inputs of every length, and `more` of random lengths, of which many are short.
+/// Inputs of every length, and `more` of random, mostly short lengths.
 fn inputs(more: usize) -> Vec<Vec<u8>> {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut lengths: Vec<usize> = (0..=EVERY).collect();
@@ -91,7 +91,7 @@ fn check(compiler: Compiler, dialect: Dialect, optimised: &str, inputs: &[Vec<u8
     });
     assert!(output.status.success());
     let mut answers = output.stdout.chunks_exact(32);
-    // What is left of longer inputs before it.
+    // As in the program, the rest of longer inputs follows a shorter one in memory.
     let mut memory = [0; LONGEST];
     for input in inputs {
         memory[..input.len()].copy_from_slice(input);
@@ -115,7 +115,7 @@ fn c_and_cpp_compute_the_hashes_of_the_crate() {
     }
 }
 
-/// A million inputs: minutes.
+/// A million inputs, which takes minutes.
 #[test]
 #[ignore = "takes minutes: cargo test -p ppt-codegen --test hash -- --ignored"]
 fn a_million_inputs() {

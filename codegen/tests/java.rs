@@ -52,7 +52,7 @@ fn an_enum_that_java_has_no_room_for_is_refused() {
     jdk.classes(folder.path());
 }
 
-/// A frame of as many fields as there can be, which no method of Java can have as arguments.
+/// A frame with the largest number of fields, which exceeds the arguments of a Java method.
 #[test]
 fn frames_of_many_fields_compile() {
     let Some(jdk) = Jdk::find() else { return };

@@ -1,5 +1,5 @@
-//! Names that the generators use themselves, declared in every place where a name can be: what comes
-//! of them compiles, or is refused by a diagnostic.
+//! Frame files declare names that the generated code uses itself, wherever a name can be. The output compiles, or a
+//! diagnostic refuses the name.
 
 mod support;
 
@@ -11,18 +11,18 @@ use support::go::Go;
 use support::java::Jdk;
 use support::node::Node;
 
-/// Words of the fixed texts and of what is made of schemas.
+/// Words of the fixed texts and of the code that is generated from schemas.
 const OURS: &str = "add allow allow_attach array at begin bytes claim clear clock close commit \
     control descriptor enabled end enums exec exit f fields fill find frame frames free from \
     gate geometry give_back i join map mapped mapping methods module names nested nonce now \
     now_monotonic now_realtime now_tsc observe of off on open own prepare process put py py_on python refuse \
     rest s scope scope_of self set slots stamp start state t text thread ticks unload value values words \
     write write_x";
-/// The words among them that generated names have in the middle, where a buffer's name may be.
+/// Words in the middle of generated names, where the name of a buffer may be.
 const BUFFERS: &str =
     "allow commit end enums f fields frame now on py prepare scope_of start write_x";
 
-/// The same of names that differ from one above by so little that one file cannot have both.
+/// Such words that differ so little from others that one file cannot have both.
 const MORE: &str = "Fill Step Values f_ on_";
 
 const CLOCKS: &str = "option time ns realtime;";
@@ -31,7 +31,7 @@ const CLOCKS: &str = "option time ns realtime;";
 const JAVAS: &str = "abandon accept class ends equals frame_ hash_code java java_lang_String number object \
     of ordinal PptRuntime scope_ string value_of wait";
 
-/// Names that a module of Node uses: its exports, and what JavaScript and its objects know.
+/// Names that a module of Node uses: its exports, and names of JavaScript and of its objects.
 const NODES: &str = "Array ArrayBufferView BigInt Buffer Error Number Object Set Symbol allowAttach await \
     constructor exports let module prototype require toString";
 
@@ -51,7 +51,7 @@ fn frames(buffer: &str, types: &[&str], members: &[&str]) -> String {
     text + &format!("frame all {{ {} }}\n", fields.join(" "))
 }
 
-/// The same of spans.
+/// A buffer of spans with these names.
 fn spans(types: &[&str], members: &[&str]) -> String {
     let mut text = format!("{CLOCKS}\nbuffer x;\n");
     for name in types {
@@ -61,7 +61,7 @@ fn spans(types: &[&str], members: &[&str]) -> String {
     text + &format!("frame all @span {{ {} }}\n", fields.join(" "))
 }
 
-/// The same of chains, whose steps are `steps`.
+/// A buffer of chains with these names, whose steps are `steps`.
 fn chains(types: &[&str], members: &[&str], steps: &[&str]) -> String {
     let mut text = format!("{CLOCKS}\nbuffer x;\n");
     for name in types {
@@ -71,7 +71,7 @@ fn chains(types: &[&str], members: &[&str], steps: &[&str]) -> String {
     text + &format!("frame all @chain({}) {{ {} }}\n", steps.join(", "), fields.join(" "))
 }
 
-/// The same of points.
+/// A buffer of points with these names.
 fn points(types: &[&str], members: &[&str]) -> String {
     let mut text = format!("{CLOCKS}\nbuffer x;\n");
     for name in types {
@@ -112,7 +112,7 @@ fn refused(source: &str, language: Language) -> bool {
     true
 }
 
-/// Compiles a file of a language. It skips Python if Python's headers are not there.
+/// Compiles a file of a language. Skips Python if its headers are not installed.
 fn compile(language: Language, folder: &std::path::Path) {
     let gcc = Compiler::gcc();
     let syntax = "-fsyntax-only";
@@ -206,7 +206,7 @@ fn check_names(language: Language, words: &str) {
     }
 }
 
-/// What comes of a file compiles.
+/// Checks that the output of a frame file compiles.
 fn generates(language: Language, source: &str) {
     let frames = ppt_codegen::parse(source.as_bytes(), "a.frame").unwrap();
     let outputs = ppt_codegen::generate(&frames, "a.frame", &[language]).unwrap();

@@ -39,7 +39,7 @@ fn every_golden_compiles_and_loads() {
     assert_eq!(refused, ["addresses.frame"]);
 }
 
-/// More stamps than bits of a word, and as many fields as there can be.
+/// More stamps than a word has bits, and the largest number of fields.
 #[test]
 fn frames_of_many_fields_load() {
     let Some(node) = Node::find() else { return };
@@ -55,7 +55,7 @@ fn frames_of_many_fields_load() {
     assert!(module.contains("ppt_u32[18] |= 32768;"), "the bit of field 399");
 }
 
-/// What the name of a frame file has in it ends no text of an output.
+/// No character in the name of a frame file ends a text of an output.
 #[test]
 fn names_of_files_are_escaped() {
     let frames = parse(b"buffer a; frame f { int a; }", "it's.frame").unwrap();

@@ -1,5 +1,5 @@
-//! Segments that are not what the control page says: the C runtime refuses them, and keeps nothing
-//! of them. `codegen/runtime/rust/src/refuses.rs` holds the Rust runtime to the same list.
+//! The C runtime refuses segments that differ from the control page's description, and keeps nothing of them.
+//! `codegen/runtime/rust/src/refuses.rs` tests the Rust runtime with the same list.
 
 mod support;
 
@@ -16,7 +16,7 @@ const PROGRAM: &str = include_str!("support/refuses.c");
 /// The program prints this for a frame that was written, otherwise the error's name.
 const WRITTEN: &str = "written";
 
-/// A frame that is written after the control page says so, and what becomes of it.
+/// Adds an attempt to the program: it describes a segment in the control page, writes a frame, and prints the result.
 fn attempt(program: &mut String, made: bool, nonce: u64, g: &GeometryWords) {
     let GeometryWords { size, stride, log2_slots, rings, ring_pitch, .. } = *g;
     let GeometryWords { masks, process, ring_headers, slots, .. } = *g;

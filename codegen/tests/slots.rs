@@ -2,9 +2,8 @@
 //! Rust write each of their frames in both forms. The test compares the slots with bytes that it
 //! placed by the layout alone.
 //!
-//! One compilation takes a batch of frame files; the program brings its own `begin` and `end`. C++
-//! copies its structs into slots as C does: it is held to the same offsets. `PPT_BATCHES=16` is for
-//! a thousand frame files.
+//! One compilation takes a batch of frame files; the program has its own `begin` and `end`. C++ copies its structs
+//! into slots as C does, so only its offsets are compared. `PPT_BATCHES=16` tests a thousand frame files.
 
 mod support;
 
@@ -52,17 +51,17 @@ fn slots_hold_the_frames() {
     }
 }
 
-/// The goldens have what is rare above: the largest frames, the longest loops.
+/// The goldens have cases that are rare in random files: the largest frames, the longest loops.
 #[test]
 fn goldens_too() {
-    // One program can have a frame of a name but once: one of the goldens a program.
+    // Goldens share names of frames, so each has a program of its own.
     for path in support::goldens() {
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
         let golden = [(text.clone(), name.into())];
         let mut checked =
             check(&[(Generated::of_file(&path), text)]).and_then(|()| rust_words::check(&golden));
-        // Some have names that C++ has no room for.
+        // C++ refuses the names of some goldens.
         if path.with_extension("hpp").exists() {
             checked = checked.and_then(|()| compiles_as_cpp(&golden));
         }
@@ -72,7 +71,7 @@ fn goldens_too() {
     }
 }
 
-/// The structs of C++ have the layout's offsets, which the headers assert, too.
+/// The structs of C++ have the offsets of the layout. The headers also assert that.
 fn compiles_as_cpp(texts: &[(String, String)]) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let mut user = String::new();
@@ -207,7 +206,7 @@ fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, t
     }
     writeln!(text, "static void check_{number}_{id}(void) {{").unwrap();
     for verb in frame.verbs() {
-        // What another half of a span sets is 0.
+        // Fields of the other half of a span are 0.
         writeln!(text, "    expect({number}, {id}, {}, {});", layout.size, schema.multi()).unwrap();
         for field in user::given(frame, verb) {
             let kind = match field.ty {
@@ -228,7 +227,7 @@ fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, t
     text.push_str("}\n");
 }
 
-/// `check_NUMBER_metrics`: what is added comes to the cells that the schema says.
+/// `check_NUMBER_metrics`: adds change the cells that the schema states.
 fn check_metrics(generated: &Generated, number: usize, text: &mut String) {
     writeln!(text, "static void check_{number}_metrics(void) {{").unwrap();
     for (metric, value, cell, other) in user::adds(&generated.schema) {
@@ -240,11 +239,11 @@ fn check_metrics(generated: &Generated, number: usize, text: &mut String) {
     text.push_str("}\n");
 }
 
-/// What ppt itself stores in a field of a frame that is written so.
+/// The value that ppt itself stores in a field of a frame of this form.
 fn own_value(generated: &Generated, field: &Field, verb: &str) -> String {
     let FieldType::Enum { name } = &field.ty else { return "STAMP".into() };
     let values = &generated.schema.enum_named(name).unwrap().values;
-    // Of a chain the last step.
+    // For a chain, the last step.
     let named = values.iter().find(|value| value.0 == verb).or(values.last());
     named.unwrap().1.to_string()
 }
@@ -254,7 +253,7 @@ fn check_form(generated: &Generated, frame: &Frame, verb: &str, text: &mut Strin
     let schema = &generated.schema;
     let upper = frame.name.to_uppercase();
     let given = || user::given(frame, verb);
-    // Block form. What the program does not set is rubbish: none of it may show.
+    // Block form. Memory that the program does not set has random content, which must not appear.
     let block = verb.to_uppercase();
     let step = user::steps(schema, frame);
     let first = step.as_ref().map_or(String::new(), |step| format!("{step}, "));

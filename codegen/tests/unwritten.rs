@@ -1,5 +1,5 @@
-//! The names that would write a span or a chain: a program that uses one gets an error that names
-//! what to use.
+//! Names that would write a whole span or chain do not exist. A program that uses one gets an error with the names of
+//! the existing forms.
 
 mod support;
 
@@ -13,7 +13,7 @@ const FRAMES: &str = "frame request @span { u64 id @key; }
 frame encode @chain(start, stop) { u64 id @key; }
 frame plain { u64 id; }";
 
-/// A use of a name, and what the compiler says.
+/// A use of a name, and the compiler's message.
 const USES: [(&str, &str); 4] = [
     (
         "PPT_WRITE_REQUEST(f) { f.id = 1; }",
@@ -100,7 +100,7 @@ fn a_keyword_of_another_language_is_a_name() {
     }
 }
 
-/// An object of an earlier frame file does not link; the page has what the linker says.
+/// An object of an earlier frame file does not link; the page quotes the linker's message.
 #[test]
 fn a_stale_object_does_not_link() {
     let before = Generated::from_source("frame request { u64 id; }", "a.frame");

@@ -21,20 +21,20 @@ pub enum DumpError {
     #[strum(serialize = "cannot-write")]
     Output(#[source] io::Error),
     /// `-b` names a buffer that is not in the capture.
-    #[error("no buffer is called `{name}`{}; the capture has: {}", near(.name, .there), list(.there))]
+    #[error("no buffer is called `{name}`{}; the capture has: {}", near(.name, .available), list(.available))]
     NoSuchBuffer {
         /// The requested name.
         name: String,
         /// The existing names.
-        there: Vec<String>,
+        available: Vec<String>,
     },
     /// `--frame` names a frame that is not in the capture.
-    #[error("no frame is called `{name}`{}; the chosen buffers have: {}", near(.name, .there), list(.there))]
+    #[error("no frame is called `{name}`{}; the chosen buffers have: {}", near(.name, .available), list(.available))]
     NoSuchFrame {
         /// The requested name.
         name: String,
         /// The existing names.
-        there: Vec<String>,
+        available: Vec<String>,
     },
     /// `--frame` names spans or chains, which are rows of other tables.
     #[error("the table `{table}` is made of the frames `{frame}`, and a dump has frames alone")]
@@ -98,8 +98,8 @@ impl DumpError {
     }
 }
 
-fn near(name: &str, there: &[String]) -> String {
-    did_you_mean(&nearest(name, there))
+fn near(name: &str, available: &[String]) -> String {
+    did_you_mean(&nearest(name, available))
 }
 
 fn list(names: &[String]) -> String {

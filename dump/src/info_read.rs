@@ -50,54 +50,25 @@ impl Info {
     pub(crate) fn read_from(
         capture: &mut Capture,
     ) -> Result<(Info, Option<SeriesPart>), CaptureError> {
-        let mut clocks = ClockTable::default();
-        let mut damaged: Vec<Damage> = Vec::new();
-        let (mut damages, mut last_drain) = (0, 0);
-        let mut stored = StoredInfo::default();
-        let mut cells = CellTotals::default();
-        let (mut triggers, mut not_listed): (Vec<Trigger>, u64) = (Vec::new(), 0);
-        let mut flips: Vec<Flip> = Vec::new();
-        let mut names: Vec<ThreadNames> = Vec::new();
-        let mut mapped: Vec<Modules> = Vec::new();
-        let mut part = None;
-        let mut disabled: BTreeMap<u16, BTreeSet<Chosen>> = BTreeMap::new();
+        let mut content = CaptureContent::default();
         while let Some(item) = capture.read()? {
-            match item {
-                CaptureItem::Damage(damage) => {
-                    damages += 1;
-                    if damaged.len() < MAX_DAMAGED {
-                        damaged.push(damage);
-                    }
-                }
-                CaptureItem::Chunk(Chunk::Clock(readings)) => clocks.add(&readings),
-                CaptureItem::Chunk(Chunk::Frames(frames)) => {
-                    last_drain = frames.head.drained_mono_ns;
-                    stored.add(&frames);
-                }
-                CaptureItem::Chunk(Chunk::Cells(chunk)) => cells.add(&chunk),
-                CaptureItem::Chunk(Chunk::Trigger(it)) => match it.further() {
-                    None if triggers.len() < MAX_TRIGGERS => triggers.push(it),
-                    further => not_listed = u64::saturating_add(not_listed, further.unwrap_or(1)),
-                },
-                CaptureItem::Chunk(Chunk::Series(series_part)) => part = Some(series_part),
-                CaptureItem::Chunk(Chunk::Masks(flip)) => {
-                    let of_source = disabled.entry(flip.source).or_default();
-                    for &(chosen, enabled) in &flip.changes {
-                        if enabled {
-                            of_source.remove(&chosen)
-                        } else {
-                            of_source.insert(chosen)
-                        };
-                    }
-                    if flips.len() < MAX_FLIPS {
-                        flips.push(flip);
-                    }
-                }
-                CaptureItem::Chunk(Chunk::Threads(some)) => names.push(some),
-                CaptureItem::Chunk(Chunk::Modules(some)) => mapped.push(some),
-                CaptureItem::Chunk(_) => {}
-            }
+            content.add(item);
         }
+        let CaptureContent {
+            clocks,
+            damaged,
+            damages,
+            last_drain,
+            stored,
+            cells,
+            triggers,
+            triggers_not_listed,
+            flips,
+            disabled,
+            names,
+            mapped,
+            part,
+        } = content;
         let finish = capture.finish();
         let end_ns = finish.end.map_or(last_drain, |end| end.mono_ns);
         let sources: Vec<&SourceInfo> = capture.sources().collect();
@@ -136,7 +107,7 @@ impl Info {
             series: part.map(series),
             absent: Vec::new(),
             stored,
-            triggers_not_listed: not_listed,
+            triggers_not_listed,
             triggers: triggers.into_iter().map(|found| trigger(found, &sources)).collect(),
             masks: flips.iter().flat_map(|flip| masks(flip, &sources)).collect(),
             threads: threads(&names, &sources),
@@ -148,6 +119,74 @@ impl Info {
             targets: processes(&sources),
         };
         Ok((info, part))
+    }
+}
+
+/// The items of a capture, as far as its account needs them.
+#[derive(Default)]
+struct CaptureContent {
+    clocks: ClockTable,
+    /// The first damaged places.
+    damaged: Vec<Damage>,
+    /// The number of all damaged places.
+    damages: u64,
+    /// CLOCK_MONOTONIC of the last drain, ns.
+    last_drain: u64,
+    stored: StoredInfo,
+    cells: CellTotals,
+    /// The first triggers.
+    triggers: Vec<Trigger>,
+    /// The number of further triggers.
+    triggers_not_listed: u64,
+    /// The first changes of masks.
+    flips: Vec<Flip>,
+    /// The disabled frames, counters and histograms of each source.
+    disabled: BTreeMap<u16, BTreeSet<Chosen>>,
+    names: Vec<ThreadNames>,
+    mapped: Vec<Modules>,
+    part: Option<SeriesPart>,
+}
+
+impl CaptureContent {
+    fn add(&mut self, item: CaptureItem<'_>) {
+        match item {
+            CaptureItem::Damage(damage) => {
+                self.damages += 1;
+                if self.damaged.len() < MAX_DAMAGED {
+                    self.damaged.push(damage);
+                }
+            }
+            CaptureItem::Chunk(Chunk::Clock(readings)) => self.clocks.add(&readings),
+            CaptureItem::Chunk(Chunk::Frames(frames)) => {
+                self.last_drain = frames.head.drained_mono_ns;
+                self.stored.add(&frames);
+            }
+            CaptureItem::Chunk(Chunk::Cells(chunk)) => self.cells.add(&chunk),
+            CaptureItem::Chunk(Chunk::Trigger(trigger)) => match trigger.further() {
+                None if self.triggers.len() < MAX_TRIGGERS => self.triggers.push(trigger),
+                further => {
+                    let further = further.unwrap_or(1);
+                    self.triggers_not_listed = self.triggers_not_listed.saturating_add(further);
+                }
+            },
+            CaptureItem::Chunk(Chunk::Series(part)) => self.part = Some(part),
+            CaptureItem::Chunk(Chunk::Masks(flip)) => {
+                let disabled = self.disabled.entry(flip.source).or_default();
+                for &(chosen, enabled) in &flip.changes {
+                    if enabled {
+                        disabled.remove(&chosen)
+                    } else {
+                        disabled.insert(chosen)
+                    };
+                }
+                if self.flips.len() < MAX_FLIPS {
+                    self.flips.push(flip);
+                }
+            }
+            CaptureItem::Chunk(Chunk::Threads(names)) => self.names.push(names),
+            CaptureItem::Chunk(Chunk::Modules(modules)) => self.mapped.push(modules),
+            CaptureItem::Chunk(_) => {}
+        }
     }
 }
 
@@ -185,8 +224,8 @@ fn module_table(mapped: &[Modules], sources: &[&SourceInfo]) -> ModuleTable {
 fn modules_of(table: &ModuleTable) -> Vec<ModuleInfo> {
     let of_program = |(program, history): (&ProgramKey, &ModuleHistory)| {
         let pid = program.process.pid;
-        let seen = history.seen();
-        let infos = seen.map(|(mono_ns, module)| ModuleInfo {
+        let mapped = history.seen();
+        let infos = mapped.map(|(mono_ns, module)| ModuleInfo {
             pid,
             start: format!("{:016x}", module.start),
             end: format!("{:016x}", module.end),

@@ -24,7 +24,7 @@ impl Info {
     /// A capture cannot be read at all. Damage is not an error; it is part of the account.
     pub fn read_all(paths: &[PathBuf]) -> Result<Vec<Info>, Unreadable> {
         let mut together = SequenceCoverage::default();
-        let mut all = Vec::new();
+        let mut infos = Vec::new();
         for (number, path) in paths.iter().enumerate() {
             let unreadable = |error| Unreadable { path: path.clone(), error };
             let mut capture = Capture::open(path).map_err(unreadable)?;
@@ -35,14 +35,14 @@ impl Info {
             let sources = capture.sources().filter(|_| info.complete);
             together.add(number, (capture.account(), place), sources);
             let ids: Vec<u16> = capture.sources().map(|info| info.id).collect();
-            all.push((info, id, ids));
+            infos.push((info, id, ids));
         }
         for absence in together.absent() {
-            let after = hex::encode(all[absence.before].1);
-            let (info, _, ids) = &mut all[absence.behind];
+            let after = hex::encode(infos[absence.before].1);
+            let (info, _, ids) = &mut infos[absence.behind];
             info.add_absence(&absence, after, ids);
         }
-        Ok(all.into_iter().map(|(info, ..)| info).collect())
+        Ok(infos.into_iter().map(|(info, ..)| info).collect())
     }
 
     fn add_absence(&mut self, absence: &Absence, after: String, ids: &[u16]) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ppt_capture::columns::{FrameThreads, Reader, Time};
 use ppt_capture::frame_dsl::columns::whole_table;
-use ppt_capture::frame_dsl::schema::Frame;
+use ppt_capture::frame_dsl::schema::{Frame, Schema};
 use ppt_capture::frame_dsl::{ColumnType, Style, columns};
 use ppt_capture::{Process, ProcessKey, SourceInfo, TimeNamespace};
 use ppt_predicate::CheckedExpression;
@@ -93,19 +93,7 @@ impl TablePlan {
         let chosen = select(sources, &labels, &options.buffers)?;
         let named = |name: &str| options.frame.as_ref().is_none_or(|frame| frame == name);
         if let Some(frame) = &options.frame {
-            let kinds = chosen.iter().flat_map(|&index| &sources[index].schema.frames);
-            let kinds: Vec<_> = kinds.filter(|kind| !kind.is_hidden()).collect();
-            let mut there: Vec<String> = kinds.iter().map(|kind| kind.name.clone()).collect();
-            if !there.contains(frame) {
-                let is_made_of = |kind: &&&Frame| whole_table(kind).as_ref() == Some(frame);
-                if let Some(kind) = kinds.iter().find(is_made_of) {
-                    let (table, frame) = (frame.clone(), kind.name.clone());
-                    return Err(DumpError::MadeOfFrames { table, frame });
-                }
-                there.sort();
-                there.dedup();
-                return Err(DumpError::NoSuchFrame { name: escaped(frame), there });
-            }
+            check_frame(frame, chosen.iter().map(|&index| sources[index]))?;
         }
 
         let mut matching = FrameMatcher::new(options.matching.as_ref(), sources, &chosen, named)?;
@@ -130,16 +118,13 @@ impl TablePlan {
             kinds.extend(shown.iter().map(|&name| (labels[index].as_str(), name)));
             let frames = schema.frames.iter().zip(wanted).enumerate();
             let frames = frames.map(|(id, (frame, wanted))| {
-                let cells = columns(schema, frame, Style::Text);
-                let cells = cells.iter().filter(|_| wanted);
-                let placed = cells.map(|cell| (union.place(&cell.name), Reader::new(schema, cell)));
-                let mut cells = Vec::new();
-                for (place, cell) in placed.collect::<Vec<_>>() {
-                    cells.resize_with(cells.len().max(place + 1), || None);
-                    clocks.add(&cell);
-                    let is_named = options.addresses.is_some() && cell.ty() == ColumnType::Addr;
-                    cells[place] = Some(CellPlan { reader: cell, time: None, is_named });
-                }
+                let cells = if wanted {
+                    let readers = readers(schema, frame, &mut union);
+                    readers.iter().for_each(|(_, reader)| clocks.add(reader));
+                    cells(readers, options.addresses.is_some())
+                } else {
+                    Vec::new()
+                };
                 let (name, at) = (frame.name.clone(), frame.at().and_then(Time::from_field));
                 let matching = matching.take(index, id);
                 FramePlan { name, wanted, size: frame.size as usize, at, matching, cells }
@@ -174,18 +159,7 @@ impl TablePlan {
             plan.sources.values().map(|source| &source.label).collect::<BTreeSet<_>>().len() > 1;
         plan.by_frame = options.frame.is_none() && kinds.len() > 1;
         plan.by_name = options.names;
-        // The standard column is renamed if a field has that name.
-        let mut thread = "thread".to_owned();
-        while union.places.contains_key(&thread) {
-            thread.insert(0, '_');
-        }
-        let standard = ["seqno", "ring", "tid"].into_iter();
-        let standard = standard.chain(plan.by_name.then_some(thread.as_str()));
-        let standard = standard.chain(plan.by_segment.then_some("segment"));
-        let standard = standard.chain(plan.by_process.then_some("pid"));
-        let standard = standard.chain(plan.by_buffer.then_some("buffer"));
-        let standard = standard.chain(plan.by_frame.then_some("frame"));
-        plan.columns = standard.map(str::to_owned).collect();
+        plan.columns = plan.standard_columns(&union);
         plan.columns.extend(union.names.iter().cloned());
         let time = options.time.or_else(|| clocks.default_format());
         plan.time = time.filter(|&format| format != TimeFormat::Own);
@@ -197,6 +171,60 @@ impl TablePlan {
         }
         Ok(plan)
     }
+
+    /// The names of the columns before those of the fields.
+    fn standard_columns(&self, fields: &Union) -> Vec<String> {
+        // The column of thread names gets another name if a field has its name.
+        let mut thread = "thread".to_owned();
+        while fields.places.contains_key(&thread) {
+            thread.insert(0, '_');
+        }
+        let columns = ["seqno", "ring", "tid"].into_iter();
+        let columns = columns.chain(self.by_name.then_some(thread.as_str()));
+        let columns = columns.chain(self.by_segment.then_some("segment"));
+        let columns = columns.chain(self.by_process.then_some("pid"));
+        let columns = columns.chain(self.by_buffer.then_some("buffer"));
+        let columns = columns.chain(self.by_frame.then_some("frame"));
+        columns.map(str::to_owned).collect()
+    }
+}
+
+/// The readers of a frame's columns, with their positions among the columns of the table.
+fn readers(schema: &Schema, frame: &Frame, union: &mut Union) -> Vec<(usize, Reader)> {
+    let columns = columns(schema, frame, Style::Text);
+    columns.iter().map(|cell| (union.place(&cell.name), Reader::new(schema, cell))).collect()
+}
+
+/// The cells of a frame, at the positions of their readers. `names` states whether addresses get
+/// names.
+fn cells(readers: Vec<(usize, Reader)>, names: bool) -> Vec<Option<CellPlan>> {
+    let mut cells = Vec::new();
+    for (position, reader) in readers {
+        cells.resize_with(cells.len().max(position + 1), || None);
+        let is_named = names && reader.ty() == ColumnType::Addr;
+        cells[position] = Some(CellPlan { reader, time: None, is_named });
+    }
+    cells
+}
+
+/// Fails if none of `sources` has a frame `name`.
+fn check_frame<'a>(
+    name: &str,
+    sources: impl Iterator<Item = &'a SourceInfo>,
+) -> Result<(), DumpError> {
+    let kinds = sources.flat_map(|source| &source.schema.frames);
+    let kinds: Vec<&Frame> = kinds.filter(|kind| !kind.is_hidden()).collect();
+    if kinds.iter().any(|kind| kind.name == name) {
+        return Ok(());
+    }
+    if let Some(kind) = kinds.iter().find(|kind| whole_table(kind).as_deref() == Some(name)) {
+        let (table, frame) = (name.to_owned(), kind.name.clone());
+        return Err(DumpError::MadeOfFrames { table, frame });
+    }
+    let mut available: Vec<String> = kinds.iter().map(|kind| kind.name.clone()).collect();
+    available.sort();
+    available.dedup();
+    Err(DumpError::NoSuchFrame { name: escaped(name), available })
 }
 
 /// Names in order of first occurrence.

@@ -89,10 +89,10 @@ impl RowContext<'_> {
                 continue;
             }
             let tid = source.other_threads.as_ref().and_then(|others| others.of(bytes));
-            let of = (id, tid.map_or(head.tid, i32::cast_unsigned));
-            if standard.of != Some(of) {
-                self.standard(&mut standard, head, source, (frame, of.1), writer);
-                standard.of = Some(of);
+            let kind_and_thread = (id, tid.map_or(head.tid, i32::cast_unsigned));
+            if standard.kind_and_thread != Some(kind_and_thread) {
+                self.standard(&mut standard, head, source, (frame, kind_and_thread.1), writer);
+                standard.kind_and_thread = Some(kind_and_thread);
             }
             let begin = out.len();
             writer.begin_cell(0, out);
@@ -180,8 +180,8 @@ const SHORT: usize = 32;
 /// The common cells of all rows of one kind in a chunk that are about one thread.
 #[derive(Debug, Default)]
 struct Standard {
-    /// The kind, and the thread.
-    of: Option<(usize, u32)>,
+    /// The number of the kind, and the thread.
+    kind_and_thread: Option<(usize, u32)>,
     /// The cells after the first one, as text.
     text: Vec<u8>,
     /// The first bytes of that text.

@@ -81,16 +81,17 @@ pub(crate) fn select(
                     .any(|object| *name == format!("{buffer}{hash}{object}"))
             })
     };
-    let all = 0..sources.len();
-    if let Some(name) = wanted.iter().find(|&name| !all.clone().any(|index| is_called(index, name)))
+    let indices = 0..sources.len();
+    if let Some(name) =
+        wanted.iter().find(|&name| !indices.clone().any(|index| is_called(index, name)))
     {
         let name = escaped(name);
         return Err(DumpError::NoSuchBuffer {
             name,
-            there: labels.iter().map(|label| escaped(label)).collect(),
+            available: labels.iter().map(|label| escaped(label)).collect(),
         });
     }
-    Ok(all.filter(|&index| wanted.iter().any(|name| is_called(index, name))).collect())
+    Ok(indices.filter(|&index| wanted.iter().any(|name| is_called(index, name))).collect())
 }
 
 #[cfg(test)]

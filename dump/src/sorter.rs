@@ -107,12 +107,12 @@ impl Sorter {
         if self.runs.len() < MAX_RUNS {
             return Ok(());
         }
-        let mut all = BufWriter::with_capacity(BUFFER, unnamed(&self.folder)?);
+        let mut file = BufWriter::with_capacity(BUFFER, unnamed(&self.folder)?);
         let mut merge = Merge::new(std::mem::take(&mut self.runs))?;
         while let Some((key, text)) = merge.next()? {
-            write_row(&mut all, &key, text)?;
+            write_row(&mut file, &key, text)?;
         }
-        self.runs.push(all.into_inner()?);
+        self.runs.push(file.into_inner()?);
         Ok(())
     }
 }

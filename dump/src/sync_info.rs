@@ -157,12 +157,12 @@ pub enum SyncInfoError {
         cause: SyncError,
     },
     /// No host has this name.
-    #[error("no reading is of a host `{name}`; there are: {}", there.join(", "))]
+    #[error("no reading is of a host `{name}`; there are: {}", available.join(", "))]
     NoHost {
         /// The requested name.
         name: String,
         /// The existing names.
-        there: Vec<String>,
+        available: Vec<String>,
     },
     /// There is no host at all.
     #[error("the files have no readings")]
@@ -214,10 +214,11 @@ impl SyncInfo {
             None => 0,
             Some(name) => {
                 let found = readings.hosts().iter().position(|host| host.name() == name);
-                let there = || readings.hosts().iter().map(|host| host.name().to_owned()).collect();
+                let available =
+                    || readings.hosts().iter().map(|host| host.name().to_owned()).collect();
                 found.ok_or_else(|| SyncInfoError::NoHost {
                     name: name.to_owned(),
-                    there: there(),
+                    available: available(),
                 })?
             }
         };
@@ -232,7 +233,7 @@ impl SyncInfo {
         let times = Times::between_hosts(readings, reference, &ClockModel::default())?;
         // Reports of other programs are used only if no host observed true time itself.
         let said = readings.pulses().is_empty();
-        let model = ClockModel { believes_said: said, ..ClockModel::default() };
+        let model = ClockModel { trusts_reports: said, ..ClockModel::default() };
         let truth = Times::of_truth(readings, &model).ok();
         let truth = truth.as_ref().map(|times| (times, said));
         let spans = spans(readings);
@@ -369,9 +370,9 @@ fn faster(
     }
     let (from, to) = (times.at(number, first)?, times.at(number, last)?);
     let hz = |host: usize| readings.hosts()[host].tick_hz() as f64;
-    let own = (last - first) as f64 / hz(number);
-    let other = (to.mid - from.mid) as f64 / hz(reference);
-    (other > 0.0).then(|| (own / other - 1.0) * 1e6)
+    let own_seconds = (last - first) as f64 / hz(number);
+    let reference_seconds = (to.mid - from.mid) as f64 / hz(reference);
+    (reference_seconds > 0.0).then(|| (own_seconds / reference_seconds - 1.0) * 1e6)
 }
 
 fn pairs(readings: &ClockReadings) -> Vec<PairInfo> {

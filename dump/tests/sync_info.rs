@@ -88,7 +88,7 @@ fn by_the_other_clock_the_rate_is_the_inverse() {
 }
 
 #[test]
-fn a_step_of_a_counter_is_told() {
+fn a_step_of_a_counter_is_reported() {
     let text = readings(20);
     let stepped: String = text
         .lines()
@@ -120,11 +120,11 @@ fn a_step_of_a_counter_is_told() {
 }
 
 #[test]
-fn true_time_is_told_where_somebody_knows_it() {
+fn true_time_is_shown_if_a_host_observed_it() {
     let folder = tempfile::tempdir().unwrap();
     let text = readings(20);
-    let told = |text: &str| SyncInfo::read(&[file(&folder, text)], None).unwrap().hosts;
-    assert_eq!(told(&text)[0].true_time, None);
+    let hosts = |text: &str| SyncInfo::read(&[file(&folder, text)], None).unwrap().hosts;
+    assert_eq!(hosts(&text)[0].true_time, None);
     let edge = |second: u64| {
         let (before, after) =
             (tick(0, second * 1_000_000_000 - 900), tick(0, second * 1_000_000_000 + 700));
@@ -134,7 +134,7 @@ fn true_time_is_told_where_somebody_knows_it() {
         )
     };
     let pulses: String = (1..19).map(edge).collect();
-    for (number, host) in told(&(text.clone() + &pulses)).iter().enumerate() {
+    for (number, host) in hosts(&(text.clone() + &pulses)).iter().enumerate() {
         let true_time = host.true_time.unwrap();
         // Edges are seen within 1.6 µs, and the other host adds 800 ns of delay.
         assert!(
@@ -142,8 +142,8 @@ fn true_time_is_told_where_somebody_knows_it() {
             "{true_time:?}"
         );
     }
-    let said = format!("said\t1\tchrony\t{}\t250\t4000\n", tick(1, 9_000_000_000));
-    assert!(told(&(text + &said))[1].true_time.is_some_and(|it| it.said));
+    let report = format!("said\t1\tchrony\t{}\t250\t4000\n", tick(1, 9_000_000_000));
+    assert!(hosts(&(text + &report))[1].true_time.is_some_and(|true_time| true_time.said));
 }
 
 #[test]

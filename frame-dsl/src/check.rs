@@ -23,7 +23,7 @@ use crate::diagnostic::{DiagnosticSink, SourceRange};
 use crate::edge::Edge;
 use crate::language::Language;
 use crate::layout;
-use crate::mistake::Mistake;
+use crate::mistake::FileMistake;
 use crate::schema::{DEFAULT_SLOTS, JSON_VERSION, MIN_SLOTS, SLOTS_STATED, Schema};
 
 /// The meaning of a file without errors.
@@ -86,7 +86,7 @@ pub(crate) fn check(
     sink: &mut DiagnosticSink,
 ) -> Option<Checked> {
     if file.frames.is_empty() && file.metrics.is_empty() && !sink.has_errors() {
-        sink.report(file.end..file.end, Mistake::NoFrames);
+        sink.report(file.end..file.end, FileMistake::NoFrames);
     }
     advice::allowed(file, sink);
     let emit = options::languages(file, sink);

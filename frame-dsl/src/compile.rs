@@ -7,7 +7,7 @@ use crate::check::{Checked, Declarations, check, check_edges};
 use crate::diagnostic::{Diagnostic, DiagnosticSink, SourceRange};
 use crate::edge::Edge;
 use crate::language::Language;
-use crate::mistake::{Mistake, NameKind, Severity};
+use crate::mistake::{BufferMistake, FileMistake, NameKind, NameMistake, Severity};
 use crate::parse::{self, parse};
 use crate::render::render;
 use crate::schema::{MAX_JSON_BYTES, Schema};
@@ -134,7 +134,7 @@ pub fn parse_edges(source: &[u8], file_name: &str) -> Result<Vec<Edge>, CompileF
 pub(crate) fn decode(source: &[u8], sink: &mut DiagnosticSink) -> String {
     let source = source.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source);
     if source.len() > MAX_SOURCE_BYTES {
-        let mistake = Mistake::SourceTooLong { most: MAX_SOURCE_BYTES };
+        let mistake = FileMistake::SourceTooLong { most: MAX_SOURCE_BYTES };
         sink.report(0..0, mistake);
         // The first line helps to identify the file.
         let head = &source[..source.len().min(80)];
@@ -144,10 +144,10 @@ pub(crate) fn decode(source: &[u8], sink: &mut DiagnosticSink) -> String {
     if let Err(error) = std::str::from_utf8(source) {
         // Up to here both texts are the same.
         let at = error.valid_up_to();
-        let mistake = Mistake::NotUtf8 { byte: source[at] };
+        let mistake = FileMistake::NotUtf8 { byte: source[at] };
         sink.report(at..at + char::REPLACEMENT_CHARACTER.len_utf8(), mistake);
     } else if let Some(at) = text.find('\0') {
-        sink.report(at..at + 1, Mistake::Nul);
+        sink.report(at..at + 1, FileMistake::Nul);
     }
     text
 }
@@ -163,7 +163,7 @@ fn stem(file_name: &str) -> String {
 fn fits(schema: &Schema, sink: &mut DiagnosticSink) -> bool {
     let bytes = schema.to_json().len();
     if bytes > MAX_JSON_BYTES {
-        sink.report(0..0, Mistake::SchemaTooLong { bytes, most: MAX_JSON_BYTES });
+        sink.report(0..0, FileMistake::SchemaTooLong { bytes, most: MAX_JSON_BYTES });
     }
     bytes <= MAX_JSON_BYTES
 }
@@ -191,12 +191,12 @@ impl Compiled {
         for &it in declared {
             let (kind, name, place) = self.declaration(it);
             let language = language.word();
-            let mistake = Mistake::TakenName { kind, name, language };
+            let mistake = NameMistake::TakenName { kind, name, language };
             match place {
                 Some(place) => sink.report(place, mistake),
                 None => {
                     let why = mistake.wording().message;
-                    sink.report(0..0, Mistake::StemIsNotAllowed { why });
+                    sink.report(0..0, BufferMistake::StemIsNotAllowed { why });
                 }
             }
         }

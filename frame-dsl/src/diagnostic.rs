@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::language::Language;
-use crate::mistake::{Mistake, Severity};
+use crate::mistake::{FileMistake, Mistake, Severity};
 
 /// A range of bytes of the source.
 pub type SourceRange = Range<usize>;
@@ -69,7 +69,7 @@ impl DiagnosticSink {
     }
 
     /// Records a mistake.
-    pub fn report(&mut self, span: SourceRange, mistake: Mistake) {
+    pub fn report(&mut self, span: SourceRange, mistake: impl Into<Mistake>) {
         self.report_with(span, mistake, []);
     }
 
@@ -77,9 +77,10 @@ impl DiagnosticSink {
     pub fn report_with(
         &mut self,
         span: SourceRange,
-        mistake: Mistake,
+        mistake: impl Into<Mistake>,
         notes: impl IntoIterator<Item = DiagnosticNote>,
     ) {
+        let mistake = mistake.into();
         let severity = mistake.severity();
         if severity != Severity::Error && self.allowed.contains(&mistake.code()) {
             return;
@@ -125,7 +126,7 @@ impl DiagnosticSink {
             let (unsaid, errors) = (self.unsaid, self.errors > 0);
             self.diagnostics.truncate(Self::MAX_STORED);
             self.unsaid = 0;
-            let mistake = Mistake::Unsaid { count: unsaid, errors };
+            let mistake = Mistake::from(FileMistake::Unsaid { count: unsaid, errors });
             let wording = mistake.wording();
             self.diagnostics.push(Diagnostic {
                 code: mistake.code(),

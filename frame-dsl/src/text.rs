@@ -2,7 +2,7 @@
 //! comments.
 
 use crate::diagnostic::{DiagnosticSink, SourceRange};
-use crate::mistake::Mistake;
+use crate::mistake::SyntaxMistake;
 
 /// A frame file, decoded.
 pub(crate) struct DecodedText<'a> {
@@ -49,7 +49,7 @@ impl<'a> DecodedText<'a> {
         let end = match find(self.source, at + 2, "*/") {
             Some(close) => close + 2,
             None => {
-                sink.report(at..at + 2, Mistake::OpenComment);
+                sink.report(at..at + 2, SyntaxMistake::OpenComment);
                 self.source.len()
             }
         };

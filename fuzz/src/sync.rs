@@ -9,7 +9,7 @@ pub(crate) fn sync(input: &[u8]) {
     let _ = readings.read(input);
     let whole = [HEADER.as_bytes(), b"\n", input, b"\n"].concat();
     let _ = readings.read(&whole);
-    let believes = ClockModel { believes_said: true, ..ClockModel::default() };
+    let believes = ClockModel { trusts_reports: true, ..ClockModel::default() };
     let _ = Times::of_truth(&readings, &believes);
     for reference in 0..readings.hosts().len().min(3) {
         let times = Times::between_hosts(&readings, reference, &ClockModel::default()).unwrap();

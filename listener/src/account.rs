@@ -44,8 +44,8 @@ pub(crate) struct RingAccount {
     /// Losses right before `next_seq` that the file does not state yet.
     unstated: Lost,
     /// Whether the file states anything about the ring.
-    told: bool,
-    /// Set when the ring was given up.
+    is_in_file: bool,
+    /// The invalid cursor, if the ring was given up.
     pub broken: Option<BrokenCursor>,
 }
 
@@ -65,19 +65,19 @@ impl RingAccount {
             lost: Lost::default(),
             left_out: 0,
         };
-        let (begin, told) = (account, account.next_seq > 1);
-        Self { account, begin, unstated: Lost::default(), told, broken: None }
+        let (begin, is_in_file) = (account, account.next_seq > 1);
+        Self { account, begin, unstated: Lost::default(), is_in_file, broken: None }
     }
 
-    /// Whether any thread is known to have written to the ring. The file does not mention other
-    /// rings.
+    /// Whether any thread has written to the ring, as far as the listener knows. The file does not
+    /// mention other rings.
     pub fn is_listed(&self) -> bool {
         self.account.next_seq > 1
     }
 
     /// Whether the end of the file mentions the ring.
-    pub fn is_told(&self) -> bool {
-        self.told
+    pub fn is_in_file(&self) -> bool {
+        self.is_in_file
     }
 
     /// Starts another file. It states what the previous file does not state.
@@ -85,7 +85,7 @@ impl RingAccount {
         self.begin = self.account;
         self.begin.next_seq -= self.unstated.total();
         self.begin.lost = self.begin.lost - self.unstated;
-        self.told = !self.is_stated();
+        self.is_in_file = !self.is_stated();
     }
 
     /// The file's own account of the ring, which belongs to source `source`.
@@ -115,7 +115,7 @@ impl RingAccount {
         self.lose(frames.lost_before);
         if written > 0 {
             self.unstated = Lost::default();
-            self.told = true;
+            self.is_in_file = true;
         }
         self.account.captured += u64::from(written);
         self.account.next_seq += u64::from(written);
@@ -128,7 +128,7 @@ impl RingAccount {
     pub fn leave_out(&mut self, count: u64) {
         self.account.left_out += count;
         self.account.next_seq += count;
-        self.told = true;
+        self.is_in_file = true;
         debug_assert!(self.is_stated() && self.account.adds_up());
     }
 
@@ -137,7 +137,7 @@ impl RingAccount {
         self.account.next_seq += lost.total();
         self.account.lost += lost;
         self.unstated += lost;
-        self.told |= lost.total() > 0;
+        self.is_in_file |= lost.total() > 0;
     }
 
     /// The ring ends. Frames that were in the queue and were not written are lost.

@@ -138,7 +138,7 @@ impl SegmentCells {
                 values.push((cell as u32, value));
             }
         }
-        // A truncated segment reads as zeros that nobody wrote.
+        // A truncated segment reads as zeros that no target wrote.
         let change = !values.is_empty() && !self.segment.truncated();
         change.then_some(CellChange { row, owner, tid: 0, values })
     }

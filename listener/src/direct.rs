@@ -92,8 +92,8 @@ impl DirectFile {
             let head = IoSlice::new(self.head.hold(BLOCK, [head]));
             return written_directly(&mut self.file, &[head, blocks], flags);
         }
-        let all = self.memory.hold(MAX_WRITE_BYTES, [head].into_iter().chain(parts));
-        let blocks = IoSlice::new(&all[..all.len() / BLOCK * BLOCK]);
+        let copy = self.memory.hold(MAX_WRITE_BYTES, [head].into_iter().chain(parts));
+        let blocks = IoSlice::new(&copy[..copy.len() / BLOCK * BLOCK]);
         written_directly(&mut self.file, &[blocks], flags)
     }
 

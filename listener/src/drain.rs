@@ -45,7 +45,7 @@ const HEAD_START: u64 = 1 << 32;
 pub(crate) struct DrainedSegment {
     number: usize,
     segment: Arc<Segment>,
-    seen: Arc<RingFindings>,
+    findings: Arc<RingFindings>,
     stamps: Arc<Stamps>,
     /// The rings that have been written to.
     rings: Vec<Option<Box<RingDrain>>>,
@@ -92,14 +92,15 @@ impl DrainedSegment {
     /// `first` are the starting cursors.
     pub fn new(
         number: usize,
-        (segment, seen): (Arc<Segment>, Arc<RingFindings>),
+        segment: Arc<Segment>,
+        findings: Arc<RingFindings>,
         stamps: Arc<Stamps>,
         first: Vec<u64>,
     ) -> Self {
         Self {
             number,
             segment,
-            seen,
+            findings,
             stamps,
             rings: first.iter().map(|_| None).collect(),
             cursors: first,
@@ -153,11 +154,11 @@ impl DrainedSegment {
         }
         self.is_unsure |= is_first && !self.open.is_empty();
         if found.most > 0 {
-            self.seen.peak.fetch_max(found.most, Relaxed);
+            self.findings.peak.fetch_max(found.most, Relaxed);
         }
         let slots = self.segment.geometry().slots();
         let undersized = out.overrun > overrun || (pass.hurried && found.most > slots / 8 * 7);
-        if undersized && !self.seen.undersized.swap(true, Relaxed) {
+        if undersized && !self.findings.undersized.swap(true, Relaxed) {
             out.counters.tell_undersized();
         }
         // The time in which the frames of a first look were written is unknown.
@@ -196,7 +197,7 @@ impl DrainedSegment {
         moved.clear();
         moved.extend(rings.filter(|&number| now.tail(number) != self.cursors[number]));
         for &number in &moved {
-            // A truncated segment holds bytes that nobody wrote.
+            // A truncated segment holds bytes that no target wrote.
             if self.segment.truncated() {
                 break;
             }
@@ -225,7 +226,7 @@ impl DrainedSegment {
         }
         drain.drain(ring, tail, out);
         self.cursors[number] = drain.next();
-        self.seen.drain(number, self.cursors[number]);
+        self.findings.drain(number, self.cursors[number]);
         if let Some(since) = drain.open_since() {
             self.earliest = self.earliest.min(since);
             if !std::mem::replace(&mut drain.is_listed, true) {

@@ -4,6 +4,7 @@
 //! Another thread writes the windows, so that a slow disk costs no frame. A window contains every
 //! chunk with a frame in its time, and so a little more than asked for.
 
+mod options;
 mod shared;
 mod store;
 mod watch;
@@ -20,17 +21,17 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ppt_capture::{
-    Cause, ClockReading, Codec, Dropped, Flip, FramesHead, Lost, Modules, Source, Stretch,
-    TriggerCause,
+    Cause, ClockReading, Dropped, Flip, FramesHead, Lost, Modules, Source, Stretch, TriggerCause,
 };
 
+pub use options::{FlightOptions, LEAST_MEMORY};
 pub use shared::{Flight, FlightProgress, News};
 pub use watch::{TriggerHit, TriggerWatch};
 pub use window::Content;
 pub use writer::WindowFiles;
 
 use crate::account::Closing;
-use crate::buffer::{LARGE_CHUNK, Pool};
+use crate::buffer::Pool;
 use crate::cadence::Cadence;
 use crate::cells::{SegmentCells, cells_of};
 use crate::chunk::Frames;
@@ -55,47 +56,6 @@ const APART: Duration = Duration::from_millis(5);
 /// Number of windows that may wait for the disk. Each takes a little memory even if it shares its
 /// frames.
 const WAITING_WINDOWS: u64 = 1000;
-/// One part in this many of the memory is for frames on their way to the recorder.
-const WAITING: u64 = 8;
-
-/// The smallest memory with which a flight recorder works, in bytes: one full chunk may be on its
-/// way to it.
-pub const LEAST_MEMORY: u64 = WAITING * LARGE_CHUNK as u64;
-
-/// The options of a flight recorder.
-#[derive(Debug, Clone)]
-pub struct FlightOptions {
-    /// How much history it keeps in memory.
-    pub keep: Duration,
-    /// Length of a window before its first trigger.
-    pub before: Duration,
-    /// Length of a window after its last trigger.
-    pub after: Duration,
-    /// Time after a trigger in which further ones count as the same.
-    pub cooldown: Duration,
-    /// Most bytes of memory: at least [`LEAST_MEMORY`].
-    pub memory: u64,
-    /// Whether lost frames trigger.
-    pub on_gap: bool,
-    /// Interval between readings of counters.
-    pub counters: Duration,
-    /// How frames are stored in files. `None`: uncompressed.
-    pub compress: Option<Codec>,
-    /// How long the recorder retries a window that cannot be written after the end of the session.
-    pub patience: Duration,
-}
-
-impl FlightOptions {
-    /// Bytes of frames that may wait for the recorder.
-    pub(crate) fn queue_bytes(&self) -> usize {
-        usize::try_from(self.memory / WAITING).unwrap_or(usize::MAX)
-    }
-
-    /// Bytes that the recorder may store.
-    fn store_bytes(&self) -> usize {
-        usize::try_from(self.memory - self.memory / WAITING).unwrap_or(usize::MAX)
-    }
-}
 
 fn in_ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
@@ -105,11 +65,11 @@ fn in_ns(time: Duration) -> u64 {
 pub(crate) struct Surroundings {
     pub pool: Arc<Pool>,
     pub clocks: Clocks,
-    pub told: Arc<DroppedByFeed>,
+    pub dropped: Arc<DroppedByFeed>,
     pub adds: Arc<Adds>,
 }
 
-/// A feed.
+/// The recorder's state of a feed.
 struct FlightFeed {
     /// The source, with all segments that it has had.
     source: Arc<Source>,
@@ -120,7 +80,7 @@ struct FlightFeed {
 }
 
 /// A segment that may still produce frames.
-struct Live {
+struct LiveSegment {
     place: SegmentPlace,
     /// The next sequence number of each ring that has produced frames.
     next: BTreeMap<u32, u64>,
@@ -136,18 +96,18 @@ pub(crate) struct Recorder {
     store: Store,
     windows: Windows<Fired>,
     feeds: BTreeMap<usize, FlightFeed>,
-    segments: BTreeMap<usize, Live>,
+    segments: BTreeMap<usize, LiveSegment>,
     /// Everything written before this time has arrived, ns of CLOCK_MONOTONIC.
     upto: u64,
     around: Surroundings,
     cadence: Cadence,
     counters_due: u64,
     writer: Option<(Sender<FinishedWindow>, JoinHandle<()>)>,
-    /// Why windows cannot be written at all.
+    /// The error that prevents all windows from being written.
     trouble: Option<io::Error>,
     hits: Vec<TriggerHit>,
-    /// Whether it was reported that a window is lost because too many others wait.
-    told_full: bool,
+    /// Whether the loss of a window, because too many others wait, has been reported.
+    reported_full: bool,
 }
 
 impl Recorder {
@@ -180,7 +140,7 @@ impl Recorder {
             writer: Some((send, thread)),
             trouble: None,
             hits: Vec::new(),
-            told_full: false,
+            reported_full: false,
         };
         recorder.read_clocks(now);
         // Tick conversion needs two readings.
@@ -224,13 +184,13 @@ impl Recorder {
     fn close(&mut self, asked: Pending<Fired>) {
         // A user requested this very window.
         if self.shared.waiting() >= WAITING_WINDOWS && !asked.is_urgent() {
-            if !std::mem::replace(&mut self.told_full, true) {
+            if !std::mem::replace(&mut self.reported_full, true) {
                 let error = io::Error::other("too many others wait for the disk");
                 self.shared.send(News::GivenUp(error));
             }
             return self.shared.lose_window();
         }
-        self.told_full = false;
+        self.reported_full = false;
         let (whole_since, crowded) = self.store.whole_since();
         let held = Stretch {
             from_ns: whole_since.max(asked.wanted.from_ns).min(asked.wanted.to_ns),
@@ -259,7 +219,7 @@ impl Recorder {
         }
     }
 
-    fn head(live: &Live, frames: &Frames) -> FramesHead {
+    fn head(live: &LiveSegment, frames: &Frames) -> FramesHead {
         FramesHead {
             nonce: live.place.nonce,
             ring: frames.ring(),
@@ -306,12 +266,12 @@ impl Recorder {
         self.hits = hits;
     }
 
-    /// Reads counters and histograms of feed `of`, or of all feeds.
-    fn read_cells(&mut self, now: u64, of: Option<usize>) {
+    /// Reads counters and histograms of feed `only`, or of all feeds.
+    fn read_cells(&mut self, now: u64, only: Option<usize>) {
         let adds = self.around.adds.lock().map(|add| add.clone()).unwrap_or_default();
         let (mut come, mut triggers) = (Vec::new(), Vec::new());
         for (&feed, flight_feed) in
-            self.feeds.iter_mut().filter(|(feed, _)| of.is_none_or(|of| of == **feed))
+            self.feeds.iter_mut().filter(|(feed, _)| only.is_none_or(|only| only == **feed))
         {
             let not_mapped = adds.get(&feed).copied().unwrap_or_default();
             let mut added: BTreeMap<u32, u64> = BTreeMap::new();
@@ -338,10 +298,10 @@ impl Recorder {
         triggers.into_iter().for_each(|fired| self.trigger(now, fired));
     }
 
-    fn read_dropped(&mut self, now: u64, told: &[Dropped]) {
+    fn read_dropped(&mut self, now: u64, totals: &[Dropped]) {
         let mut news = Vec::new();
         for (&feed, flight_feed) in &mut self.feeds {
-            let dropped = told.get(feed).copied().unwrap_or_default();
+            let dropped = totals.get(feed).copied().unwrap_or_default();
             if dropped != flight_feed.dropped {
                 flight_feed.dropped = dropped;
                 news.push(Arrival::Dropped(feed, dropped));
@@ -400,7 +360,7 @@ impl Recorder {
             feed.cells.extend(readings.map(|reading| (place, reading)));
         }
         let (next, missed) = Default::default();
-        let live = Live { place, next, first: new.first.clone(), missed };
+        let live = LiveSegment { place, next, first: new.first.clone(), missed };
         self.segments.insert(new.segment_number, live);
         for gap in &new.gaps {
             self.keep(now, Arrival::Gap(new.feed, *gap));
@@ -515,8 +475,9 @@ impl Sink for Recorder {
         self.take_asked();
         if self.cadence.is_due(now, &self.around.clocks) {
             self.read_clocks(now);
-            let told = self.around.told.lock().map(|told| told.clone()).unwrap_or_default();
-            self.read_dropped(now, &told);
+            let totals =
+                self.around.dropped.lock().map(|dropped| dropped.clone()).unwrap_or_default();
+            self.read_dropped(now, &totals);
             self.forget_feeds();
         }
         if now >= self.counters_due {

@@ -15,7 +15,7 @@ use crate::progress::Counters;
 /// Interval between checks for dead owners.
 const ROUND: Duration = Duration::from_secs(1);
 /// Longest time of a round; the next round continues from there. So the check for dead threads
-/// costs a bounded share of a CPU, however many threads there are.
+/// costs a bounded share of a CPU with any number of threads.
 const TURN: Duration = Duration::from_millis(2);
 
 /// The first lap of a ring. Later laps find its memory populated.
@@ -35,12 +35,12 @@ pub(crate) struct KeptSegment {
     populated: u32,
     /// The free rings among these.
     ahead: Vec<u32>,
-    /// The owner and the cursor of each ring at the last look.
-    seen: Vec<(u32, u64)>,
+    /// The epoch of the owner and the cursor of each ring at the last check.
+    last_states: Vec<(u32, u64)>,
     /// The first laps of rings that were not populated at once.
     laps: Vec<Lap>,
-    /// The next ring to look at.
-    at: u32,
+    /// The next ring to check.
+    next_ring: u32,
 }
 
 impl KeptSegment {
@@ -48,12 +48,13 @@ impl KeptSegment {
     pub fn new(
         number: usize,
         segment: Arc<Segment>,
-        (populated, first): (u32, &[u64]),
+        populated: u32,
+        first: &[u64],
         alive: Option<Alive>,
     ) -> Self {
         let rings = segment.geometry().rings();
-        // No claim has epoch 0, so no owner counts as idle at the first look.
-        let seen = first.iter().map(|&first| (0, first)).collect();
+        // No claim has epoch 0, so no owner counts as idle at the first check.
+        let last_states = first.iter().map(|&first| (0, first)).collect();
         let populated = populated.min(rings);
         let geometry = segment.geometry();
         let lap = |&first: &u64| Lap {
@@ -63,11 +64,20 @@ impl KeptSegment {
         };
         let is_large = geometry.ring_bytes() > PAGE;
         let laps = first.iter().filter(|_| is_large).map(lap).collect();
-        Self { number, segment, alive, populated, ahead: Vec::new(), seen, laps, at: 0 }
+        Self {
+            number,
+            segment,
+            alive,
+            populated,
+            ahead: Vec::new(),
+            last_states,
+            laps,
+            next_ring: 0,
+        }
     }
 
     /// Populates the next part of a ring during its first lap: enough for twice the `moved` frames
-    /// since the last look, and a little more.
+    /// since the last check, and a little more.
     fn stay_ahead(&mut self, ring: u32, tail: u64, moved: u64) {
         let geometry = self.segment.geometry();
         let stride = geometry.stride() as u64;
@@ -101,13 +111,13 @@ impl KeptSegment {
 
     /// Checks the next ring: populates memory ahead of its owner, and frees it if its owner ended
     /// without doing so. Returns whether it freed the ring.
-    fn look(&mut self) -> bool {
-        let number = self.at;
-        self.at += 1;
+    fn check(&mut self) -> bool {
+        let number = self.next_ring;
+        self.next_ring += 1;
         let ring = self.segment.ring(number);
         let (owner, tail) = (ring.owner(), ring.tail());
         let now = (owner.epoch, tail);
-        let before = std::mem::replace(&mut self.seen[number as usize], now);
+        let before = std::mem::replace(&mut self.last_states[number as usize], now);
         let silent = before == now;
         if before.1 != tail {
             self.stay_ahead(number, tail, tail.saturating_sub(before.1));
@@ -116,7 +126,7 @@ impl KeptSegment {
         if owner.state != ring_state::ACTIVE || !silent {
             return false;
         }
-        // Only the thread of this very claim: the history names no other thread for the epoch.
+        // The history names one thread for the epoch, that of this claim.
         let (Some(alive), Some(tenure)) = (&mut self.alive, ring.tenure(owner.epoch)) else {
             return false;
         };
@@ -129,7 +139,7 @@ impl KeptSegment {
 
     /// Whether the round has checked all its rings.
     fn is_done(&self) -> bool {
-        self.at == self.segment.geometry().rings()
+        self.next_ring == self.segment.geometry().rings()
     }
 }
 
@@ -137,7 +147,7 @@ impl KeptSegment {
 struct Keeper<'a> {
     feeds: Vec<KeptSegment>,
     /// The next feed to check.
-    at: usize,
+    next_feed: usize,
     counters: &'a Counters,
     stop: &'a AtomicBool,
 }
@@ -148,20 +158,20 @@ impl Keeper<'_> {
     fn turn(&mut self) {
         let begun = Instant::now();
         for _ in 0..=self.feeds.len() {
-            let Some(feed) = self.feeds.get_mut(self.at) else {
-                self.at = 0;
+            let Some(feed) = self.feeds.get_mut(self.next_feed) else {
+                self.next_feed = 0;
                 continue;
             };
             while !feed.is_done() {
-                if feed.look() {
+                if feed.check() {
                     self.counters.freed(1);
                 }
                 if self.stop.load(Acquire) || begun.elapsed() >= TURN {
                     return;
                 }
             }
-            feed.at = 0;
-            self.at += 1;
+            feed.next_ring = 0;
+            self.next_feed += 1;
         }
     }
 }
@@ -173,7 +183,7 @@ pub(crate) fn run(
     counters: &Counters,
     stop: &AtomicBool,
 ) {
-    let mut keeper = Keeper { feeds: Vec::new(), at: 0, counters, stop };
+    let mut keeper = Keeper { feeds: Vec::new(), next_feed: 0, counters, stop };
     let mut round = Instant::now();
     while !stop.load(Acquire) {
         for change in changes.try_iter() {
@@ -228,7 +238,7 @@ mod tests {
     #[test]
     fn two_free_rings_are_ahead() {
         let segment = segment(4);
-        let mut kept = KeptSegment::new(0, segment.clone(), (1, &[0; 4]), None);
+        let mut kept = KeptSegment::new(0, segment.clone(), 1, &[0; 4], None);
         kept.populate();
         assert_eq!((kept.populated, &kept.ahead[..]), (2, &[0, 1][..]));
         assert!(segment.ring(0).claim(10) && segment.ring(1).claim(11));
@@ -243,15 +253,15 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_ahead_of_a_ring_until_it_begins_anew() {
+    fn memory_is_ahead_of_a_ring_in_its_first_lap() {
         const SOME: u64 = FIRST_BYTES / 4096;
         let segment = segment_of(Geometry::new(4096, 10, 1).unwrap());
-        let mut kept = KeptSegment::new(0, segment.clone(), (1, &[0]), Some(Box::new(|_| None)));
+        let mut kept = KeptSegment::new(0, segment.clone(), 1, &[0], Some(Box::new(|_| None)));
         let mut writer = RingWriter::new(segment.ring(0));
         let mut after = |frames| {
             (0..frames).for_each(|_| _ = writer.write([0]));
-            kept.at = 0;
-            assert!(!kept.look());
+            kept.next_ring = 0;
+            assert!(!kept.check());
             kept.laps[0].populated
         };
         assert_eq!(after(0), 1);
@@ -259,12 +269,12 @@ mod tests {
         assert_eq!(after(10), 30 + SOME, "there is enough");
         assert_eq!(after(100), 120 + 200 + SOME);
         assert_eq!(after(700), 820 + 1400 + SOME, "to the end of the lap");
-        assert_eq!(after(3000), 820 + 1400 + SOME, "it has begun anew");
+        assert_eq!(after(3000), 820 + 1400 + SOME, "the lap has begun again");
 
         // A session that takes over a ring reads its cursor, and treats it as idle.
         let before = segment.ring(0).tail();
-        let mut kept = KeptSegment::new(0, segment.clone(), (1, &[before]), None);
-        assert!(!kept.look());
+        let mut kept = KeptSegment::new(0, segment.clone(), 1, &[before], None);
+        assert!(!kept.check());
         assert_eq!(kept.laps[0].populated, before + 1);
     }
 
@@ -277,12 +287,13 @@ mod tests {
             _ => None,
         };
         let (counters, stop) = (counters(), AtomicBool::new(false));
-        let kept = KeptSegment::new(0, segment.clone(), (4, &[0; 4]), Some(Box::new(alive)));
-        let mut keeper = Keeper { feeds: vec![kept], at: 0, counters: &counters, stop: &stop };
+        let kept = KeptSegment::new(0, segment.clone(), 4, &[0; 4], Some(Box::new(alive)));
+        let mut keeper =
+            Keeper { feeds: vec![kept], next_feed: 0, counters: &counters, stop: &stop };
         let mut round = || {
             // A busy machine may need more turns until every ring has been checked.
             let mut asked = 0;
-            while asked == 0 || keeper.at != 0 || keeper.feeds[0].at != 0 {
+            while asked == 0 || keeper.next_feed != 0 || keeper.feeds[0].next_ring != 0 {
                 keeper.turn();
                 asked += 1;
             }
@@ -316,16 +327,17 @@ mod tests {
             let mut kept = KeptSegment::new(
                 0,
                 segment.clone(),
-                (RINGS, &[0; RINGS as usize]),
+                RINGS,
+                &[0; RINGS as usize],
                 Some(Box::new(alive)),
             );
-            (0..RINGS).for_each(|_| assert!(!kept.look()));
-            kept.at = 0;
+            (0..RINGS).for_each(|_| assert!(!kept.check()));
+            kept.next_ring = 0;
             kept
         };
         let (counters, stop) = (counters(), AtomicBool::new(false));
         let feeds = vec![kept(&one), kept(&two)];
-        let mut keeper = Keeper { feeds, at: 0, counters: &counters, stop: &stop };
+        let mut keeper = Keeper { feeds, next_feed: 0, counters: &counters, stop: &stop };
         for turn in 1..=2 * u64::from(RINGS) {
             keeper.turn();
             assert_eq!((freed(&counters), u64::from(asked.load(Relaxed))), (turn, turn));

@@ -14,18 +14,19 @@ use crate::tally::FeedTally;
 /// ledger keeps only the accounts of its rings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger {
-    segments: BTreeMap<usize, Book>,
+    segments: BTreeMap<usize, SegmentAccounts>,
     /// Rings of released segments.
     past: Vec<RingAccount>,
     captured: u64,
-    told: u64,
-    /// Show the numbers of each feed.
+    /// The number of rings that the end of the file will mention.
+    rings_in_file: u64,
+    /// The displays of each feed's numbers.
     tallies: BTreeMap<usize, Arc<FeedTally>>,
 }
 
 /// The rings of one segment.
 #[derive(Debug, Clone)]
-struct Book {
+struct SegmentAccounts {
     feed: usize,
     nonce: u64,
     /// The cursor of each ring at the start of the session.
@@ -36,7 +37,7 @@ struct Book {
     closed: bool,
 }
 
-impl Book {
+impl SegmentAccounts {
     fn entry(&mut self, ring: u32) -> &mut RingAccount {
         let Self { feed, nonce, first, entries, .. } = self;
         let new = || RingAccount::new(*feed, *nonce, ring, first[ring as usize]);
@@ -47,15 +48,16 @@ impl Book {
 impl Ledger {
     /// Opens the accounts of segment `segment_number` with nonce `nonce`, which belongs to `feed`.
     /// `first` is the cursor of each of its rings at the start.
-    pub fn open(&mut self, segment_number: usize, (feed, nonce): (usize, u64), first: Vec<u64>) {
-        let mut book = Book { feed, nonce, first, entries: BTreeMap::new(), closed: false };
-        for ring in 0..book.first.len() {
-            if book.first[ring] > 0 {
-                book.entry(ring as u32);
-                self.told += 1;
+    pub fn open(&mut self, segment_number: usize, feed: usize, nonce: u64, first: Vec<u64>) {
+        let mut segment =
+            SegmentAccounts { feed, nonce, first, entries: BTreeMap::new(), closed: false };
+        for ring in 0..segment.first.len() {
+            if segment.first[ring] > 0 {
+                segment.entry(ring as u32);
+                self.rings_in_file += 1;
             }
         }
-        self.segments.insert(segment_number, book);
+        self.segments.insert(segment_number, segment);
     }
 
     /// Makes `tally` show the numbers of a feed.
@@ -81,10 +83,10 @@ impl Ledger {
         act: impl FnOnce(&mut RingAccount) -> T,
     ) -> T {
         let entry = self.segments.get_mut(&segment_number).expect("it was introduced").entry(ring);
-        let (before, told) = (entry.account, entry.is_told());
+        let (before, was_in_file) = (entry.account, entry.is_in_file());
         let done = act(entry);
         self.captured += entry.account.captured - before.captured;
-        self.told += u64::from(entry.is_told() && !told);
+        self.rings_in_file += u64::from(entry.is_in_file() && !was_in_file);
         if let Some(tally) = self.tallies.get(&before.feed) {
             tally.account(&before, &entry.account);
         }
@@ -100,14 +102,14 @@ impl Ledger {
         for closing in closings {
             self.with(segment_number, closing.ring, |entry| entry.close(closing));
         }
-        let book = self.segments.get_mut(&segment_number).expect("it was introduced");
-        book.closed = true;
-        book.feed
+        let segment = self.segments.get_mut(&segment_number).expect("it was introduced");
+        segment.closed = true;
+        segment.feed
     }
 
     /// The accounts of all segments that are not released.
     pub fn entries(&self) -> impl Iterator<Item = &RingAccount> {
-        self.segments.values().flat_map(|book| book.entries.values())
+        self.segments.values().flat_map(|segment| segment.entries.values())
     }
 
     /// The gaps that the file does not state yet, with the segment number: of the rings of segment
@@ -118,12 +120,12 @@ impl Ledger {
         segment_number: Option<usize>,
         source: impl Fn(&LossAccount) -> Option<u16>,
     ) -> Vec<(usize, LossAccount, Gap)> {
-        let books = match segment_number {
+        let segments = match segment_number {
             Some(segment_number) => self.segments.range(segment_number..=segment_number),
             None => self.segments.range(..),
         };
-        let entries = books.flat_map(|(&segment_number, book)| {
-            book.entries.values().map(move |entry| (segment_number, entry))
+        let entries = segments.flat_map(|(&segment_number, segment)| {
+            segment.entries.values().map(move |entry| (segment_number, entry))
         });
         let gaps = entries.filter(|(_, entry)| !entry.is_stated()).filter_map(
             |(segment_number, entry)| {
@@ -137,19 +139,19 @@ impl Ledger {
     /// Starts another file. Ended segments that the previous file stated completely are released.
     pub fn begin_file(&mut self) {
         let past = &mut self.past;
-        self.segments.retain(|_, book| {
-            let is_over = book.closed && book.entries.values().all(RingAccount::is_stated);
+        self.segments.retain(|_, segment| {
+            let is_over = segment.closed && segment.entries.values().all(RingAccount::is_stated);
             if is_over {
-                let entries = std::mem::take(&mut book.entries);
+                let entries = std::mem::take(&mut segment.entries);
                 past.extend(entries.into_values());
             }
             !is_over
         });
-        let entries = self.segments.values_mut().flat_map(|book| book.entries.values_mut());
-        self.told = entries
+        let entries = self.segments.values_mut().flat_map(|segment| segment.entries.values_mut());
+        self.rings_in_file = entries
             .map(|entry| {
                 entry.begin_file();
-                u64::from(entry.is_told())
+                u64::from(entry.is_in_file())
             })
             .sum();
     }
@@ -160,13 +162,13 @@ impl Ledger {
     }
 
     /// The rings that the end of the file will mention.
-    pub fn reported(&self) -> u64 {
-        self.told
+    pub fn rings_in_file(&self) -> u64 {
+        self.rings_in_file
     }
 
     /// Every account.
     pub fn into_all(self) -> impl Iterator<Item = RingAccount> {
-        let now = self.segments.into_values().flat_map(|book| book.entries.into_values());
+        let now = self.segments.into_values().flat_map(|segment| segment.entries.into_values());
         self.past.into_iter().chain(now)
     }
 }
@@ -187,20 +189,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_told_once_and_kept_in_short() {
+    fn the_end_of_a_segment_is_stated_once_and_kept_in_short() {
         let mut ledger = Ledger::default();
-        ledger.open(4, (0, 77), vec![0; 64]);
-        ledger.open(5, (1, 78), vec![0, 9]);
-        assert_eq!(ledger.reported(), 1, "one was written to before");
+        ledger.open(4, 0, 77, vec![0; 64]);
+        ledger.open(5, 1, 78, vec![0, 9]);
+        assert_eq!(ledger.rings_in_file(), 1, "one was written to before");
         ledger.with(4, 3, |entry| entry.take(&chunk(1, 10), 10));
-        assert_eq!((ledger.captured(), ledger.reported()), (10, 2));
+        assert_eq!((ledger.captured(), ledger.rings_in_file()), (10, 2));
         ledger.close(4, &[closing(3, 16, 2)]);
         let gaps = ledger.gaps(None, |account| Some(account.feed as u16));
         let named: Vec<_> = gaps.iter().map(|(_, _, gap)| (gap.first_seq, gap.count)).collect();
         assert_eq!(named, [(11, 2), (13, 3)], "two ran over, three were never written");
         // A file that begins now states them, and is the last to mention the ring.
         ledger.begin_file();
-        assert_eq!((ledger.reported(), ledger.entries().count()), (1, 2));
+        assert_eq!((ledger.rings_in_file(), ledger.entries().count()), (1, 2));
         for (segment_number, ring, gap) in &gaps {
             ledger.with(*segment_number, ring.ring, |entry| entry.state(gap));
         }
@@ -210,9 +212,9 @@ mod tests {
         assert_eq!((end.first_seq, end.next_seq, end.captured, end.lost.total()), (11, 16, 0, 5));
 
         ledger.begin_file();
-        assert_eq!((ledger.reported(), ledger.entries().count()), (0, 1));
+        assert_eq!((ledger.rings_in_file(), ledger.entries().count()), (0, 1));
         ledger.with(5, 1, |entry| entry.take(&chunk(10, 3), 3));
-        assert_eq!((ledger.captured(), ledger.reported()), (13, 1));
+        assert_eq!((ledger.captured(), ledger.rings_in_file()), (13, 1));
         let sums =
             ledger.into_all().map(|account| (account.account.nonce, account.account.captured));
         assert_eq!(sums.collect::<Vec<_>>(), [(77, 10), (78, 3)]);

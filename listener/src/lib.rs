@@ -7,7 +7,7 @@
 //!   else.
 //! * **disk** writes the chunks into a capture. A bounded queue lies between drain and disk: frames
 //!   that a slow disk does not take in time are lost by cause `disk`, and counted. Other
-//!   [sinks](Sink) may take the same frames [in parallel](PreparedListener::beside), each with its own thread
+//!   [sinks](Sink) may take the same frames [in parallel](PreparedListener::add_sink), each with its own thread
 //!   and queue.
 //! * **keeper** populates rings before threads claim them, and frees those of dead threads.
 //!

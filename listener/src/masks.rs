@@ -62,7 +62,8 @@ mod tests {
         disabled.take(&flip(1, 12, &[(1, true), (2, false)]));
         let said = |disabled: &Disabled| {
             let base = disabled.base();
-            assert!(base.iter().all(|it| it.is_base && it.changes.iter().all(|it| !it.1)));
+            let disables = |flip: &Flip| flip.changes.iter().all(|(_, enabled)| !enabled);
+            assert!(base.iter().all(|flip| flip.is_base && disables(flip)));
             let of = |flip: &Flip| {
                 let numbers: Vec<_> = flip.changes.iter().map(|change| change.0.0).collect();
                 (flip.nonce, flip.mono_ns, numbers)

@@ -108,40 +108,40 @@ impl Origin {
 /// All feeds of a capture, by number.
 #[derive(Debug)]
 pub(crate) struct Origins {
-    all: BTreeMap<usize, Origin>,
-    told: Arc<DroppedByFeed>,
+    by_feed: BTreeMap<usize, Origin>,
+    dropped: Arc<DroppedByFeed>,
 }
 
 impl Origins {
-    pub fn new(told: Arc<DroppedByFeed>) -> Self {
-        Self { all: BTreeMap::new(), told }
+    pub fn new(dropped: Arc<DroppedByFeed>) -> Self {
+        Self { by_feed: BTreeMap::new(), dropped }
     }
 
     pub fn get(&self, feed: usize) -> Option<&Origin> {
-        self.all.get(&feed)
+        self.by_feed.get(&feed)
     }
 
     pub fn get_mut(&mut self, feed: usize) -> Option<&mut Origin> {
-        self.all.get_mut(&feed)
+        self.by_feed.get_mut(&feed)
     }
 
     /// All feeds, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &Origin)> {
-        self.all.iter().map(|(&feed, origin)| (feed, origin))
+        self.by_feed.iter().map(|(&feed, origin)| (feed, origin))
     }
 
     pub fn has(&self, feed: usize) -> bool {
-        self.all.contains_key(&feed)
+        self.by_feed.contains_key(&feed)
     }
 
     /// The feed, which `new` makes if it does not exist.
     pub fn enter(&mut self, feed: usize, new: impl FnOnce() -> Origin) -> &mut Origin {
-        self.all.entry(feed).or_insert_with(new)
+        self.by_feed.entry(feed).or_insert_with(new)
     }
 
     /// The sources of these feeds, with the feeds' numbers.
     pub fn sources(&self, feeds: &BTreeSet<usize>) -> impl Iterator<Item = (usize, &Source)> {
-        self.all
+        self.by_feed
             .iter()
             .filter(|entry| feeds.contains(entry.0))
             .map(|(&feed, origin)| (feed, &origin.source))
@@ -149,22 +149,23 @@ impl Origins {
 
     /// Bytes that the last readings of all segments may take.
     pub fn last_readings(&self) -> u64 {
-        let all = self.all.values();
-        all.map(|origin| origin.cells.len() as u64 * limit::reading(origin.cells_of_row)).sum()
+        let origins = self.by_feed.values();
+        origins.map(|origin| origin.cells.len() as u64 * limit::reading(origin.cells_of_row)).sum()
     }
 
-    /// Calls `state` for each segment with cells, of feed `of` or of all, with the lost adds, and
+    /// Calls `state` for each segment with cells, of feed `only` or of all, with the lost adds, and
     /// whether the file does not state these yet. `state` returns false if nothing more can be
     /// written.
     pub fn state_cells(
         &mut self,
-        of: Option<usize>,
+        only: Option<usize>,
         adds: &Adds,
         mut state: impl FnMut(usize, (u64, bool), &mut SegmentCells) -> bool,
     ) {
         let adds = adds.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let all = self.all.iter_mut().filter(|(feed, _)| of.is_none_or(|of| of == **feed));
-        for (&feed, origin) in all {
+        let origins =
+            self.by_feed.iter_mut().filter(|(feed, _)| only.is_none_or(|only| only == **feed));
+        for (&feed, origin) in origins {
             let now = adds.get(&feed).copied().unwrap_or_default();
             let not_mapped = now.saturating_sub(origin.adds_before);
             let is_news = not_mapped != origin.adds_stated;
@@ -183,46 +184,46 @@ impl Origins {
 
     /// Whether a feed has counters or histograms.
     pub fn have_cells(&self) -> bool {
-        self.all.values().any(|origin| !origin.cells.is_empty())
+        self.by_feed.values().any(|origin| !origin.cells.is_empty())
     }
 
     /// The feeds that may have further frames.
     pub fn alive(&self) -> BTreeSet<usize> {
-        self.those(|_, origin| !origin.segments.is_empty())
+        self.feeds_that(|_, origin| !origin.segments.is_empty())
     }
 
     /// The feeds that another file has to state if this one has no end.
     pub fn unstated(&self) -> BTreeSet<usize> {
-        let told = self.reported();
-        self.those(|feed, origin| {
+        let totals = self.dropped_now();
+        self.feeds_that(|feed, origin| {
             let stated = origin.dropped_so_far();
-            !origin.segments.is_empty() || told.get(feed).is_some_and(|&told| told != stated)
+            !origin.segments.is_empty() || totals.get(feed).is_some_and(|&total| total != stated)
         })
     }
 
-    fn those(&self, are: impl Fn(usize, &Origin) -> bool) -> BTreeSet<usize> {
-        let feeds = self.all.iter().filter(|(feed, origin)| are(**feed, origin));
+    fn feeds_that(&self, are: impl Fn(usize, &Origin) -> bool) -> BTreeSet<usize> {
+        let feeds = self.by_feed.iter().filter(|(feed, origin)| are(**feed, origin));
         feeds.map(|(&feed, _)| feed).collect()
     }
 
     /// The drops of each feed so far.
-    pub fn reported(&self) -> MutexGuard<'_, Vec<Dropped>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn dropped_now(&self) -> MutexGuard<'_, Vec<Dropped>> {
+        self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The drops that a file that ends now has to state, by feed. `dropped` is the total of each
     /// feed.
     pub fn drops(&self, dropped: &[Dropped]) -> impl Iterator<Item = (usize, Dropped)> {
         let now = |feed: usize| dropped.get(feed).copied().unwrap_or_default();
-        self.all.iter().map(move |(&feed, origin)| (feed, origin.dropped(now(feed))))
+        self.by_feed.iter().map(move |(&feed, origin)| (feed, origin.dropped(now(feed))))
     }
 
     /// Calls `state` with the drops that the file does not state yet, by feed. `state` returns
     /// whether it wrote them and continues. `None` skips the feed.
     pub fn state_drops(&mut self, mut state: impl FnMut(usize, Dropped) -> Option<bool>) {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        for (&feed, origin) in &mut self.all {
-            let dropped = origin.dropped(told.get(feed).copied().unwrap_or_default());
+        let totals = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
+        for (&feed, origin) in &mut self.by_feed {
+            let dropped = origin.dropped(totals.get(feed).copied().unwrap_or_default());
             if dropped == origin.dropped_stated {
                 continue;
             }
@@ -241,8 +242,8 @@ impl Origins {
         staying: &BTreeSet<usize>,
         dropped: impl Fn(usize, &Origin) -> Dropped,
     ) {
-        self.all.retain(|feed, _| staying.contains(feed));
-        for (&feed, origin) in &mut self.all {
+        self.by_feed.retain(|feed, _| staying.contains(feed));
+        for (&feed, origin) in &mut self.by_feed {
             origin.dropped_before = dropped(feed, origin);
             origin.dropped_stated = Dropped::default();
             origin.adds_before += std::mem::take(&mut origin.adds_stated);

@@ -152,13 +152,13 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_that_nobody_claimed_has_no_owner() {
+    fn an_unclaimed_ring_has_no_owner() {
         let memory = RingMemory::new();
         assert_eq!(of(&mut Owners::default(), &memory, 1, 5), [(1, 0)]);
     }
 
     #[test]
-    fn owners_between_two_looks_are_told_apart() {
+    fn owners_between_two_looks_are_distinguished() {
         let memory = RingMemory::new();
         let mut owners = Owners::default();
         memory.visit(10, 3);

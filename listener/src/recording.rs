@@ -31,6 +31,23 @@ mod thread_names;
 /// needs two.
 const APART: Duration = Duration::from_millis(5);
 
+/// How a capture is written.
+pub(crate) struct RecordingOptions<W> {
+    pub packer: Packer,
+    pub max_size: Option<u64>,
+    pub rotation: Option<Rotation<W>>,
+    /// Interval between readings of counters.
+    pub counters_every: Duration,
+}
+
+/// The accounts that a capture states. The listener and its caller update them.
+#[derive(Default)]
+pub(crate) struct RecordedAccounts {
+    pub ledger: Arc<Mutex<Ledger>>,
+    pub dropped: Arc<DroppedByFeed>,
+    pub adds: Arc<Adds>,
+}
+
 /// Writes captures.
 pub(crate) struct Recording<W> {
     file: OpenFile<W>,
@@ -64,18 +81,20 @@ pub(crate) struct Recording<W> {
 impl<W: Write> Recording<W> {
     /// Continues with `file`, which is new.
     pub fn new(
-        (file, packer): (OpenFile<W>, Packer),
-        (max_size, rotation, counters_every): (Option<u64>, Option<Rotation<W>>, Duration),
+        file: OpenFile<W>,
+        options: RecordingOptions<W>,
         counters: Arc<SinkCounters>,
-        (ledger, told, adds): (Arc<Mutex<Ledger>>, Arc<DroppedByFeed>, Arc<Adds>),
+        accounts: RecordedAccounts,
         clocks: Clocks,
     ) -> Self {
+        let RecordingOptions { packer, max_size, rotation, counters_every } = options;
+        let RecordedAccounts { ledger, dropped, adds } = accounts;
         Self {
             file,
             packer,
             counters,
             ledger,
-            origins: Origins::new(told),
+            origins: Origins::new(dropped),
             max_size,
             captured_before: 0,
             states_more: false,
@@ -96,13 +115,13 @@ impl<W: Write> Recording<W> {
     /// Leaves out the frames that `filter` rejects.
     pub fn filter(&mut self, filter: SharedFilter) {
         self.filter = Some(filter);
-        self.tell_clocks();
+        self.pass_clocks();
         std::thread::sleep(APART);
-        self.tell_clocks();
+        self.pass_clocks();
     }
 
     /// Passes the clock readings to the filter.
-    fn tell_clocks(&self) {
+    fn pass_clocks(&self) {
         if let Some(filter) = &self.filter {
             locked(filter).clocks(&self.clocks.readings());
         }
@@ -133,30 +152,30 @@ impl<W: Write> Recording<W> {
         // A capture without room for it is full: that segment, and those after it, are not
         // mentioned.
         if let Some(max) = self.max_size {
-            let told = self.ledger().reported();
-            if self.file.written(told).room(max) < limit::introduction(source, gaps.len()) {
+            let rings = self.ledger().rings_in_file();
+            if self.file.written(rings).room(max) < limit::introduction(source, gaps.len()) {
                 self.file.fill();
             }
         }
-        let known = self.written(|file| file.source(feed, source));
+        let is_stated = self.written(|file| file.source(feed, source));
         let stride = segment.geometry().stride();
         let origin = self.origins.enter(feed, || Origin::new(stride, stamps, source));
         origin.tally.clone_from(&new.tally);
-        if known {
+        if is_stated {
             origin.source = source.clone();
         }
         origin.segments.push((segment_number, segment.clone()));
         origin.count_in(segment, &new.cells);
         self.keep_for_cells();
-        for gap in gaps.iter().filter(|_| known) {
+        for gap in gaps.iter().filter(|_| is_stated) {
             self.written(|file| {
                 let source = file.source_of(feed).unwrap_or(gap.source);
                 file.write(|writer| writer.gap(&Gap { source, ..*gap }))
             });
         }
-        // Stated once, so that a later session does not find the same frames unattended again. Not
-        // earlier, because unstated frames are left to that session.
-        if known && !self.file.has_failed() {
+        // A later session must not find stated frames unattended. Frames that are not stated are left
+        // to that session.
+        if is_stated && !self.file.has_failed() {
             for (segment, ring, cursor) in attended {
                 let ring = segment.ring(*ring);
                 if ring.attended() != *cursor {
@@ -190,9 +209,11 @@ impl<W: Write> Recording<W> {
     fn head(&self, frames: &Frames) -> (usize, bool, FramesHead) {
         let chunk = &frames.chunk;
         let mut ledger = self.ledger();
-        let read =
-            |entry: &mut RingAccount| (entry.account, entry.is_told(), entry.lost_before(frames));
-        let (account, told, lost_before) = ledger.with(chunk.segment_number, chunk.ring, read);
+        let read = |entry: &mut RingAccount| {
+            (entry.account, entry.is_in_file(), entry.lost_before(frames))
+        };
+        let (account, is_in_file, lost_before) =
+            ledger.with(chunk.segment_number, chunk.ring, read);
         let head = FramesHead {
             source: self.file.source_of(account.feed).unwrap_or_default(),
             nonce: account.nonce,
@@ -205,7 +226,7 @@ impl<W: Write> Recording<W> {
             drained_by_mono_ns: chunk.drained_by_ns,
             ..FramesHead::default()
         };
-        (account.feed, !told, head)
+        (account.feed, !is_in_file, head)
     }
 
     /// Writes as many frames as fit into the file. Returns false if the capture has to continue in
@@ -218,7 +239,7 @@ impl<W: Write> Recording<W> {
         let open = self.file.is_open() && self.file.source_of(feed).is_some();
         let whole =
             if open { packer.pack_summed(chunk.bytes(), chunk.crc) } else { Packed::raw(&[]) };
-        let rings = self.ledger().reported() + u64::from(ring_is_new);
+        let rings = self.ledger().rings_in_file() + u64::from(ring_is_new);
         let written = self.file.written(rings);
         let size = self.rotation.as_ref().and_then(|rotation| rotation.size);
         if !written.fits(size, whole.stored_len()) && self.has_content() {
@@ -270,8 +291,8 @@ impl<W: Write> Recording<W> {
         true
     }
 
-    /// Tells later sessions what the file states. If `ppt` is killed before that, the next session
-    /// finds the frames unattended: the files together miss none.
+    /// Marks the frames up to `cursor` as stated, for later sessions. If `ppt` is killed before that,
+    /// the next session finds the frames unattended, so the files together miss none.
     fn attended(&self, ring: &LossAccount, cursor: u64) {
         if self.source_of(ring).is_none() || self.file.has_failed() {
             return;
@@ -319,8 +340,9 @@ impl<W: Write> Recording<W> {
     /// The file's own account.
     fn end_chunk(&self, reason: EndReason, message: String, dropped: &[Dropped]) -> End {
         let ledger = self.ledger();
-        let told = ledger.entries().filter(|entry| entry.is_told());
-        let rings = told.filter_map(|entry| Some(entry.ring_end(self.source_of(&entry.account)?)));
+        let entries = ledger.entries().filter(|entry| entry.is_in_file());
+        let rings =
+            entries.filter_map(|entry| Some(entry.ring_end(self.source_of(&entry.account)?)));
         let drops = self.origins.drops(dropped);
         let drops = drops.filter_map(|(feed, dropped)| Some((self.file.source_of(feed)?, dropped)));
         End {
@@ -339,10 +361,10 @@ impl<W: Write + Send> Sink for Recording<W> {
         {
             // The accounts come first, so that each frame has one even if writing the file fails.
             let mut ledger = self.ledger();
-            for it in new {
-                ledger.open(it.segment_number, (it.feed, it.segment.nonce()), it.first.clone());
-                if let Some(tally) = &it.tally {
-                    ledger.show(it.feed, tally);
+            for Introduction { feed, segment_number, segment, first, tally, .. } in new {
+                ledger.open(*segment_number, *feed, segment.nonce(), first.clone());
+                if let Some(tally) = tally {
+                    ledger.show(*feed, tally);
                 }
             }
         }
@@ -475,7 +497,7 @@ mod tests {
         }
     }
 
-    /// Otherwise an idle program would cost a core.
+    /// A file without frames whose time is over must not be due, because the sink would never sleep.
     #[test]
     fn a_file_without_frames_is_full_of_time_and_not_due() {
         let counters = Arc::new(SinkCounters::new(EventFd::new().unwrap()));
@@ -484,10 +506,14 @@ mod tests {
         let every = Some(Duration::from_nanos(1));
         let rotation = Some(Rotation { every, size: None, keep: None, files: Box::new(NoFiles) });
         let clocks = Clocks { ticks: ppt_now::ticks, distrusted: Arc::default() };
-        let packer = (file, Packer::new(None));
-        let books = Default::default();
-        let files = (None, rotation, Duration::from_secs(1));
-        let mut recording = Recording::new(packer, files, counters, books, clocks);
+        let options = RecordingOptions {
+            packer: Packer::new(None),
+            max_size: None,
+            rotation,
+            counters_every: Duration::from_secs(1),
+        };
+        let accounts = RecordedAccounts::default();
+        let mut recording = Recording::new(file, options, counters, accounts, clocks);
         recording.begin(&[]).unwrap();
         for _ in 0..3 {
             recording.tick();

@@ -1,4 +1,4 @@
-//! Sinks take drained frames.
+//! Sinks, which take drained frames.
 //!
 //! A drain feeds one or more sinks. Each has its own thread, bounded queue and account: frames
 //! without room in its queue are lost by cause `disk`, for this sink only. The drain waits for none

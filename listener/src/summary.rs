@@ -25,8 +25,8 @@ pub struct CaptureSummary {
     pub complete: bool,
     /// Rings freed after their threads ended without doing so.
     pub freed: u64,
-    /// The [further sinks](crate::PreparedListener::beside), in order.
-    pub beside: Vec<ExtraSinkSummary>,
+    /// The [further sinks](crate::PreparedListener::add_sink), in order.
+    pub extra_sinks: Vec<ExtraSinkSummary>,
 }
 
 /// The result of a further sink.

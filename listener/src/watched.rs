@@ -48,7 +48,7 @@ pub(crate) struct WatchedSegment {
     /// Its name in the capture.
     pub nonce: u64,
     pub geometry: Geometry,
-    pub seen: Arc<RingFindings>,
+    pub findings: Arc<RingFindings>,
     /// The segment, until no more frames come from it.
     segment: Option<Arc<Segment>>,
     /// Whether the segment was truncated, set when it is released.
@@ -61,7 +61,7 @@ impl WatchedSegment {
             number,
             nonce: segment.nonce(),
             geometry: segment.geometry(),
-            seen: Arc::new(RingFindings::new(first)),
+            findings: Arc::new(RingFindings::new(first)),
             segment: Some(segment),
             was_truncated: false,
         }
@@ -72,7 +72,7 @@ impl WatchedSegment {
     }
 
     pub fn peak(&self) -> u64 {
-        self.seen.peak.load(Relaxed)
+        self.findings.peak.load(Relaxed)
     }
 
     /// Releases the segment. Returns whether it was still there.
@@ -106,7 +106,7 @@ impl WatchedFeed {
     /// The number of slots that would suffice, if the rings for new frames are too small.
     pub fn undersized(&self) -> Option<u64> {
         let segment = self.newest();
-        let undersized = segment.seen.undersized.load(Relaxed);
+        let undersized = segment.findings.undersized.load(Relaxed);
         undersized.then(|| enough_slots(segment.peak(), segment.geometry.slots(), 1)).flatten()
     }
 

@@ -64,8 +64,9 @@ impl Worker {
         })
     }
 
-    /// The same for a further sink. What it has not processed is lost to it.
-    pub fn beside(&self, until: Instant) -> ExtraSinkSummary {
+    /// The outcome of a further sink, once it has ended or at `until`. The sink misses the items
+    /// that it has not processed.
+    pub fn extra_summary(&self, until: Instant) -> ExtraSinkSummary {
         let SinkOutcome { error, complete } = self.outcome(until);
         for item in self.queue.abandon() {
             if let QueueItem::Frames(frames) = item {

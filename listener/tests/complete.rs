@@ -1,4 +1,4 @@
-//! A capture says up to when its frames are complete, while others are still written: every frame that
+//! A capture states the time up to which its frames are complete, while others are still written: every frame that
 //! was published before is in an earlier chunk.
 
 mod support;
@@ -13,7 +13,7 @@ use ppt_listener::{Feed, Listener, ListenerOptions};
 
 use support::*;
 
-/// What a capture said: up to when it is complete, and the last number of each ring by then.
+/// A statement of a capture: the time up to which it is complete, and the last number of each ring by then.
 type Statement = (u64, HashMap<u32, u64>);
 
 fn statements(bytes: Vec<u8>) -> Vec<Statement> {
@@ -50,7 +50,7 @@ fn what_was_published_before_is_in_earlier_chunks_whoever_is_silent() {
                     while !is_over.load(Ordering::Relaxed) {
                         writer.write();
                         times.push(ppt_now::monotonic());
-                        // More threads than CPUs: some wait for one in the middle of something.
+                        // There are more threads than CPUs, so some lose theirs between any two steps.
                         if times.len().is_multiple_of(if tid == 2 { 1 } else { 50 }) {
                             thread::yield_now();
                             std::hint::black_box((0..20_000).sum::<u64>());
@@ -60,7 +60,7 @@ fn what_was_published_before_is_in_earlier_chunks_whoever_is_silent() {
                 })
             })
             .collect();
-        // It says so about once a second.
+        // The capture states it about once a second.
         let far = |said: &Statement| said.0 > begun + 2_000_000_000;
         wait(|| {
             thread::sleep(std::time::Duration::from_millis(20));
@@ -75,7 +75,7 @@ fn what_was_published_before_is_in_earlier_chunks_whoever_is_silent() {
     let mut judged = 0;
     for (complete, last) in &said {
         for (ring, times) in &published {
-            // A time was read when its frame had been published.
+            // Each time was read after its frame had been published.
             let before = times.partition_point(|time| time < complete) as u64;
             let there = last.get(ring).copied().unwrap_or_default();
             assert!(there >= before, "ring {ring}: {there} of {before} by {complete}");

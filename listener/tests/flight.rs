@@ -169,8 +169,11 @@ impl FlightSession {
         let summary = self.listener.finish(EndReason::Stopped, String::new(), Vec::new());
         let back = read(self.out.bytes());
         check(&summary, &back);
-        let beside = &summary.beside[0];
-        assert!(beside.complete && beside.error.is_none() && beside.missed == 0, "{beside:?}");
+        let recorder = &summary.extra_sinks[0];
+        assert!(
+            recorder.complete && recorder.error.is_none() && recorder.missed == 0,
+            "{recorder:?}"
+        );
         let windows = self
             .files
             .published()

@@ -309,7 +309,7 @@ fn a_capture_grows_no_larger_than_it_may() {
 }
 
 #[test]
-fn threads_that_come_and_go_are_told_apart() {
+fn threads_that_come_and_go_are_distinguished() {
     const THREADS: u32 = 600;
     let (sink, segment) = (TapOutput::default(), segment(10, 4));
     let listener = start(&sink, &[&segment], ListenerOptions::default());

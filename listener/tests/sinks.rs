@@ -140,12 +140,12 @@ fn start(
     out: &TapOutput,
     segment: &Arc<Segment>,
     options: ListenerOptions,
-    beside: &[&Keeping],
+    extra_sinks: &[&Keeping],
 ) -> Listener {
     let feeds = vec![Feed::starting_now(source(), segment.clone())];
     let mut begun = Listener::begin(out.clone(), header(), feeds, options, None).unwrap();
-    for &sink in beside {
-        begun.beside(sink.clone(), 256 << 10).unwrap();
+    for &sink in extra_sinks {
+        begun.add_sink(sink.clone(), 256 << 10).unwrap();
     }
     begun.start().unwrap()
 }
@@ -173,8 +173,8 @@ fn each_is_given_what_comes_and_goes() {
     let summary = finish(listener);
     check(&summary, &read(out.bytes()));
     assert_eq!(summary.captured(), 1700);
-    for (sink, beside) in sinks.iter().zip(&summary.beside) {
-        assert_eq!((beside.missed, beside.complete, beside.error.is_none()), (0, true, true));
+    for (sink, extra) in sinks.iter().zip(&summary.extra_sinks) {
+        assert_eq!((extra.missed, extra.complete, extra.error.is_none()), (0, true, true));
         let taken = [(0, &one), (1, &two), (2, &larger)]
             .map(|(part, segment)| sink.check(part, segment).taken);
         assert_eq!(taken, [1000, 500, 200]);
@@ -209,15 +209,15 @@ fn one_that_is_too_slow_makes_no_other_lose() {
     let its = slow.check(0, &segment);
     assert!(its.taken >= 1000 && its.lost.disk > 0, "{its:?}");
     assert_eq!(its.lost, Lost { disk: its.lost.disk, ..Lost::default() });
-    assert_eq!((summary.beside[0].missed, summary.beside[1].missed), (its.lost.disk, 0));
+    assert_eq!((summary.extra_sinks[0].missed, summary.extra_sinks[1].missed), (its.lost.disk, 0));
 }
 
 #[test]
 fn a_stuck_disk_takes_nothing_from_the_sinks_beside_it() {
     let (out, segment) = (TapOutput::default(), segment(10, 2));
-    let beside = Keeping::default();
+    let extra = Keeping::default();
     let options = ListenerOptions { queue_bytes: 256 << 10, ..ListenerOptions::default() };
-    let listener = start(&out, &segment, options, &[&beside]);
+    let listener = start(&out, &segment, options, &[&extra]);
     out.set_closed(true);
     let mut writer = Writer::claim(&segment, 7).unwrap();
     let mut written = 0;
@@ -225,7 +225,7 @@ fn a_stuck_disk_takes_nothing_from_the_sinks_beside_it() {
         writer.write_drained(1000, &listener);
         written += 1000;
         let taken =
-            || beside.given().kept.iter().map(|frames| u64::from(frames.count())).sum::<u64>();
+            || extra.given().kept.iter().map(|frames| u64::from(frames.count())).sum::<u64>();
         // An old chunk is handed on although it is not full and the disk is behind.
         wait(|| taken() == written);
     }
@@ -233,25 +233,25 @@ fn a_stuck_disk_takes_nothing_from_the_sinks_beside_it() {
     let summary = finish(listener);
     check(&summary, &read(out.bytes()));
     assert!(summary.lost().disk > 0);
-    assert_eq!(beside.check(0, &segment).taken, written);
-    assert_eq!(summary.beside[0].missed, 0);
+    assert_eq!(extra.check(0, &segment).taken, written);
+    assert_eq!(summary.extra_sinks[0].missed, 0);
 }
 
 #[test]
 fn one_that_never_answers_is_given_up() {
     let (out, segment) = (TapOutput::default(), segment(10, 2));
-    let beside = Keeping::default();
+    let extra = Keeping::default();
     let patience = Duration::from_millis(50);
     let options = ListenerOptions { patience, ..ListenerOptions::default() };
-    let listener = start(&out, &segment, options, &[&beside]);
+    let listener = start(&out, &segment, options, &[&extra]);
     let mut writer = Writer::claim(&segment, 7).unwrap();
-    beside.set_closed(true);
+    extra.set_closed(true);
     writer.write_drained(1000, &listener);
     let summary = finish(listener);
     check(&summary, &read(out.bytes()));
     assert!(summary.complete && summary.captured() == 1000);
-    let it = &summary.beside[0];
+    let it = &summary.extra_sinks[0];
     assert_eq!(it.error.as_ref().unwrap().kind(), std::io::ErrorKind::TimedOut);
     assert!(!it.complete);
-    beside.set_closed(false);
+    extra.set_closed(false);
 }

@@ -35,38 +35,38 @@ impl SeriesNames {
     }
 
     /// The name of a family, the same one each time. `None` if there are too many.
-    pub fn give(&mut self, what: &Defined) -> Option<&str> {
-        if !self.given.contains_key(what) {
+    pub fn give(&mut self, defined: &Defined) -> Option<&str> {
+        if !self.given.contains_key(defined) {
             if self.given.len() >= MAX_NAMES {
                 return None;
             }
-            let name = self.free(what);
-            self.taken.extend(samples(&name, what.ty));
-            self.given.insert(what.clone(), name);
+            let name = self.free(defined);
+            self.taken.extend(samples(&name, defined.ty));
+            self.given.insert(defined.clone(), name);
         }
-        self.given.get(what).map(String::as_str)
+        self.given.get(defined).map(String::as_str)
     }
 
     /// A name that no sample uses.
-    fn free(&self, what: &Defined) -> String {
-        let mut stem = format!("ppt_{}_{}", sanitised(&what.buffer), sanitised(&what.name));
-        if what.ty == MetricType::Counter {
+    fn free(&self, defined: &Defined) -> String {
+        let mut stem = format!("ppt_{}_{}", sanitised(&defined.buffer), sanitised(&defined.name));
+        if defined.ty == MetricType::Counter {
             let end = stem.strip_suffix("_total").map_or(stem.len(), str::len);
             stem.truncate(end);
         }
-        if !what.base.is_empty() {
-            let without = stem.strip_suffix(what.base).and_then(|text| text.strip_suffix('_'));
+        if !defined.base.is_empty() {
+            let without = stem.strip_suffix(defined.base).and_then(|text| text.strip_suffix('_'));
             let end = without.map_or(stem.len(), str::len);
             stem.truncate(end);
         }
-        let ending = match what.base {
+        let ending = match defined.base {
             "" => String::new(),
             base => format!("_{base}"),
         };
         let numbered = (2u32..).map(|number| format!("{stem}_{number}{ending}"));
         let mut names = std::iter::once(format!("{stem}{ending}")).chain(numbered);
         let is_free =
-            |name: &String| samples(name, what.ty).all(|sample| !self.taken.contains(&sample));
+            |name: &String| samples(name, defined.ty).all(|sample| !self.taken.contains(&sample));
         names.find(is_free).unwrap_or_default()
     }
 }

@@ -128,19 +128,19 @@ impl Series {
         session: SessionTally,
     ) {
         let SessionFacts { version, began_ns, is_flight, .. } = &self.facts;
-        let mut one = |what: Description<'static>, labels: &Labels, value: String| {
+        let mut sample = |what: Description<'static>, labels: &Labels, value: String| {
             let family = text.family(what);
             text.sample(family, what.ty.suffixes()[0], labels, value);
         };
-        one(BUILD, &host.with("version", version), "1".into());
+        sample(BUILD, &host.with("version", version), "1".into());
         let mode = if *is_flight { "flight" } else { "capture" };
-        one(SESSION, &host.with("mode", mode), "1".into());
-        one(START, host, BaseUnit::NANOSECONDS.decimal((*began_ns).into()));
-        one(PROCESSES, host, processes.to_string());
-        one(DRAINED, host, session.drained.to_string());
-        one(WAITING, host, session.waiting.to_string());
+        sample(SESSION, &host.with("mode", mode), "1".into());
+        sample(START, host, BaseUnit::NANOSECONDS.decimal((*began_ns).into()));
+        sample(PROCESSES, host, processes.to_string());
+        sample(DRAINED, host, session.drained.to_string());
+        sample(WAITING, host, session.waiting.to_string());
         if !is_flight {
-            one(WROTE, host, session.bytes.to_string());
+            sample(WROTE, host, session.bytes.to_string());
         }
     }
 
@@ -242,12 +242,12 @@ fn account(text: &mut Exposition, labels: &Labels, feed: &FeedTally) {
     let settled = captured.iter().copied().chain(refused.map(|entry| entry.1));
     let written: u64 = settled.fold(lost.total().saturating_add(left_out), u64::saturating_add);
 
-    let mut one = |what: Description<'static>, labels: &Labels, value: String| {
+    let mut sample = |what: Description<'static>, labels: &Labels, value: String| {
         let family = text.family(what);
         text.sample(family, what.ty.suffixes()[0], labels, value);
     };
-    one(ATTACHED, labels, u8::from(feed.ended_since().is_none()).to_string());
-    one(WRITTEN, labels, written.to_string());
+    sample(ATTACHED, labels, u8::from(feed.ended_since().is_none()).to_string());
+    sample(WRITTEN, labels, written.to_string());
     let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
     let frames = feed.schema.iter().flat_map(|schema| &schema.frames);
     for (frame, &count) in frames.zip(&captured) {
@@ -257,20 +257,20 @@ fn account(text: &mut Exposition, labels: &Labels, feed: &FeedTally) {
     }
     let unknown = captured.last().copied().unwrap_or_default();
     for (name, count) in by_name.into_iter().chain((unknown > 0).then_some(("?", unknown))) {
-        one(CAPTURED, &labels.with("frame", name), count.to_string());
+        sample(CAPTURED, &labels.with("frame", name), count.to_string());
     }
     for (cause, count) in lost.by_cause() {
-        one(LOST, &labels.with("cause", cause.name()), count.to_string());
+        sample(LOST, &labels.with("cause", cause.name()), count.to_string());
     }
     for (cause, count) in refused {
-        one(DROPPED, &labels.with("cause", cause), count.to_string());
+        sample(DROPPED, &labels.with("cause", cause), count.to_string());
     }
-    one(LEFT_OUT, labels, left_out.to_string());
-    one(NOT_MAPPED, labels, feed.adds_not_mapped().to_string());
-    one(RINGS, labels, fill.rings.to_string());
-    one(FILL_MAX, labels, fill.most.to_string());
-    one(FILL_MEAN, labels, fill.mean.to_string());
-    one(FILL_PEAK, labels, fill.peak.to_string());
+    sample(LEFT_OUT, labels, left_out.to_string());
+    sample(NOT_MAPPED, labels, feed.adds_not_mapped().to_string());
+    sample(RINGS, labels, fill.rings.to_string());
+    sample(FILL_MAX, labels, fill.most.to_string());
+    sample(FILL_MEAN, labels, fill.mean.to_string());
+    sample(FILL_PEAK, labels, fill.peak.to_string());
 }
 
 /// Writes the classic buckets of a histogram: each counts all values up to its bound.

@@ -60,9 +60,9 @@ impl MetricsServer {
 
     /// Answers until the source ends.
     pub fn run(self) {
-        let (connections, kept) = Default::default();
+        let (connections, in_use) = Default::default();
         let (latest, asked, paused) = Default::default();
-        RunningServer { server: self, connections, latest, kept, asked, paused }.run();
+        RunningServer { server: self, connections, latest, in_use, asked, paused }.run();
     }
 }
 
@@ -73,7 +73,7 @@ struct RunningServer {
     /// The latest text, and until when it counts as current.
     latest: Option<(Instant, Rc<[u8]>)>,
     /// All texts that are still being read.
-    kept: Vec<Weak<[u8]>>,
+    in_use: Vec<Weak<[u8]>>,
     /// When the pending text was requested.
     asked: Option<Instant>,
     /// Until when no connection is accepted.
@@ -182,9 +182,9 @@ impl RunningServer {
         if !self.connections.iter().any(Connection::wants_text) {
             return Ok(());
         }
-        self.kept.retain(|text| text.strong_count() > 0);
+        self.in_use.retain(|text| text.strong_count() > 0);
         let now = Instant::now();
-        let may_be_old = self.kept.len() >= MOST_TEXTS;
+        let may_be_old = self.in_use.len() >= MOST_TEXTS;
         let good = |entry: &&(Instant, Rc<[u8]>)| may_be_old || entry.0 > now;
         if let Some((_, text)) = self.latest.as_ref().filter(good) {
             let text = text.clone();
@@ -211,7 +211,7 @@ impl RunningServer {
         let text: Rc<[u8]> = text.into();
         let took = self.asked.take().map_or(Duration::ZERO, |asked| asked.elapsed());
         let fresh = (9 * took).clamp(FRESH, MOST_FRESH);
-        self.kept.push(Rc::downgrade(&text));
+        self.in_use.push(Rc::downgrade(&text));
         self.latest = Some((Instant::now() + fresh, text.clone()));
         self.answer(&text);
         Ok(())

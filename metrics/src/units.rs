@@ -44,8 +44,8 @@ impl BaseUnit {
     /// A number of this unit in the base unit.
     pub fn decimal(self, number: i128) -> String {
         let number = number.saturating_mul(self.factor);
-        let one = 10u128.pow(self.places);
-        let (whole, part) = (number.unsigned_abs() / one, number.unsigned_abs() % one);
+        let scale = 10u128.pow(self.places);
+        let (whole, part) = (number.unsigned_abs() / scale, number.unsigned_abs() % scale);
         let sign = if number < 0 { "-" } else { "" };
         if part == 0 {
             return format!("{sign}{whole}");

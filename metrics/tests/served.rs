@@ -128,7 +128,7 @@ fn what_is_no_scrape_is_refused() {
 }
 
 #[test]
-fn a_thousand_idle_connections_keep_nobody_out() {
+fn a_thousand_idle_connections_displace_no_scraper() {
     let served = Served::new(small);
     let mut idle: Vec<TcpStream> = (0..1000).map(|_| served.connect()).collect();
     served.scrape();
@@ -151,7 +151,7 @@ fn a_request_that_never_ends_is_given_up() {
 }
 
 #[test]
-fn who_does_not_read_keeps_nobody_waiting() {
+fn a_client_that_does_not_read_delays_no_other() {
     let served = Served::new(|number| format!("{number} {}", "x".repeat(8 << 20)));
     // The part of a response that identifies its text.
     let begin = || {
@@ -187,7 +187,7 @@ fn who_does_not_read_keeps_nobody_waiting() {
 }
 
 #[test]
-fn nobody_waits_for_a_text_that_does_not_come() {
+fn the_wait_for_a_text_is_limited() {
     let (source, silent) = UnixStream::pair().unwrap();
     let server = MetricsServer::bind("127.0.0.1:0".parse().unwrap(), source).unwrap();
     let address = server.address().unwrap();

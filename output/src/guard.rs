@@ -310,7 +310,7 @@ mod tests {
 
     #[track_caller]
     fn displaced(written: io::Result<()>) -> Displaced {
-        Displaced::from_error(&written.unwrap_err()).expect("it is said")
+        Displaced::from_error(&written.unwrap_err()).expect("a displacement")
     }
 
     #[test]
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn what_went_to_another_place_than_it_should_is_taken_back() {
         let folder = tempfile::tempdir().unwrap();
-        for (left, said) in [
+        for (left, expected) in [
             (0, Displaced::Emptied),
             (3, Displaced::Changed { written: 5, found: 3 }),
             (8, Displaced::Changed { written: 5, found: 8 }),
@@ -408,7 +408,7 @@ mod tests {
             let late = |file| Late { file, accident };
             let mut guarded = Guarded::new(&open(&path), late).unwrap();
             guarded.write_all(b"first").unwrap();
-            assert_eq!(displaced(guarded.write_all(b"second")), said);
+            assert_eq!(displaced(guarded.write_all(b"second")), expected);
             assert_eq!(fs::metadata(&path).unwrap().len(), left);
         }
     }

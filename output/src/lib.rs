@@ -24,7 +24,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod beside;
 mod error;
 mod folder;
 mod folder_lock;
@@ -35,6 +34,7 @@ mod name;
 mod output;
 mod rules;
 mod series;
+mod unpublished;
 
 pub use error::OutputError;
 pub use folder_lock::lock_folder;

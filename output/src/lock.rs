@@ -54,8 +54,7 @@ pub(crate) fn probe(file: impl AsFd) -> Result<(), Holder> {
     }
 }
 
-/// Whether somebody who locks what he writes has `file` open. Where the file system has no locks,
-/// nobody does.
+/// Whether a process that locks its outputs writes `file`. False if the file system has no locks.
 pub fn is_written(file: impl AsFd) -> bool {
     probe(file).is_err()
 }

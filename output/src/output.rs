@@ -9,12 +9,12 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, fchown, fstat, openat, statat};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid, geteuid};
 
-use crate::beside::{self, Beside};
 use crate::error::OutputError;
 use crate::identity::FileId;
 use crate::lock::{self, Locked};
 use crate::name::OutputName;
 use crate::rules::{Invoker, Readers, Rules};
+use crate::unpublished::{self, Unpublished};
 
 /// The name of standard output in messages, instead of a path.
 const STDOUT: &str = "standard output";
@@ -34,7 +34,7 @@ enum Destination {
     /// too.
     Stdout { locked: bool },
     /// A file without its name yet, and the locked file that has the name until then.
-    Beside { name: OutputName, beside: Beside, replaced: Option<File> },
+    Unpublished { name: OutputName, file_name: Unpublished, replaced: Option<File> },
     /// A file that has its name.
     Published { name: OutputName, entry: Option<NamedFile> },
     /// A file that will not get a name.
@@ -72,15 +72,15 @@ impl Output {
         }
         let name = OutputName::new(path, rules)?;
         let replaced = name.taken()?;
-        beside::sweep(&name.folder, rules);
+        unpublished::sweep(&name.folder, rules);
         let mode = match rules.readers {
             Readers::Owner => Mode::RUSR | Mode::WUSR,
             Readers::ByUmask => Mode::from_raw_mode(0o666),
         };
-        let made = beside::create(&name.folder, mode);
-        let (file, beside) = made.map_err(|error| name.fail(error))?;
+        let made = unpublished::create(&name.folder, mode);
+        let (file, file_name) = made.map_err(|error| name.fail(error))?;
         give_to_invoker(&file, rules);
-        Ok(Self { file, place: Destination::Beside { name, beside, replaced } })
+        Ok(Self { file, place: Destination::Unpublished { name, file_name, replaced } })
     }
 
     fn stdout(rules: &Rules) -> Result<Self, OutputError> {
@@ -126,7 +126,7 @@ impl Output {
     /// Whether publishing needs root's capabilities, because the folder or the file belongs to
     /// another user.
     pub fn needs_rights(&self) -> bool {
-        let Destination::Beside { name, .. } = &self.place else { return false };
+        let Destination::Unpublished { name, .. } = &self.place else { return false };
         let owner = fstat(&self.file).map_or(0, |found| found.st_uid);
         geteuid().is_root() && (owner != 0 || name.folder.is_foreign())
     }
@@ -140,13 +140,15 @@ impl Output {
         if let Destination::Discarded { name } = &self.place {
             return Err(name.fail(Errno::CANCELED));
         }
-        let Destination::Beside { name, beside, replaced } = &mut self.place else { return Ok(()) };
+        let Destination::Unpublished { name, file_name, replaced } = &mut self.place else {
+            return Ok(());
+        };
         for _ in 0..TRIES {
             let named = match replaced {
                 Some(old) if name.leads_to(old)? => {
-                    beside.replace(&self.file, &name.folder, &name.last)
+                    file_name.replace(&self.file, &name.folder, &name.last)
                 }
-                _ => beside.take_name(&self.file, &name.folder, &name.last),
+                _ => file_name.take_name(&self.file, &name.folder, &name.last),
             };
             match named {
                 Ok(()) => {
@@ -164,8 +166,8 @@ impl Output {
 
     /// Removes the output unless it was published. Dropping it does the same.
     pub fn discard(&mut self) {
-        if let Destination::Beside { name, beside, .. } = &self.place {
-            beside.discard(&name.folder);
+        if let Destination::Unpublished { name, file_name, .. } = &self.place {
+            file_name.discard(&name.folder);
             self.place = Destination::Discarded { name: name.clone() };
         }
     }
@@ -200,7 +202,7 @@ impl Output {
     pub fn path(&self) -> Option<&Path> {
         match &self.place {
             Destination::Stdout { .. } => None,
-            Destination::Beside { name, .. }
+            Destination::Unpublished { name, .. }
             | Destination::Published { name, .. }
             | Destination::Discarded { name } => Some(&name.path),
         }
@@ -337,9 +339,9 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         let name = OutputName::new(&path, &Rules::default()).unwrap();
-        let (file, beside) = beside::hidden(&name.folder, Mode::RUSR | Mode::WUSR).unwrap();
+        let (file, file_name) = unpublished::hidden(&name.folder, Mode::RUSR | Mode::WUSR).unwrap();
         let mut hidden =
-            Output { file, place: Destination::Beside { name, beside, replaced: None } };
+            Output { file, place: Destination::Unpublished { name, file_name, replaced: None } };
         let mut nameless = Output::open(&path, &Rules::default()).unwrap();
         assert_eq!(names(folder.path()).len(), 1);
         for output in [&mut hidden, &mut nameless] {
@@ -395,7 +397,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_put_there_meanwhile_is_not_lost() {
+    fn a_file_that_takes_the_name_first_is_not_lost() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         let mut new = Output::open(&path, &Rules::default()).unwrap();

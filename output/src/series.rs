@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_somebody_takes_meanwhile_are_passed_over() {
+    fn names_that_are_taken_later_are_skipped() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.bin");
         let mut series = Series::new(&path, &Rules::default(), None).unwrap();

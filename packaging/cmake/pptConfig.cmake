@@ -1,6 +1,6 @@
 # find_package(ppt): the imported program ppt::pptc and the function ppt_generate.
 #
-# pptc is looked for beside this file's own installation, then on PATH; -DPPTC=/path/to/pptc names
+# pptc is looked for in the installation that this file belongs to, then on PATH; -DPPTC=/path/to/pptc names
 # another one.
 
 get_filename_component(_ppt_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)

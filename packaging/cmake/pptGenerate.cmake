@@ -4,8 +4,8 @@
 # sources, the folder of `a.h` to its include folders (`a.cpp` and `a.hpp` with LANGUAGE CXX). The
 # target may be an executable or any library. LANGUAGE is C unless the project has only C++.
 #
-# pptc runs again when the frame file or pptc itself changes; what it writes then differs only if
-# the meaning does, and only that is compiled again. Each target has a folder of its own, so several
+# pptc runs again when the frame file or pptc itself changes. Its output differs only if the meaning does,
+# and only changed output is compiled again. Each target has a folder of its own, so several
 # may use one frame file: equal buffers merge when they meet in a program.
 
 function(ppt_generate)
@@ -67,8 +67,8 @@ function(ppt_generate)
         foreach(suffix IN LISTS suffixes)
             list(APPEND made "${folder}/${stem}.${suffix}")
         endforeach()
-        # pptc leaves alone what would not change; the rule for make(1) is written every time, and
-        # so is the mark of when it ran.
+        # pptc does not touch unchanged files, but writes the rule for make(1) every time: the time of
+        # that file is the time of the last run.
         set(ran "${folder}/${stem}.${emit}.d")
         add_custom_command(
             OUTPUT "${ran}"

@@ -1,5 +1,5 @@
-//! Arguments of `ppt view PID`. `ppt-analysis` has the arguments of `ppt view`, and what they mean; here are
-//! those that a process can have.
+//! Arguments of `ppt view PID`. `ppt-analysis` has, and explains, all arguments of `ppt view`; this module has
+//! those that apply to a process.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,7 +8,9 @@ use std::time::SystemTime;
 use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
 
-use super::{Allow, Attach, CaptureArgs, KernelPart, Processes, stacks};
+use super::attach::Attach;
+use super::capture::{Allow, CaptureArgs, KernelPart, stacks};
+use super::processes::Processes;
 
 #[derive(Parser)]
 #[command(name = "ppt view", disable_help_flag = true)]
@@ -41,16 +43,16 @@ pub(crate) struct ProcessView {
 }
 
 impl ProcessView {
-    /// The view of a process, if that is what `words` ask for: those behind `ppt`.
+    /// The view of a process, if `words` ask for one. `words` are the arguments of `ppt`.
     ///
     /// # Errors
-    /// An option that only a process has, for a capture.
+    /// An option that only a process has is given for a capture.
     pub(crate) fn asked(words: &[OsString]) -> Result<Option<Self>, clap::Error> {
         let of_process = |error: &clap::Error| {
-            let of = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+            let option = error.get(ContextKind::InvalidArg).map(ToString::to_string);
             ["--kernel", "--stacks", "--allow"]
                 .iter()
-                .any(|name| of.as_ref().is_some_and(|of| of.starts_with(name)))
+                .any(|name| option.as_ref().is_some_and(|option| option.starts_with(name)))
         };
         match Self::try_parse_from(words) {
             Err(error) if of_process(&error) && is_about_a_value(&error) => Err(error),
@@ -58,8 +60,8 @@ impl ProcessView {
         }
     }
 
-    /// Whether the capture is to be made in a way of its own.
-    pub(crate) fn is_particular(&self) -> bool {
+    /// Whether there are options for making the capture.
+    pub(crate) fn has_capture_options(&self) -> bool {
         let any = !(self.buffers.is_empty() && self.kernel.is_empty() && self.allow.is_empty());
         any || self.output.is_some() || self.stacks.is_some()
     }
@@ -85,7 +87,7 @@ impl ProcessView {
         }
     }
 
-    /// What is passed on to the program that shows.
+    /// The arguments for `ppt-analysis view`.
     pub(crate) fn of_view(&self) -> Vec<OsString> {
         let flags = [("--no-open", self.no_open), ("--no-index", self.no_index)];
         let flags = flags.into_iter().filter(|(_, given)| *given).map(|(name, _)| name.into());
@@ -139,7 +141,7 @@ mod tests {
         let error = tried("view 4711 --kernel nonsense").err().unwrap().to_string();
         assert!(error.contains("nonsense") && error.contains("sched"), "{error}");
         let view = asked("view --port 8000 4711 --no-open -b store --kernel sched,faults").unwrap();
-        assert_eq!((view.pid, view.is_particular()), (4711, true));
+        assert_eq!((view.pid, view.has_capture_options()), (4711, true));
         assert_eq!(view.of_view(), ["--no-open", "--port", "8000"]);
         let capture = view.attach().capture;
         assert_eq!(capture.buffers, ["store"]);
@@ -147,7 +149,7 @@ mod tests {
         let name = capture.output.to_str().unwrap().to_owned();
         assert!(name.starts_with("view-4711-2") && !name.contains(':'), "{name}");
         let plain = asked("view 4711 --no-index --threads 2").unwrap();
-        assert!(!plain.is_particular());
+        assert!(!plain.has_capture_options());
         assert_eq!(plain.of_view(), ["--no-index", "--threads", "2"]);
     }
 }

@@ -1,10 +1,10 @@
-//! The arguments about the library that is preloaded.
+//! Arguments about the preloaded library.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// What that library shows.
+/// A kind of activity that the library shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PreloadSource {
     /// Requests: those that the program answers, and those that it makes.
@@ -16,7 +16,7 @@ pub(crate) enum PreloadSource {
 }
 
 impl PreloadSource {
-    /// The word for it.
+    /// The value of `--with` for this source.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Net => "net",

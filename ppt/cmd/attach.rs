@@ -31,7 +31,7 @@ use crate::signals::Signals;
 use crate::viewer::Viewer;
 use crate::{privileges, report, signals, stdout, wording};
 
-/// The word that has probes listed.
+/// The value of `--probe` that lists probes.
 const LIST: &str = "list";
 
 pub(crate) fn run(args: &args::Attach) -> CommandResult {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &args::Attach) -> CommandResult {
     capture(args, None)
 }
 
-/// Captures, and has `viewer` show the capture while it grows.
+/// Captures. `viewer` shows the capture while it grows.
 pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> CommandResult {
     let mut wanted = vec![Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
     wanted.extend(viewer.as_ref().map(|_| Signal::SIGCHLD));
@@ -69,15 +69,12 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
             (select::processes(which, &capture.buffers, may_lack)?, Outputs::open(capture)?)
         }
     };
-    let kind = match args.choice() {
+    let form = match args.choice() {
         _ if args.follow => CaptureForm::Family,
         ProcessChoice::All => CaptureForm::Several,
         _ => CaptureForm::One,
     };
-    check_size(capture, chosen.iter().flat_map(Chosen::buffers))?;
-    choice::check(capture, chosen.iter().flat_map(Chosen::buffers))?;
-    check_where(capture, chosen.iter().flat_map(Chosen::buffers))?;
-    check_flight(capture, chosen.iter().flat_map(Chosen::buffers))?;
+    check(capture, &chosen)?;
     outputs.keep_rights()?;
     if args.follow {
         descriptors::raise_limit();
@@ -86,27 +83,17 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
     let mut follow = args.follow.then(Follow::forks).transpose()?;
     let sessions = sessions(args, chosen, follow.as_ref())?;
     if let Some(follow) = &mut follow {
-        sessions.iter().for_each(|session| follow.know(session));
+        for session in &sessions {
+            let _ = follow.record(session);
+        }
     }
-    let mut kernel = KernelWatch::wanted(capture);
-    for session in &sessions {
-        kernel.iter_mut().for_each(|watch| watch.open(session.target()));
-    }
-    if let Some(unanswered) = kernel.as_ref().and_then(KernelWatch::unanswered) {
-        let failure = Failure::usage(Code::NoSuchProbe, unanswered);
-        sessions.into_iter().for_each(end_at_once);
-        return Err(failure);
-    }
-    let tells = |session: &Session| {
-        let pid = session.target().pid();
-        !session.attached().is_empty() || kernel.as_ref().is_some_and(|kernel| kernel.has(pid))
+    let kernel = match kernel_watch(capture, &sessions) {
+        Ok(kernel) => kernel,
+        Err(failure) => {
+            sessions.into_iter().for_each(end_at_once);
+            return Err(failure);
+        }
     };
-    if let Some(silent) = sessions.iter().find(|session| !tells(session)) {
-        let pid = silent.target().pid();
-        let what = format!("process {pid} has no ppt buffers, and the kernel tells nothing of it");
-        sessions.into_iter().for_each(end_at_once);
-        return Err(Failure::failed(Code::NothingToAttach, what));
-    }
     if let Some(Err(failure)) = viewer.as_mut().map(|viewer| viewer.start()) {
         sessions.into_iter().for_each(end_at_once);
         return Err(failure);
@@ -117,7 +104,7 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
         sessions.into_iter().for_each(end_at_once);
         return Err(Failure::failed(Code::System, format!("cannot give up privileges: {error}")));
     }
-    let mut live = Live::start(capture, kind, sessions, (follow, kernel), outputs)?;
+    let mut live = Live::start(capture, form, sessions, (follow, kernel), outputs)?;
     let started = live.publish(metrics);
     match (&started, &mut viewer) {
         (Ok(()), Some(viewer)) => viewer.show(),
@@ -132,6 +119,15 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
     Ok(ExitStatus::from_success(finished.ok))
 }
 
+/// Checks the options against the chosen buffers.
+fn check(capture: &args::CaptureArgs, chosen: &[Chosen]) -> Result<(), Failure> {
+    let buffers = || chosen.iter().flat_map(Chosen::buffers);
+    check_size(capture, buffers())?;
+    choice::check(capture, buffers())?;
+    check_where(capture, buffers())?;
+    check_flight(capture, buffers())
+}
+
 /// Prints the USDT probes of a process.
 fn list_probes(args: &args::Attach) -> CommandResult {
     signals::needs_stdout()?;
@@ -143,8 +139,9 @@ fn list_probes(args: &args::Attach) -> CommandResult {
     let listed = chosen.iter().flat_map(|chosen| ProbedProcess::new(&chosen.target).listed());
     let listed: BTreeSet<ListedProbe> = listed.collect();
     if listed.is_empty() {
-        let what = "the process has no USDT probes; --probe FUNCTION captures calls of a function";
-        return Err(Failure::failed(Code::NoSuchProbe, what));
+        let message =
+            "the process has no USDT probes; --probe FUNCTION captures calls of a function";
+        return Err(Failure::failed(Code::NoSuchProbe, message));
     }
     let width = listed.iter().map(|probe| probe.name.chars().count()).max().unwrap_or(0);
     let mut text = format!("{:width$}  SEMAPHORE  FILE  ARGUMENTS\n", "PROBE");
@@ -193,6 +190,32 @@ fn sessions(
     }
     refusals.iter().for_each(|error| report::warning(error.code(), wording::message(error)));
     Ok(sessions)
+}
+
+/// Opens what the kernel reports about each process, if that is wanted. Fails if a probe matches
+/// nothing, or if a process has neither buffers nor reports of the kernel.
+fn kernel_watch(
+    capture: &args::CaptureArgs,
+    sessions: &[Session],
+) -> Result<Option<KernelWatch>, Failure> {
+    let mut kernel = KernelWatch::wanted(capture);
+    for session in sessions {
+        kernel.iter_mut().for_each(|watch| watch.open(session.target()));
+    }
+    if let Some(unmatched) = kernel.as_ref().and_then(KernelWatch::unmatched) {
+        return Err(Failure::usage(Code::NoSuchProbe, unmatched));
+    }
+    let has_source = |session: &Session| {
+        let pid = session.target().pid();
+        !session.attached().is_empty() || kernel.as_ref().is_some_and(|kernel| kernel.has(pid))
+    };
+    if let Some(silent) = sessions.iter().find(|session| !has_source(session)) {
+        let pid = silent.target().pid();
+        let message =
+            format!("process {pid} has no ppt buffers, and the kernel reports nothing about it");
+        return Err(Failure::failed(Code::NothingToAttach, message));
+    }
+    Ok(kernel)
 }
 
 /// Runs the capture until there is a reason to end it.

@@ -17,7 +17,7 @@ use crate::session::{self, Ask, SessionServer};
 pub(crate) fn run(args: &args::Choose, enabled: bool) -> CommandResult {
     let (pid, names) = args.process_and_names();
     let sessions = session::sessions();
-    let has = |server: &&SessionServer| server.answer.processes.iter().any(|one| one.pid == pid);
+    let has = |server: &&SessionServer| server.answer.has(pid);
     let ask = || {
         if enabled {
             Ask::Enable { pid, names: names.clone() }
@@ -32,13 +32,13 @@ pub(crate) fn run(args: &args::Choose, enabled: bool) -> CommandResult {
             Ok(answer) if answer.ok => {
                 done = true;
                 let changed = answer.changed.join(", ");
-                let what = match (changed.is_empty(), enabled) {
+                let change = match (changed.is_empty(), enabled) {
                     (true, true) => "writes all of that already".into(),
                     (true, false) => "writes none of that already".into(),
                     (false, true) => format!("writes {changed} from now on"),
                     (false, false) => format!("no longer writes {changed}"),
                 };
-                report::line(format_args!("process {pid}: ppt with pid {ppt} {what}"));
+                report::line(format_args!("process {pid}: ppt with pid {ppt} {change}"));
             }
             Ok(answer) if answer.experiment => {
                 code = Code::ExperimentRuns;
@@ -57,24 +57,24 @@ pub(crate) fn run(args: &args::Choose, enabled: bool) -> CommandResult {
         return Ok(ExitStatus::DONE);
     }
     if refusals.is_empty() {
-        Err(Failure::failed(Code::NoSession, nobody(pid, &sessions)))
+        Err(Failure::failed(Code::NoSession, no_session(pid, &sessions)))
     } else {
         Err(Failure::failed(code, refusals.join("\n")))
     }
 }
 
-/// What there is instead of a session that has the process.
-fn nobody(pid: i32, sessions: &[SessionServer]) -> String {
+/// The message that no session captures the process, with the processes that are captured.
+fn no_session(pid: i32, sessions: &[SessionServer]) -> String {
     let processes = sessions.iter().flat_map(|session| &session.answer.processes);
-    let mut there: Vec<String> = processes
+    let mut captured: Vec<String> = processes
         .map(|process| format!("{} ({})", process.pid, escaped(&process.program)))
         .collect();
-    there.sort();
-    there.dedup();
-    let instead = if there.is_empty() {
+    captured.sort();
+    captured.dedup();
+    let instead = if captured.is_empty() {
         format!("`ppt attach {pid}` begins to")
     } else {
-        format!("yours capture: {}", there.join(", "))
+        format!("yours capture: {}", captured.join(", "))
     };
     format!("no ppt of yours captures process {pid}\n  {instead}")
 }

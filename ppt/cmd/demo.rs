@@ -1,8 +1,8 @@
 //! `ppt demo`: starts an example program under load, attaches to it while it runs, and asks the capture.
 //!
 //! Everything is real: a demo compiles the frame file, builds the programs with the machine's C
-//! compiler, starts them, and runs this very program as `ppt attach` and for the answers. The
-//! binary contains the sources, so that the demo works from any folder.
+//! compiler, starts them, and runs `ppt` itself to attach and to answer. The binary contains the
+//! sources, so that the demo works from any folder.
 
 mod game;
 mod programs;

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &args::Doctor) -> CommandResult {
             checks.extend(doctor::process(&system, pid));
             checks.extend(preloaded(&system, pid));
         }
-        // They have no part in attaching, so a question about one process leaves them out.
+        // Attaching needs neither of these, so a report about one process leaves them out.
         None => {
             checks.extend([PartnerProgram::Analysis, PartnerProgram::Lab].map(companion));
             checks.push(library());
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &args::Doctor) -> CommandResult {
     Ok(ExitStatus::from_success(ready))
 }
 
-/// What `--kernel` can capture here. ppt tries it with itself, and ends that at once.
+/// Checks what `--kernel` can capture on this machine, by watching ppt itself for a moment.
 fn kernel() -> Vec<Check> {
     let check = |verdict, found, remedy, code| Check {
         name: "--kernel".into(),
@@ -78,7 +78,7 @@ fn kernel() -> Vec<Check> {
     missing.collect()
 }
 
-/// Whether a program is installed that does some of ppt's commands.
+/// Checks whether a program is installed that runs some of ppt's commands.
 fn companion(program: PartnerProgram) -> Check {
     let commands = program.commands().iter().map(|(word, _)| *word);
     let commands = format!("ppt {}", commands.collect::<Vec<_>>().join(", "));
@@ -109,7 +109,7 @@ fn with(verdict: CheckVerdict, found: String, remedy: Option<String>, code: Opti
     Check { name: "--with".into(), verdict, found, remedy, code: code.map(Into::into) }
 }
 
-/// Whether there is the library of `--with`.
+/// Checks whether the library of `--with` is installed.
 fn library() -> Check {
     match Library::find() {
         Ok(library) => {
@@ -125,11 +125,11 @@ fn library() -> Check {
     }
 }
 
-/// Whether the process has that library, and if not, what to type.
+/// Checks whether the process has loaded that library; if not, the remedy is a command.
 fn preloaded(system: &System, pid: i32) -> Option<Check> {
     let process = ppt_agent::preloaded(system, pid, FILE_NAME)?;
     Some(if process.is_loaded && process.has_io_uring {
-        let found = format!("{FILE_NAME} is loaded; {}", wording::beside_io_uring("the process"));
+        let found = format!("{FILE_NAME} is loaded; {}", wording::unseen_by_library("the process"));
         with(CheckVerdict::Note, found, None, Some(Code::IoUring))
     } else if process.is_loaded {
         let found = format!(

@@ -135,7 +135,7 @@ fn finish(name: &str, outcome: &ppt_dump::DumpOutcome) -> ExitStatus {
             ),
         );
     }
-    tell_unnamed(name, &outcome.unnamed);
+    report_unnamed(name, &outcome.unnamed);
     if let Some(offset) = outcome.cut {
         report::warning(
             Code::CutOff,
@@ -149,8 +149,8 @@ fn finish(name: &str, outcome: &ppt_dump::DumpOutcome) -> ExitStatus {
     ExitStatus::from_success(outcome.damages + outcome.unshown + outcome.untimed == 0)
 }
 
-/// Says of which modules the functions have no names. The kernel's own code has no file.
-fn tell_unnamed(name: &str, remarks: &[NameRemark]) {
+/// Reports the modules whose functions have no names, without the kernel's own code, which has no file.
+fn report_unnamed(name: &str, remarks: &[NameRemark]) {
     const SHOWN: usize = 3;
     let has_file = |remark: &&NameRemark| !remark.path.starts_with('[');
     let mut modules: Vec<String> = remarks

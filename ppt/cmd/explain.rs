@@ -125,7 +125,7 @@ mod tests {
             assert!(text.contains("\n> "), "{code}: what does one see?");
             assert!(text.contains("\n**What to do:** "), "{code}: what helps?");
             assert!(
-                text.lines().all(|it| it.starts_with('>') || it.chars().count() <= 104),
+                text.lines().all(|line| line.starts_with('>') || line.chars().count() <= 104),
                 "{code}"
             );
         }

@@ -25,23 +25,23 @@ pub(crate) fn run(args: &args::Info) -> CommandResult {
     }
 }
 
-/// One account after the other; of several captures, each under its name, or as an array.
+/// Prints the content of each capture: of several captures under their names, or as a JSON array.
 fn captures(files: &[PathBuf], json: bool) -> CommandResult {
-    let all = Info::read_all(files).map_err(|Unreadable { path, error }| {
+    let infos = Info::read_all(files).map_err(|Unreadable { path, error }| {
         Failure::failed(error.code(), format!("{}: {error}", path.display()))
     })?;
-    let write = |out: &mut dyn Write| match (&all[..], json) {
+    let write = |out: &mut dyn Write| match (&infos[..], json) {
         ([info], true) => info.write_json(out),
         ([info], false) => info.write_text(out),
-        (_, true) => Info::write_json_array(&all, out),
-        (_, false) => write_texts(files, &all, out),
+        (_, true) => Info::write_json_array(&infos, out),
+        (_, false) => write_texts(files, &infos, out),
     };
     stdout::by(write).map_err(Failure::stdout)?;
-    Ok(ExitStatus::from_success(all.iter().all(|info| info.damages == 0)))
+    Ok(ExitStatus::from_success(infos.iter().all(|info| info.damages == 0)))
 }
 
-fn write_texts(files: &[PathBuf], all: &[Info], out: &mut dyn Write) -> io::Result<()> {
-    for (number, (path, info)) in files.iter().zip(all).enumerate() {
+fn write_texts(files: &[PathBuf], infos: &[Info], out: &mut dyn Write) -> io::Result<()> {
+    for (number, (path, info)) in files.iter().zip(infos).enumerate() {
         if number > 0 {
             writeln!(out)?;
         }

@@ -6,7 +6,8 @@
 //! 4711  server   example  example  attached by ppt with pid 4720  symtab  /srv/game/server
 //! ```
 //!
-//! If a ppt has some of that [disabled](crate::cmd::choose), a column says what.
+//! A column lists the frames, counters and histograms that [are disabled](crate::cmd::choose), if there
+//! are any.
 
 use ppt_agent::{
     AgentError, Buffer, NAMES_A_LOOK, Remarks, Searcher, Status, System, Target, ThreadName,
@@ -28,10 +29,10 @@ use unreadable::Unreadable;
 pub(crate) fn run(args: &args::List) -> CommandResult {
     signals::needs_stdout()?;
     let mut rows = match args.pid() {
-        Some(pid) => one(pid)?,
-        None => all(),
+        Some(pid) => of_process(pid)?,
+        None => of_all_processes(),
     };
-    ask(&mut rows);
+    add_disabled(&mut rows);
     let text = match args.json {
         true => json(&rows),
         // The caller knows the process that it named, so its column is left out.
@@ -41,11 +42,12 @@ pub(crate) fn run(args: &args::List) -> CommandResult {
     Ok(ExitStatus::DONE)
 }
 
-/// The column that there is only where something is disabled.
+/// The column of disabled frames, counters and histograms. It is left out if nothing is disabled.
 const DISABLED: usize = 4;
-/// The column that there is only where one process is listed whose threads have names of their own.
+/// The column of threads. It is left out unless a single process is listed, whose threads have names
+/// of their own.
 const THREADS: usize = 5;
-/// Names of threads that the table shows.
+/// The most names of threads that a row shows.
 const MOST_NAMES: usize = 8;
 
 /// A buffer and its process.
@@ -54,9 +56,9 @@ struct BufferRow {
     program: String,
     buffer: Buffer,
     status: Status,
-    /// Frames, counters and histograms that are not written, as the ppt says that is attached.
+    /// Frames, counters and histograms that are not written, as the attached ppt reports.
     disabled: Vec<String>,
-    /// The threads of the process, by number; none where all processes are listed.
+    /// The threads of the process, by number; empty if all processes are listed.
     threads: Vec<ListedThread>,
 }
 
@@ -82,7 +84,7 @@ impl From<&ThreadName> for ListedThread {
     }
 }
 
-fn one(pid: i32) -> Result<Vec<BufferRow>, AgentError> {
+fn of_process(pid: i32) -> Result<Vec<BufferRow>, AgentError> {
     let target = Target::open(&System::default(), pid)?;
     let found = target.buffers()?;
     let remarks = Remarks::from_search(&found);
@@ -94,13 +96,13 @@ fn one(pid: i32) -> Result<Vec<BufferRow>, AgentError> {
     Ok(rows)
 }
 
-/// The buffers of every process. Processes that end during this are left out, and those that ppt may not read
-/// are counted.
-fn all() -> Vec<BufferRow> {
+/// The buffers of every process. Leaves out processes that end during the search; counts and reports those
+/// that ppt may not read.
+fn of_all_processes() -> Vec<BufferRow> {
     let system = System::default();
     let mut searcher = Searcher::of_many();
     let mut unreadable = Unreadable::default();
-    let mut of = |pid: i32| {
+    let mut of_pid = |pid: i32| {
         let rows = Target::open(&system, pid).and_then(|target| {
             let found = searcher.buffers(&target)?;
             let remarks = Remarks::from_search(&found);
@@ -108,7 +110,8 @@ fn all() -> Vec<BufferRow> {
         });
         rows.inspect_err(|error| unreadable.note(pid, error)).ok()
     };
-    let rows = ppt_agent::processes(&system).into_iter().filter_map(&mut of).flatten().collect();
+    let rows =
+        ppt_agent::processes(&system).into_iter().filter_map(&mut of_pid).flatten().collect();
     if let Some(message) = unreadable.message() {
         report::note(message);
     }
@@ -138,17 +141,17 @@ fn rows(
     buffers.into_iter().map(row).collect()
 }
 
-/// Asks the sessions of this user, and for root those of everybody, what they have disabled.
-fn ask(rows: &mut [BufferRow]) {
+/// Adds what the sessions of this user, for root those of all users, have disabled.
+fn add_disabled(rows: &mut [BufferRow]) {
     if rows.iter().all(|row| row.status.holder.is_none()) {
         return;
     }
     for session in session::sessions() {
         let answer = session.answer;
         for row in rows.iter_mut() {
-            let by = row.status.holder.as_ref().map(|holder| holder.pid);
+            let holder = row.status.holder.as_ref().map(|holder| holder.pid);
             let captured = answer.processes.iter().filter(|process| process.pid == row.pid);
-            if by == Some(answer.ppt.into()) {
+            if holder == Some(answer.ppt.into()) {
                 let names = captured.flat_map(|captured| &captured.names);
                 let disabled = names.filter(|name| name.buffer == row.buffer.name && !name.enabled);
                 row.disabled = disabled.map(|choosable| choosable.name.clone()).collect();
@@ -195,12 +198,12 @@ fn table(rows: &[BufferRow], first_column: usize) -> String {
     let heads =
         ["PID", "PROGRAM", "BUFFER", "FRAMES", "DISABLED", "THREADS", "STATE", "FOUND", "OBJECT"];
     let mut lines = vec![heads.map(String::from)];
-    // Most of the time, these columns would be empty.
+    // These columns are usually empty.
     let left_out = [
         rows.iter().all(|row| row.disabled.is_empty()).then_some(DISABLED),
         rows.iter().all(BufferRow::has_plain_threads).then_some(THREADS),
     ];
-    for BufferRow { pid, program, buffer, status, disabled, threads: of_process } in rows {
+    for BufferRow { pid, program, buffer, status, disabled, threads: process_threads } in rows {
         let disabled = match disabled[..] {
             [] => "-".into(),
             _ => disabled.join(","),
@@ -211,7 +214,7 @@ fn table(rows: &[BufferRow], first_column: usize) -> String {
             buffer.name.clone(),
             frames(buffer).join(","),
             disabled,
-            threads(of_process),
+            threads(process_threads),
             state(status),
             buffer.found_by.to_string(),
             buffer.object.clone(),

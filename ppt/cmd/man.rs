@@ -1,7 +1,7 @@
 //! `ppt man FOLDER`: writes the man pages of `ppt`, of its commands and of `pptc`.
 //!
-//! A page is what `--help` says, and the sections that only a page has. `ppt-analysis man FOLDER`
-//! writes the others.
+//! A page has the text of `--help`, and sections of its own. `ppt-analysis man FOLDER` writes the pages
+//! of the other commands.
 
 #[path = "../../packaging/page.rs"]
 mod page;
@@ -48,7 +48,9 @@ fn pages() -> io::Result<Vec<Page>> {
     let mut ppt = args::Args::command();
     ppt.build();
     let mut pages = Vec::new();
-    for word in ppt.get_subcommands().filter(|it| it.get_name() != "help" && !it.is_hide_set()) {
+    for word in
+        ppt.get_subcommands().filter(|word| word.get_name() != "help" && !word.is_hide_set())
+    {
         pages.push(page_of(word.clone(), &format!("ppt-{}", word.get_name()), "ppt")?);
     }
     pages.push(page_of(ppt, "ppt", "ppt")?);

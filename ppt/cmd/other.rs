@@ -18,15 +18,16 @@ use crate::privileges;
 
 pub(crate) fn run(words: &[OsString]) -> CommandResult {
     let Some(word) = words.first() else { return Ok(ExitStatus::USAGE) };
-    become_it(words, args::program(word))
+    become_program(words, args::program(word))
 }
 
 /// Replaces this process by `ppt-analysis` with the arguments `words`.
 pub(crate) fn ask(words: &[OsString]) -> CommandResult {
-    become_it(words, Some(PartnerProgram::Analysis))
+    become_program(words, Some(PartnerProgram::Analysis))
 }
 
-fn become_it(words: &[OsString], ours: Option<PartnerProgram>) -> CommandResult {
+/// Replaces this process by the program for `words`. Returns only if that fails.
+fn become_program(words: &[OsString], ours: Option<PartnerProgram>) -> CommandResult {
     let Some((word, args)) = words.split_first() else { return Ok(ExitStatus::USAGE) };
     let (program, args) = match ours {
         Some(ours) => (OsString::from(ours.name()), words),
@@ -60,13 +61,13 @@ fn become_it(words: &[OsString], ours: Option<PartnerProgram>) -> CommandResult 
     })
 }
 
-/// The command that is spelt nearly as `word`.
+/// The command whose name is spelt most like `word`.
 fn nearest(word: &str) -> Option<String> {
     let own = args::Args::command();
     let own = own.get_subcommands().filter(|command| !command.is_hide_set());
     let own = own.map(|command| command.get_name().to_owned());
-    let all: Vec<String> = own.chain(args::others().map(|(word, ..)| word.to_owned())).collect();
-    ppt_text::nearest(word, all)
+    let names: Vec<String> = own.chain(args::others().map(|(word, ..)| word.to_owned())).collect();
+    ppt_text::nearest(word, names)
 }
 
 /// Lets a program complete the words that follow one of its own; returns if it is not installed.
@@ -87,11 +88,11 @@ pub(crate) fn is_installed(program: PartnerProgram) -> bool {
 /// The file that ppt starts as this program.
 pub(crate) fn installed(program: PartnerProgram) -> Option<PathBuf> {
     let program = program.name();
-    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(program)));
+    let own_folder = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(program)));
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&paths).map(|folder| folder.join(program));
     let in_path = in_path.filter(|_| !distrusts_path());
-    beside.into_iter().chain(in_path).find(|path| path.is_file())
+    own_folder.into_iter().chain(in_path).find(|path| path.is_file())
 }
 
 /// Whether ppt starts only the `ppt-analysis` and the `ppt-lab` of its own folder: the caller chooses
@@ -102,12 +103,12 @@ pub(crate) fn distrusts_path() -> bool {
 
 /// Replaces this process by `program`; returns the error if that fails.
 fn execute(program: &OsStr, args: &[OsString], is_ours: bool) -> io::Error {
-    let beside = || Some(std::env::current_exe().ok()?.parent()?.join(program));
+    let in_own_folder = || Some(std::env::current_exe().ok()?.parent()?.join(program));
     let is_root = geteuid().is_root();
-    // The caller chooses the PATH. So a set-user-ID ppt starts only programs beside itself, and
-    // root starts only the `ppt-analysis` and the `ppt-lab` beside ppt.
+    // The caller chooses the PATH. So a set-user-ID ppt starts only programs of its own folder, and
+    // root starts `ppt-analysis` and `ppt-lab` only from there.
     let distrusts_path = privileges::borrowed() || (is_root && is_ours);
-    let path = match beside().filter(|path| path.is_file()) {
+    let path = match in_own_folder().filter(|path| path.is_file()) {
         Some(path) => path,
         None if distrusts_path => return io::ErrorKind::NotFound.into(),
         None => PathBuf::from(program),
@@ -122,8 +123,8 @@ fn execute(program: &OsStr, args: &[OsString], is_ours: bool) -> io::Error {
     Command::new(path).args(args).exec()
 }
 
-/// Reading captures needs no privileges, but the programs of `ppt lab` have those of the caller. Under sudo, the program runs as the user who called sudo;
-/// otherwise it keeps only the capabilities to open files.
+/// Gives up privileges, because reading captures needs none. Under sudo, the program runs as the user
+/// who called sudo; otherwise it keeps only the capabilities to open files.
 fn step_down() -> nix::Result<()> {
     let Some(invoker) = privileges::invoker().filter(|invoker| invoker.uid != 0) else {
         privileges::only_read(false);

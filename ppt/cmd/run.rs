@@ -29,14 +29,14 @@ use crate::live::{
 };
 use crate::metrics::MetricsListener;
 use crate::preload::{self, Library};
-use crate::signals::Signals;
+use crate::signals::{ReceivedSignal, Signals};
 use crate::{args, report};
 
 pub(crate) fn run(args: &args::RunArgs) -> CommandResult {
     capture(args).map_err(Failure::of_run)
 }
 
-/// The command's own status if the capture succeeded.
+/// Captures the command. Returns the command's own status if the capture succeeded.
 fn capture(args: &args::RunArgs) -> CommandResult {
     let options = &args.capture;
     if options.to_stdout() {
@@ -54,15 +54,16 @@ fn capture(args: &args::RunArgs) -> CommandResult {
     check_flight(options, [])?;
     let metrics = MetricsListener::open(options)?;
     let outputs = Outputs::open(options)?;
-    let (follow, guest) = Follow::command(preload::unwanted(&args.with))?;
-    let more = (Some(follow), KernelWatch::wanted(options));
-    let mut live = Live::start(options, CaptureForm::Command, Vec::new(), more, outputs)?;
+    let (follow, inherited) = Follow::command(preload::unwanted(&args.with))?;
+    let watched = (Some(follow), KernelWatch::wanted(options));
+    let mut live = Live::start(options, CaptureForm::Command, Vec::new(), watched, outputs)?;
     live.publish(metrics)?;
     let preload = library.map(|library| {
-        library.look_at(&args.command[0]);
+        library.warn_if_unloadable(&args.command[0]);
         library.variable()
     });
-    let start = ChildCommand::start(&args.command, &guest, preload.as_deref(), signals.before());
+    let start =
+        ChildCommand::start(&args.command, &inherited, preload.as_deref(), signals.before());
     let command = match start {
         Ok(command) => command,
         Err(error) => {
@@ -70,7 +71,7 @@ fn capture(args: &args::RunArgs) -> CommandResult {
             return Ok(ExitStatus(error.code()));
         }
     };
-    drop(guest);
+    drop(inherited);
     descriptors::raise_limit();
     live.began(command.pid());
     let mut run = RunningCommand { args, live: Some(live), ok: true };
@@ -113,7 +114,7 @@ impl RunningCommand<'_> {
                     continue;
                 }
                 let end = match self.live.as_mut().filter(|_| continues).map(Live::deserted) {
-                    // A process has come just now.
+                    // ppt has just attached to a further process.
                     Some(None) => continue,
                     Some(Some(end)) => end,
                     None => CaptureEnd::new(EndReason::Exited, message),
@@ -146,7 +147,7 @@ impl RunningCommand<'_> {
         let ready = live.wait(&[signals.as_fd()])?;
         if ready.others[0] && ended.is_none() {
             pass_on(command, signals);
-        } else if ready.others[0] && asked_to_stop(signals) {
+        } else if ready.others[0] && signals.ask_to_end() {
             return Ok(Some(Ok(CaptureEnd::new(EndReason::Stopped, ""))));
         }
         Ok(live.turn(&ready).map(Ok))
@@ -185,20 +186,11 @@ impl RunningCommand<'_> {
     }
 }
 
-/// After the command has ended, ppt obeys the signals that it gets.
-fn asked_to_stop(signals: &Signals) -> bool {
-    let mut asked = false;
-    while let Some((signal, _)) = signals.next() {
-        asked |= signal != Signal::SIGCHLD;
-    }
-    asked
-}
-
-/// While the command runs, ppt passes signals on to it. Signals of the terminal's keys reach the
-/// command without that.
+/// Passes signals on to the running command. The terminal sends the signals of its keys to the
+/// command itself.
 fn pass_on(command: &ChildCommand, signals: &Signals) {
-    while let Some((signal, sent)) = signals.next() {
-        if sent && matches!(signal, Signal::SIGTERM | Signal::SIGHUP) {
+    while let Some(ReceivedSignal { signal, is_sent }) = signals.next() {
+        if is_sent && matches!(signal, Signal::SIGTERM | Signal::SIGHUP) {
             command.send(signal);
         }
     }

@@ -60,10 +60,10 @@ pub(crate) fn processes(
             Ok(vec![Chosen { target, buffers: chosen }])
         }
         ProcessChoice::Name(name) | ProcessChoice::WaitFor(name) => {
-            let seen = SearchResult::search(&system, ppt_agent::named(&system, name), buffers);
-            let without = seen.without.join("\n  ");
+            let found = SearchResult::search(&system, ppt_agent::named(&system, name), buffers);
+            let without = found.without.join("\n  ");
             let name = escaped(name);
-            match (seen.only(&name)?, without.is_empty()) {
+            match (found.only(&name)?, without.is_empty()) {
                 (Some(chosen), _) => Ok(vec![chosen]),
                 (None, true) => Err(Failure::failed(
                     Code::NoSuchName,
@@ -81,12 +81,12 @@ pub(crate) fn processes(
         }
         ProcessChoice::All => {
             descriptors::raise_limit();
-            let seen = SearchResult::search(&system, ppt_agent::processes(&system), buffers);
-            match (seen.chosen.is_empty(), seen.no_room) {
+            let found = SearchResult::search(&system, ppt_agent::processes(&system), buffers);
+            match (found.chosen.is_empty(), found.no_room) {
                 (true, Some(error)) => Err(error.into()),
                 (false, _) => {
-                    left_out(&seen.left_out, buffers);
-                    Ok(seen.chosen)
+                    report_left_out(&found.left_out, buffers);
+                    Ok(found.chosen)
                 }
                 (true, None) => Err(Failure::failed(
                     Code::NothingToAttach,
@@ -125,7 +125,7 @@ pub(crate) fn children_of(chosen: &[Chosen], wanted: &[String]) -> Vec<Chosen> {
             }
         }
     }
-    left_out(&left, wanted);
+    report_left_out(&left, wanted);
     children
 }
 
@@ -139,13 +139,13 @@ pub(crate) fn wait_for(
     let system = System::default();
     let ticks = timer(POLL_INTERVAL, Some(POLL_INTERVAL))?;
     let shown = escaped(name);
-    let mut told = false;
+    let mut reported = false;
     loop {
-        let seen = SearchResult::search(&system, ppt_agent::named(&system, name), buffers);
-        if let Some(chosen) = seen.only(&shown)? {
+        let found = SearchResult::search(&system, ppt_agent::named(&system, name), buffers);
+        if let Some(chosen) = found.only(&shown)? {
             return Ok(Ok(vec![chosen]));
         }
-        if !std::mem::replace(&mut told, true) && !quiet {
+        if !std::mem::replace(&mut reported, true) && !quiet {
             report::note(format_args!(
                 "waiting for a process called {shown} that has {}",
                 wanted(buffers)
@@ -157,14 +157,14 @@ pub(crate) fn wait_for(
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(failed("wait")(error)),
         }
-        if let Some((signal, _)) = signals.next() {
-            return Ok(Err(signal));
+        if let Some(received) = signals.next() {
+            return Ok(Err(received.signal));
         }
         let _ = ticks.wait();
     }
 }
 
-/// Says that a signal ended the wait for a process.
+/// The message that a signal ended the wait for a process.
 pub(crate) fn wait_ended(name: &str, buffers: &[String], signal: Signal) -> String {
     format!(
         "{signal} ended the wait; no process called {} with {} was there, and nothing was captured",
@@ -181,29 +181,29 @@ struct SearchResult {
     without: Vec<String>,
     /// Processes that would take more file descriptors than ppt may have.
     left_out: Vec<i32>,
-    /// The first error of that kind.
+    /// The first error because of that limit.
     no_room: Option<AgentError>,
 }
 
 impl SearchResult {
     fn search(system: &System, pids: Vec<i32>, buffers: &[String]) -> Self {
-        let mut seen = Self::default();
+        let mut result = Self::default();
         let mut searcher = Searcher::of_many();
         let mut room = Room::default();
         for pid in pids {
-            match look(system, pid, buffers, &mut searcher) {
-                Ok(chosen) if room.for_one_more() => seen.chosen.push(chosen),
+            match choose(system, pid, buffers, &mut searcher) {
+                Ok(chosen) if room.for_one_more() => result.chosen.push(chosen),
                 Ok(_) => {
-                    seen.no_room.get_or_insert_with(|| descriptors::no_room(pid));
-                    seen.left_out.push(pid);
+                    result.no_room.get_or_insert_with(|| descriptors::no_room(pid));
+                    result.left_out.push(pid);
                 }
                 Err(error @ AgentError::TooManyFiles { .. }) => {
-                    seen.no_room.get_or_insert(error);
+                    result.no_room.get_or_insert(error);
                 }
-                Err(error) => seen.without.push(wording::message(&error)),
+                Err(error) => result.without.push(wording::message(&error)),
             }
         }
-        seen
+        result
     }
 
     /// The only chosen process. If there are several, the error lists them.
@@ -227,7 +227,8 @@ impl SearchResult {
     }
 }
 
-fn look(
+/// The chosen buffers of process `pid`.
+fn choose(
     system: &System,
     pid: i32,
     buffers: &[String],
@@ -240,7 +241,7 @@ fn look(
 }
 
 /// Reports the processes that would take more file descriptors than ppt may have.
-fn left_out(pids: &[i32], buffers: &[String]) {
+fn report_left_out(pids: &[i32], buffers: &[String]) {
     if pids.is_empty() {
         return;
     }
@@ -271,7 +272,8 @@ fn wanted(buffers: &[String]) -> String {
     match buffers {
         [] => "ppt buffers".into(),
         names => {
-            format!("buffer {}", names.iter().map(|it| escaped(it)).collect::<Vec<_>>().join(", "))
+            let names: Vec<_> = names.iter().map(|name| escaped(name)).collect();
+            format!("buffer {}", names.join(", "))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `ppt serve-metrics ADDRESS`: the process that ppt starts for `--metrics`.
 //!
-//! It may do nothing that its user may not do, and gets only text: a client that reaches the port is far from
-//! the process that may write into others. Its standard input is the socket on which it asks for that text.
+//! It has no privileges and gets only text, so a client that reaches the port cannot reach the process that
+//! may write into others. Its standard input is the socket on which it asks for that text.
 
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -16,13 +16,13 @@ use crate::exit::ExitStatus;
 use crate::{privileges, report};
 
 pub(crate) fn run(args: &args::ServeMetrics) -> ExitStatus {
-    // For ps(1): it was started by another name than its own.
+    // ps(1) would otherwise show the name `exe`.
     let _ = nix::sys::prctl::set_name(c"ppt-metrics");
     let input = std::io::stdin().as_fd().try_clone_to_owned();
     let socket = input.ok().filter(|fd| getsockopt(fd, sockopt::SockType) == Ok(SockType::Stream));
     let Some(mut socket) = socket.map(UnixStream::from) else {
-        let what = "only `ppt attach --metrics` and `ppt run --metrics` start this command";
-        report::error(Code::System, what);
+        let message = "only `ppt attach --metrics` and `ppt run --metrics` start this command";
+        report::error(Code::System, message);
         return ExitStatus::USAGE;
     };
     if let Err(error) = privileges::give_up_all() {
@@ -37,17 +37,17 @@ pub(crate) fn run(args: &args::ServeMetrics) -> ExitStatus {
         }
     };
     let bound = MetricsServer::bind(args.address, source);
-    let said = match &bound {
+    let reply = match &bound {
         Ok(server) => server.address().map_or_else(
             |error| format!("system {error}"),
             |address| format!("{SERVING} {address}"),
         ),
         Err(error) => format!("{} {error}", error.code()),
     };
-    // It does not block by now, and has room for a line.
-    let is_told = writeln!(socket, "{said}").is_ok();
+    // The socket does not block by now, and has room for a line.
+    let is_sent = writeln!(socket, "{reply}").is_ok();
     match bound {
-        Ok(server) if is_told => {
+        Ok(server) if is_sent => {
             server.run();
             ExitStatus::DONE
         }
@@ -55,5 +55,6 @@ pub(crate) fn run(args: &args::ServeMetrics) -> ExitStatus {
     }
 }
 
-/// Precedes the address in the first line that it says; any other word there is the name of a message.
+/// The first word of the server's first line, before the address. Any other word there is the code of a
+/// message.
 pub(crate) const SERVING: &str = "serving";

@@ -140,7 +140,7 @@ struct TopProgram {
     child: Child,
     ended: Option<Status>,
     asked: bool,
-    /// The settings of the terminal before; a killed view does not restore them.
+    /// The former settings of the terminal, which a killed view does not restore.
     terminal: Option<Termios>,
 }
 
@@ -159,16 +159,13 @@ impl TopProgram {
         drop(command);
         let view = TopProgram { child, ended: None, asked: false, terminal };
         let ours = io::stdout().as_fd().try_clone_to_owned();
-        let kept = ours.and_then(|ours| Ok(dup2_stdout(writer).map(|()| ours)?));
-        kept.map(|ours| (view, ours)).map_err(cannot("write into a pipe"))
+        let former = ours.and_then(|ours| Ok(dup2_stdout(writer).map(|()| ours)?));
+        former.map(|former| (view, former)).map_err(cannot("write into a pipe"))
     }
 
     /// Handles the signals that have arrived; returns whether the capture ends.
     fn is_over(&mut self, signals: &Signals) -> Result<bool, Failure> {
-        let mut asked = false;
-        while let Some((signal, _)) = signals.next() {
-            asked |= signal != Signal::SIGCHLD;
-        }
+        let asked = signals.ask_to_end();
         if self.ended.is_none() {
             self.ended = self.child.try_wait().map_err(cannot("wait for the view"))?;
         }

@@ -1,4 +1,4 @@
-//! `ppt trigger PID`: has a flight recorder write a window now.
+//! `ppt trigger PID`: makes a flight recorder write a window now.
 //!
 //! ```text
 //! $ ppt trigger 4711 --note "the page was slow"
@@ -17,7 +17,7 @@ use crate::session::{self, Ask, SessionServer};
 pub(crate) fn run(args: &args::Trigger) -> CommandResult {
     let pid = args.pid();
     let sessions = session::sessions();
-    let has = |server: &&SessionServer| server.answer.processes.iter().any(|one| one.pid == pid);
+    let has = |server: &&SessionServer| server.answer.has(pid);
     let (mut triggered, mut refusals) = (false, Vec::new());
     for session in sessions.iter().filter(has) {
         let ppt = session.answer.ppt;
@@ -37,23 +37,23 @@ pub(crate) fn run(args: &args::Trigger) -> CommandResult {
     if triggered {
         return Ok(ExitStatus::DONE);
     }
-    let why = if refusals.is_empty() { there_is(&sessions) } else { refusals.join("\n  ") };
+    let why = if refusals.is_empty() { recorded(&sessions) } else { refusals.join("\n  ") };
     let message = format!("no flight recorder has process {pid}\n  {why}");
     Err(Failure::failed(Code::NothingToTrigger, message))
 }
 
-/// What there is instead.
-fn there_is(sessions: &[SessionServer]) -> String {
-    let recorded = sessions.iter().filter(|session| session.answer.flight.is_some());
-    let mut there: Vec<String> = recorded
+/// The processes that flight recorders have, as advice.
+fn recorded(sessions: &[SessionServer]) -> String {
+    let recorders = sessions.iter().filter(|session| session.answer.flight.is_some());
+    let mut recorded: Vec<String> = recorders
         .flat_map(|server| &server.answer.processes)
         .map(|captured| format!("{} ({})", captured.pid, escaped(&captured.program)))
         .collect();
-    there.sort();
-    there.dedup();
-    if there.is_empty() {
+    recorded.sort();
+    recorded.dedup();
+    if recorded.is_empty() {
         "you have no flight recorder; `ppt attach PID --flight 30s -o FOLDER` starts one".into()
     } else {
-        format!("flight recorders of yours have: {}", there.join(", "))
+        format!("flight recorders of yours have: {}", recorded.join(", "))
     }
 }

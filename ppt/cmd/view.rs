@@ -1,8 +1,8 @@
 //! `ppt view PID`: a timeline of a process while it runs.
 //!
 //! ppt attaches and writes a capture, as `ppt attach` does. `ppt-analysis view` follows that file without any
-//! privileges. Ctrl-C ends both, and the capture stays. If a ppt captures the process already, its capture is
-//! shown instead, and goes on.
+//! privileges. Ctrl-C ends both, and the capture stays. If a ppt captures the process already, `ppt view`
+//! shows that capture, which continues.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::failure::CommandResult;
 use crate::viewer::Viewer;
 use crate::{report, session, usage};
 
-/// Shows a process, or has captures shown.
+/// Shows a process. For captures, runs `ppt-analysis`.
 pub(crate) fn run(words: &[OsString]) -> CommandResult {
     match ProcessView::asked(words) {
         Ok(Some(process)) => show(&process),
@@ -37,8 +37,8 @@ pub(crate) fn run(words: &[OsString]) -> CommandResult {
 fn show(view: &ProcessView) -> CommandResult {
     let pid = view.pid;
     if let Some((ppt, output)) = captured(pid) {
-        let own = if view.is_particular() {
-            ", as it was told: -o, -b, --kernel, --stacks and --allow change nothing"
+        let own = if view.has_capture_options() {
+            ", with its own options: -o, -b, --kernel, --stacks and --allow change nothing"
         } else {
             ""
         };
@@ -50,7 +50,7 @@ fn show(view: &ProcessView) -> CommandResult {
         words.extend(view.of_view());
         return other::ask(&words);
     }
-    // Nobody is attached to for a view that cannot be had.
+    // Without ppt-analysis there is no view, so ppt does not attach.
     if !other::can_ask() {
         return other::ask(&["view".into()]);
     }
@@ -60,15 +60,13 @@ fn show(view: &ProcessView) -> CommandResult {
     Ok(if captured == ExitStatus::DONE { shown.status } else { captured })
 }
 
-/// The capture that a ppt writes of a process, and the pid of that ppt.
+/// The pid of a ppt that captures a process, and the path of its capture.
 fn captured(pid: i32) -> Option<(u32, String)> {
     let sessions = session::sessions();
-    let has =
-        |server: &&session::SessionServer| server.answer.processes.iter().any(|one| one.pid == pid);
-    let there = |server: &session::SessionServer| {
+    let path = |server: &session::SessionServer| {
         let output =
             server.answer.output.clone().filter(|output| Path::new(output).is_absolute())?;
         Some((server.answer.ppt, output))
     };
-    sessions.iter().filter(has).find_map(there)
+    sessions.iter().filter(|server| server.answer.has(pid)).find_map(path)
 }

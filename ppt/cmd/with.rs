@@ -1,4 +1,4 @@
-//! `ppt with`: how programs that `ppt run` does not start get the library.
+//! `ppt with`: preloads the library into programs that `ppt run` does not start.
 //!
 //! ```text
 //! $ ppt with --systemd nginx
@@ -32,7 +32,8 @@ fn print(text: &str) -> Result<(), Failure> {
     stdout::plain(text).map_err(Failure::stdout)
 }
 
-/// A file that adds the library to what a service has. The quotes keep backslashes; `%` begins a specifier.
+/// A drop-in file of systemd that adds the library to a service. The value is in quotes, so backslashes are
+/// escaped; `%` begins a specifier.
 fn drop_in(unit: &str, library: &Path) -> String {
     let path = library.display().to_string();
     let path = path.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");

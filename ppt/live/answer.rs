@@ -2,16 +2,17 @@
 
 use ppt_listener::TriggerCause;
 
-use super::door::Door;
+use super::control_socket::ControlSocket;
 use super::{Live, Outputs};
 use crate::session::{self, Ask, Captured, Recorder, SessionReply, SessionRequest, VERSION};
 
 impl Live<'_> {
     /// Answers clients. The capturing threads do not wait for this.
-    pub(super) fn open_door(&mut self) {
-        let questions = self.door.as_mut().map(Door::questions).unwrap_or_default();
-        for (mut stream, question) in questions {
-            let answer = match question {
+    pub(super) fn answer_requests(&mut self) {
+        let requests =
+            self.control_socket.as_mut().map(ControlSocket::requests).unwrap_or_default();
+        for (mut stream, request) in requests {
+            let answer = match request {
                 Ok(SessionRequest { v: VERSION, ask }) => self.answer(ask),
                 Ok(_) => self.refusal("it speaks another version"),
                 Err(error) => self.refusal(&error.to_string()),
@@ -66,7 +67,7 @@ impl Live<'_> {
             let target = member.session.target();
             let buffers = member.session.attached().iter().map(|buffer| buffer.buffer.name.clone());
             match processes.iter_mut().find(|process| process.pid == target.pid()) {
-                Some(it) => it.buffers.extend(buffers),
+                Some(process) => process.buffers.extend(buffers),
                 None => processes.push(Captured {
                     pid: target.pid(),
                     program: target.comm().into(),

@@ -32,7 +32,7 @@ pub(super) fn begin(
         Outputs::Windows(windows) => {
             let Some(flight) = flight::options(options) else { unreachable!("--flight is given") };
             let (watch, remarks) = flight::watch(options)?;
-            // Nobody keeps what the capture itself would have.
+            // The chunks of the capture itself go nowhere.
             let listener = ppt_listener::ListenerOptions { compress: None, ..listener };
             let nowhere = ppt_listener::nowhere();
             let mut begun =

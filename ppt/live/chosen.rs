@@ -29,7 +29,7 @@ fn stated(flip: Flip) -> Stated {
 
 impl Member {
     /// Reports changes of its buffers to the listener.
-    pub(super) fn tell_flips(&mut self, listener: &Listener) {
+    pub(super) fn report_mask_changes(&mut self, listener: &Listener) {
         for (buffer, feed) in self.feeds().enumerate() {
             for flip in self.session.flips(buffer) {
                 listener.masks(feed, stated(flip));
@@ -40,8 +40,8 @@ impl Member {
 
 impl Live<'_> {
     /// Reports changes of a member's buffers to the listener.
-    pub(super) fn tell_flips(&mut self, member: usize) {
-        self.members[member].tell_flips(&self.listener);
+    pub(super) fn report_mask_changes(&mut self, member: usize) {
+        self.members[member].report_mask_changes(&self.listener);
     }
 
     /// The selectable items in process `pid`, and whether each is enabled.
@@ -49,7 +49,7 @@ impl Live<'_> {
         let members = self.members.iter().filter(|member| member.session.target().pid() == pid);
         let buffers = members.flat_map(|member| member.session.attached());
         let buffers = buffers.filter(|buffer| buffer.end().is_none());
-        let of = buffers.flat_map(|attached_buffer| {
+        let choosable = buffers.flat_map(|attached_buffer| {
             choice::names(&attached_buffer.buffer.schema).into_iter().map(
                 |NamedChoice { bit, buffer, name, .. }| Choosable {
                     buffer,
@@ -58,7 +58,7 @@ impl Live<'_> {
                 },
             )
         });
-        of.collect()
+        choosable.collect()
     }
 
     /// Enables or disables the items in process `pid` that match `patterns`. Returns the changes,
@@ -71,10 +71,10 @@ impl Live<'_> {
     ) -> Result<Vec<String>, String> {
         let of_process = |member: &Member| member.session.target().pid() == pid;
         let members = self.members.iter().filter(|member| of_process(member));
-        let there = members.flat_map(|member| member.session.attached());
-        let there = there.flat_map(|buffer| choice::names(&buffer.buffer.schema));
-        if let Some(what) = choice::unknown(patterns, &there.collect::<Vec<_>>()) {
-            return Err(what);
+        let buffers = members.flat_map(|member| member.session.attached());
+        let items = buffers.flat_map(|buffer| choice::names(&buffer.buffer.schema));
+        if let Some(message) = choice::unknown(patterns, &items.collect::<Vec<_>>()) {
+            return Err(message);
         }
         self.choice.ask(pid, patterns, enabled);
         let before = self.choosable(pid);
@@ -89,7 +89,7 @@ impl Live<'_> {
                 // If it has ended, the next check reports that.
                 let _ = member.session.choose(buffer, masks);
             }
-            self.tell_flips(index);
+            self.report_mask_changes(index);
         }
         let after = self.choosable(pid);
         let changed = after.into_iter().filter(|choosable| !before.contains(choosable));
@@ -97,11 +97,11 @@ impl Live<'_> {
     }
 
     /// Reports names of the command line that matched nothing.
-    pub(super) fn tell_unanswered(&mut self) {
-        for pattern in self.choice.unanswered() {
+    pub(super) fn report_unmatched(&mut self) {
+        for pattern in self.choice.unmatched() {
             self.status.clear();
-            let what = format!("nothing was called `{}`", escaped(&pattern));
-            report::warning(Code::NothingCalled, what);
+            let message = format!("nothing was called `{}`", escaped(&pattern));
+            report::warning(Code::NothingCalled, message);
         }
     }
 }

@@ -44,7 +44,7 @@ impl Detached {
     pub(super) fn has(&self, target: &Target, buffer: &Buffer, is_captured: bool) -> bool {
         let process = self.0.iter().find(|process| process.is(target));
         process.is_some_and(|process| {
-            !is_captured || process.buffers.iter().any(|it| it.is_copy_of(buffer))
+            !is_captured || process.buffers.iter().any(|disabled| disabled.is_copy_of(buffer))
         })
     }
 

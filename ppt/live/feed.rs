@@ -91,7 +91,7 @@ fn unattended(
     segment: &Arc<Segment>,
     frames: &[ppt_agent::Unattended],
 ) -> impl Iterator<Item = Unattended> {
-    let of_ring = |unattended: &ppt_agent::Unattended| {
+    let listed = |unattended: &ppt_agent::Unattended| {
         let segment = segment.clone();
         Unattended {
             segment,
@@ -100,7 +100,7 @@ fn unattended(
             count: unattended.count,
         }
     };
-    frames.iter().map(of_ring)
+    frames.iter().map(listed)
 }
 
 /// All segments that the capture refers to.
@@ -109,7 +109,7 @@ fn segments(buffer: &AttachedBuffer) -> Vec<ListedSegment> {
     let mut segments: Vec<ListedSegment> = Vec::new();
     for segment in leftovers.chain(buffer.former()).chain([&buffer.segment]).map(listed) {
         // Rings may grow into a segment of an earlier session.
-        segments.retain(|it| it.nonce != segment.nonce);
+        segments.retain(|former| former.nonce != segment.nonce);
         segments.push(segment);
     }
     segments
@@ -126,6 +126,7 @@ fn listed(segment: &Arc<Segment>) -> ListedSegment {
 }
 
 /// The frames that a target dropped, by cause.
-pub(super) fn dropped(it: ppt_agent::Dropped) -> ppt_listener::Dropped {
-    ppt_listener::Dropped { no_ring: it.no_ring, nested: it.nested, not_mapped: it.not_mapped }
+pub(super) fn dropped(counts: ppt_agent::Dropped) -> ppt_listener::Dropped {
+    let ppt_agent::Dropped { no_ring, nested, not_mapped } = counts;
+    ppt_listener::Dropped { no_ring, nested, not_mapped }
 }

@@ -16,7 +16,7 @@ pub(super) type Remarks = Arc<Mutex<Vec<String>>>;
 /// The name of the messages about an expression, here as in `ppt dump`.
 pub(super) fn code() -> &'static str {
     const WHERE: &str = "where";
-    debug_assert!(DumpError::codes().any(|it| it == WHERE));
+    debug_assert!(DumpError::codes().any(|code| code == WHERE));
     WHERE
 }
 
@@ -58,8 +58,8 @@ pub(super) fn filter(args: &args::CaptureArgs) -> Result<Option<(SharedFilter, R
 }
 
 /// Queues a message for the next check.
-pub(super) fn remark(remarks: &Remarks, what: String) {
-    locked(remarks).push(what);
+pub(super) fn remark(remarks: &Remarks, message: String) {
+    locked(remarks).push(message);
 }
 
 /// The messages since the last call.

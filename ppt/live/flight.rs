@@ -105,15 +105,15 @@ pub(super) fn options(args: &args::CaptureArgs) -> Option<FlightOptions> {
 /// The triggers and their messages.
 pub(super) fn watch(args: &args::CaptureArgs) -> Result<(Box<dyn TriggerWatch>, Remarks), Failure> {
     let remarks = Remarks::default();
-    let frames = parsed("--on", &args.flight.on)?.into_iter().map(|predicate| OfFrames {
+    let frames = parsed("--on", &args.flight.on)?.into_iter().map(|predicate| FrameTrigger {
         text: predicate.text().into(),
         sieve: Sieve::new(predicate),
         refused: HashSet::new(),
     });
     let counters = parsed("--on-counter", &args.flight.on_counter)?;
-    let counters = counters.into_iter().map(|predicate| {
-        let text = predicate.text().into();
-        (text, Counts::new(predicate))
+    let counters = counters.into_iter().map(|predicate| CounterTrigger {
+        text: predicate.text().into(),
+        counts: Counts::new(predicate),
     });
     let watch = Expressions {
         frames: frames.collect(),
@@ -126,14 +126,21 @@ pub(super) fn watch(args: &args::CaptureArgs) -> Result<(Box<dyn TriggerWatch>, 
 /// The expressions of the command line.
 #[derive(Debug)]
 struct Expressions {
-    frames: Vec<OfFrames>,
-    counters: Vec<(Arc<str>, Counts)>,
+    frames: Vec<FrameTrigger>,
+    counters: Vec<CounterTrigger>,
     remarks: Remarks,
 }
 
-/// `--on`.
+/// An expression of `--on-counter`, with its source text.
 #[derive(Debug)]
-struct OfFrames {
+struct CounterTrigger {
+    text: Arc<str>,
+    counts: Counts,
+}
+
+/// An expression of `--on`, with its source text.
+#[derive(Debug)]
+struct FrameTrigger {
     text: Arc<str>,
     sieve: Sieve,
     /// Feeds that the expression does not fit.
@@ -148,7 +155,7 @@ impl TriggerWatch for Expressions {
         if new.is_empty() {
             return;
         }
-        for OfFrames { sieve, refused, .. } in &mut self.frames {
+        for FrameTrigger { sieve, refused, .. } in &mut self.frames {
             let Err(error) = sieve.introduce(&new) else { continue };
             refused.extend(new.iter().map(|entry| entry.0));
             let mut names: Vec<&str> =
@@ -163,7 +170,7 @@ impl TriggerWatch for Expressions {
                 ),
             );
         }
-        self.counters.iter_mut().for_each(|(_, counts)| counts.introduce(&new));
+        self.counters.iter_mut().for_each(|counter| counter.counts.introduce(&new));
     }
 
     fn clocks(&mut self, readings: &[ClockReading]) {
@@ -177,7 +184,7 @@ impl TriggerWatch for Expressions {
         frames: &[u8],
         hits: &mut Vec<TriggerHit>,
     ) {
-        for OfFrames { text, sieve, refused } in &self.frames {
+        for FrameTrigger { text, sieve, refused } in &self.frames {
             if refused.contains(&feed) {
                 continue;
             }
@@ -188,12 +195,12 @@ impl TriggerWatch for Expressions {
     }
 
     fn added(&mut self, feed: usize, added: &BTreeMap<u32, u64>) -> Vec<Arc<str>> {
-        let is_true = self.counters.iter().filter(|(_, counts)| counts.is_true(feed, added));
-        is_true.map(|(text, _)| text.clone()).collect()
+        let is_true = |counter: &&CounterTrigger| counter.counts.is_true(feed, added);
+        self.counters.iter().filter(is_true).map(|counter| counter.text.clone()).collect()
     }
 }
 
-/// Reports events of windows; returns whether there was no permanent failure.
+/// Reports events of windows; returns whether no window was lost.
 pub(super) fn report(flight: &Flight, quiet: bool) -> bool {
     let mut ok = true;
     for event in flight.news() {
@@ -249,8 +256,8 @@ fn seconds(stretch: Stretch) -> String {
     format!("{:.1}", stretch.to_ns.saturating_sub(stretch.from_ns) as f64 / 1e9)
 }
 
-/// The outcome of a recorder's frames, for the summary.
-pub(super) fn whither(flight: &Flight, name: &str) -> String {
+/// The windows that hold a recorder's frames, for the summary.
+pub(super) fn destination(flight: &Flight, name: &str) -> String {
     let progress = flight.progress();
     let mut text = match progress.written {
         0 => "no window was written".into(),

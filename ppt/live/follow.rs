@@ -6,11 +6,11 @@
 //! believes neither. A child must have its parent's [`Origin`]. A program of the command must show
 //! it by its environment or its ancestors.
 
+mod attach_found;
+mod child_ends;
 mod missed;
-mod mourn;
 mod reception;
 mod strays;
-mod take_in;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::fd::BorrowedFd;
@@ -23,30 +23,31 @@ use ppt_sources::FILE_NAME;
 use super::timer::{CHECK_INTERVAL, FIRST_CHECK_INTERVAL};
 use crate::failure::Failure;
 use missed::Missed;
-pub(crate) use reception::Guest;
+pub(crate) use reception::InheritedSocket;
 use reception::Reception;
 use strays::Strays;
 
-/// State for attaching to further processes.
+/// Finds further processes, and remembers which programs they run.
 pub(crate) struct Follow {
     /// None once no process can say hello any more.
     reception: Option<Reception>,
+    /// The name of the socket that children connect to.
     socket: u64,
     newcomers: Newcomers,
-    looked: Instant,
-    /// Processes found first by the last search. Their hellos may be on the way.
-    sighted: Vec<i32>,
-    /// Each captured program.
-    known: HashMap<Origin, ProgramFacts>,
+    last_search: Instant,
+    /// Processes that the last search found for the first time. Their hellos may be on the way.
+    newly_seen: Vec<i32>,
+    /// The captured programs.
+    programs: HashMap<Origin, ProgramFacts>,
     /// Whether ppt attaches to everything that a command starts.
     command: Option<FollowedCommand>,
     missed: Missed,
-    /// Live processes that ppt refused: it tries each only once.
+    /// Live processes to which ppt could not attach. It does not try again.
     refused: BTreeSet<i32>,
-    /// Processes that ppt has attached to and that live, or lived a moment ago.
-    taken: BTreeSet<i32>,
-    /// Programs whose children ppt leaves alone from now on.
-    alarms: Vec<Origin>,
+    /// Processes to which ppt has attached, until a search finds that they have ended.
+    attached: BTreeSet<i32>,
+    /// Programs whose children ppt no longer captures, until it has released their members.
+    newly_spared: Vec<Origin>,
 }
 
 /// Facts about a program.
@@ -55,19 +56,19 @@ struct ProgramFacts {
     buffers: Vec<Buffer>,
     /// The users that its processes ran as when ppt attached.
     owners: HashSet<(u32, u32)>,
-    /// One of its processes could not map a segment of ppt's.
+    /// Whether one of its processes could not map a segment of ppt's.
     fell_over: bool,
-    /// ppt leaves its children alone, because a first frame may end them.
+    /// Whether ppt leaves its children alone, because a first frame may end them.
     spared: bool,
-    /// Number of children that ended before their first frame for unknown reasons, since a child
-    /// wrote a frame.
-    vanished: u32,
+    /// Number of children, since one last wrote a frame, that ended before their first frame for
+    /// unknown reasons.
+    unexplained_ends: u32,
 }
 
 impl ProgramFacts {
     /// Whether its processes change their user, as the workers of root's servers do, perhaps after
     /// ppt attached. If so, its next processes make their segments themselves from the start.
-    fn makes_its_own(&self) -> bool {
+    fn makes_own_segments(&self) -> bool {
         self.fell_over || (self.owners.len() > 1 && !ppt_agent::reserves_all(&System::default()))
     }
 }
@@ -98,18 +99,18 @@ impl Follow {
         Ok(Self::new(Reception::of_children()?, None))
     }
 
-    /// Follows a command, which inherits the other end. `unwanted`: buffers of the preloaded
+    /// Follows a command, which inherits the returned socket. `unwanted`: buffers of the preloaded
     /// library that were not requested.
-    pub(crate) fn command(unwanted: Vec<&'static str>) -> Result<(Self, Guest), Failure> {
-        let (reception, guest) = Reception::of_command()?;
+    pub(crate) fn command(unwanted: Vec<&'static str>) -> Result<(Self, InheritedSocket), Failure> {
+        let (reception, inherited) = Reception::of_command()?;
         let command = FollowedCommand {
-            variable: guest.hello().into_bytes(),
+            variable: inherited.hello().into_bytes(),
             strays: Strays::default(),
             searcher: Searcher::of_many(),
             without: None,
             unwanted,
         };
-        Ok((Self::new(reception, Some(command)), guest))
+        Ok((Self::new(reception, Some(command)), inherited))
     }
 
     fn new(reception: Reception, command: Option<FollowedCommand>) -> Self {
@@ -117,14 +118,14 @@ impl Follow {
             socket: reception.of_forks(),
             reception: Some(reception),
             newcomers: Newcomers::new(&System::default()),
-            looked: Instant::now(),
-            sighted: Vec::new(),
-            known: HashMap::new(),
+            last_search: Instant::now(),
+            newly_seen: Vec::new(),
+            programs: HashMap::new(),
             command,
             missed: Missed::default(),
             refused: BTreeSet::new(),
-            taken: BTreeSet::new(),
-            alarms: Vec::new(),
+            attached: BTreeSet::new(),
+            newly_spared: Vec::new(),
         }
     }
 
@@ -133,52 +134,47 @@ impl Follow {
         self.socket
     }
 
-    /// Readable if a hello has arrived.
+    /// Descriptors that become readable when a hello arrives.
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.reception.iter().flat_map(Reception::fds)
     }
 
     /// Whether a search for processes is due.
     pub(super) fn is_due(&self) -> bool {
-        self.looked.elapsed() >= FIRST_CHECK_INTERVAL
+        self.last_search.elapsed() >= FIRST_CHECK_INTERVAL
     }
 
     /// Time until the next search.
-    pub(super) fn patience(&self) -> Duration {
-        if self.sighted.is_empty() { CHECK_INTERVAL } else { FIRST_CHECK_INTERVAL }
+    pub(super) fn search_interval(&self) -> Duration {
+        if self.newly_seen.is_empty() { CHECK_INTERVAL } else { FIRST_CHECK_INTERVAL }
     }
 
     /// Whether a process of the command has not yet had time to say hello.
     pub(super) fn awaits_strays(&self) -> bool {
         let strays = self.command.as_ref().map(|command| &command.strays);
-        strays.is_some_and(|stray| stray.are_awaited(|pid| !self.taken.contains(&pid)))
+        strays.is_some_and(|stray| stray.are_awaited(|pid| !self.attached.contains(&pid)))
     }
 
-    /// Records processes that a list contains for the first time.
-    fn sight(&mut self, newcomers: Vec<i32>) {
-        self.sighted.extend(&newcomers);
+    /// Records processes that a search found for the first time.
+    fn note_newcomers(&mut self, newcomers: Vec<i32>) {
+        self.newly_seen.extend(&newcomers);
         if let Some(command) = &mut self.command {
             command.strays.see(newcomers, &command.variable);
             command.strays.forget(|pid| !self.newcomers.lives(pid));
         }
     }
 
-    /// Records a process that is attached before ppt gives up privileges: later, the origin of another
-    /// user's process cannot be read.
-    pub(crate) fn know(&mut self, session: &Session) {
-        let _ = self.enter(session);
-    }
-
-    /// Records an attached process.
-    pub(super) fn enter(&mut self, session: &Session) -> Option<Origin> {
-        self.taken.insert(session.target().pid());
+    /// Records an attached process; returns its origin. After ppt has given up privileges, it cannot
+    /// read the origin of another user's process.
+    pub(crate) fn record(&mut self, session: &Session) -> Option<Origin> {
+        self.attached.insert(session.target().pid());
         let target = session.target();
-        let origin = target.origin().or_else(|| target.origin_among(self.known.keys()))?;
-        let known = self.known.entry(origin).or_default();
-        known.owners.insert(session.target().owner());
+        let origin = target.origin().or_else(|| target.origin_among(self.programs.keys()))?;
+        let program = self.programs.entry(origin).or_default();
+        program.owners.insert(session.target().owner());
         for buffer in session.attached() {
-            if !known.buffers.iter().any(|known| known.is_copy_of(&buffer.buffer)) {
-                known.buffers.push(buffer.buffer.clone());
+            if !program.buffers.iter().any(|known| known.is_copy_of(&buffer.buffer)) {
+                program.buffers.push(buffer.buffer.clone());
             }
         }
         Some(origin)
@@ -186,7 +182,7 @@ impl Follow {
 
     /// Records that a process of that origin cannot map a segment of ppt's.
     pub(super) fn fell_over(&mut self, origin: Origin) {
-        self.known.entry(origin).or_default().fell_over = true;
+        self.programs.entry(origin).or_default().fell_over = true;
     }
 
     /// Records that a process ended before ppt fetched the segment that it made.
@@ -195,7 +191,7 @@ impl Follow {
     }
 
     /// Reports processes that were found but not captured.
-    pub(super) fn tell_missed(&self) {
+    pub(super) fn report_missed(&self) {
         self.missed.report();
     }
 }

@@ -3,7 +3,7 @@
 use ppt_agent::Stuck;
 use ppt_listener::Undersized;
 
-use super::{FIRST_CHECK_INTERVAL, Live, feed, tell};
+use super::{FIRST_CHECK_INTERVAL, Live, feed, messages};
 use crate::code::Code;
 use crate::measure::Slots;
 use crate::report;
@@ -25,33 +25,33 @@ impl Live<'_> {
     }
 
     fn grow_buffer(&mut self, member: usize, buffer: usize, enough: u64) {
-        let it = &mut self.members[member];
-        let before = it.session.attached()[buffer].plan.geometry.slots();
-        match it.session.grow(buffer, enough) {
+        let grown = &mut self.members[member];
+        let before = grown.session.attached()[buffer].plan.geometry.slots();
+        match grown.session.grow(buffer, enough) {
             Ok(()) => {
-                let attached = &it.session.attached()[buffer];
-                let target = it.session.target();
-                let more = feed::feed(target, attached, target.threads_there(), it.from_start);
-                let extended = self.listener.extend(it.feed + buffer, more);
+                let attached = &grown.session.attached()[buffer];
+                let target = grown.session.target();
+                let larger = feed::feed(target, attached, target.threads_there(), grown.from_start);
+                let extended = self.listener.extend(grown.feed + buffer, larger);
                 self.status.clear();
                 match extended {
                     Ok(()) if self.options.quiet => {}
-                    Ok(()) => report::note(tell::grew(attached, before)),
+                    Ok(()) => report::note(messages::grew(attached, before)),
                     // The frames written from now on are not drained.
                     Err(error) => {
                         self.ok = false;
                         report::error(error.code(), error);
                     }
                 }
-                self.tell_flips(member);
-                self.look(member);
+                self.report_mask_changes(member);
+                self.check_member(member);
                 // The next frame shows whether the target can map it.
-                self.look_again(FIRST_CHECK_INTERVAL);
+                self.set_next_check(FIRST_CHECK_INTERVAL);
             }
             Err(Stuck::NotNow) => {}
             Err(stuck) if !self.options.quiet => {
                 self.status.clear();
-                let why = tell::stuck(&it.session.attached()[buffer], &stuck, self.options);
+                let why = messages::stuck(&grown.session.attached()[buffer], &stuck, self.options);
                 report::warning(Code::RingsStay, why);
             }
             Err(_) => {}

@@ -1,7 +1,7 @@
 //! Whether a process reads and writes through an io_uring, which the preloaded library does not see.
 //!
-//! Processes are looked at when they are added, then with the checks of the mailboxes. That takes at most
-//! one percent of the time, and ends with the first process that has a ring.
+//! ppt checks a process when it is added, then with the checks of the mailboxes. That takes at most one
+//! percent of the time, and ends with the first process that has a ring.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use ppt_agent::{Buffer, Session};
 use ppt_sources::FILE_NAME;
 
 use super::modules::MemberModules;
-use crate::wording::beside_io_uring;
+use crate::wording::unseen_by_library;
 
-/// The reciprocal of the share of time that looks take.
+/// The reciprocal of the share of time that checks take.
 const PART: u32 = 100;
-/// The longest pause between two looks.
+/// The longest pause between two checks.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Whether a ring was found, and if not, when processes are looked at next.
+/// Whether a ring was found, and if not, the time of the next check.
 #[derive(Debug, Default)]
 pub(super) struct IoUringWatch {
     is_found: bool,
@@ -25,13 +25,13 @@ pub(super) struct IoUringWatch {
 }
 
 impl IoUringWatch {
-    /// Whether all processes are to be looked at.
+    /// Whether a check of all processes is due.
     pub(super) fn is_due(&self) -> bool {
         !self.is_found && self.due.is_none_or(|due| Instant::now() >= due)
     }
 
-    /// Looks at processes. Returns the message about the first one that has a ring, once.
-    pub(super) fn look<'a>(
+    /// Checks `processes`. Returns the message about the first one that has a ring, once.
+    pub(super) fn check<'a>(
         &mut self,
         mut processes: impl Iterator<Item = (&'a Session, &'a MemberModules)>,
     ) -> Option<String> {
@@ -43,14 +43,14 @@ impl IoUringWatch {
         self.is_found = found.is_some();
         self.due = Some(start + start.elapsed().saturating_mul(PART).min(LONGEST));
         let target = found?.0.target();
-        Some(beside_io_uring(&format!("process {} ({})", target.pid(), target.comm())))
+        Some(unseen_by_library(&format!("process {} ({})", target.pid(), target.comm())))
     }
 }
 
-/// Whether the process has the library, and a ring. Of another user's process, ppt may see the mapping of
-/// a ring, but no descriptors.
+/// Whether the process has the library and a ring. ppt may see the mapping of a ring in another user's
+/// process, but not its descriptors.
 fn bypasses_library(session: &Session, modules: &MemberModules) -> bool {
     let is_of_library = |buffer: &Buffer| Path::new(&buffer.object).ends_with(FILE_NAME);
-    session.attached().iter().any(|it| is_of_library(&it.buffer))
+    session.attached().iter().any(|attached| is_of_library(&attached.buffer))
         && (modules.has_io_uring() || session.target().has_io_uring())
 }

@@ -19,32 +19,44 @@ const FEWEST_STACKS: u64 = 20;
 /// Kernel activity of captured processes.
 pub(crate) struct KernelWatch {
     events: Events,
-    /// Processes with open events that are not captured yet.
-    pub(super) open: Vec<(i32, ProcessEvents)>,
-    /// Captured processes with the numbers of their feeds.
-    pub(super) running: Vec<(i32, Vec<usize>, ReaderThread)>,
-    /// All feeds so far.
+    pub(super) open: Vec<OpenedProcess>,
+    pub(super) running: Vec<WatchedProcess>,
+    /// The feeds of all processes so far.
     pub(super) feeds: Vec<usize>,
-    /// The messages that have been printed. They are the same for most processes.
-    told: Vec<String>,
+    /// The messages that have been printed. Most processes cause the same ones.
+    reported: Vec<String>,
     pub(super) unwind: UnwindFiles,
     /// The requested probes.
     names: Vec<String>,
     may_return: bool,
     /// The requested names that matched something.
-    answered: BTreeSet<String>,
+    matched: BTreeSet<String>,
     /// Messages about the names that did not.
     unknown: Vec<String>,
     quiet: bool,
 }
 
+/// A process whose events are open, and which is not captured yet.
+pub(super) struct OpenedProcess {
+    pub(super) pid: i32,
+    pub(super) events: ProcessEvents,
+}
+
+/// A captured process.
+pub(super) struct WatchedProcess {
+    pub(super) pid: i32,
+    pub(super) feeds: Vec<usize>,
+    pub(super) reader: ReaderThread,
+}
+
 impl KernelWatch {
-    /// Whether the command line requests any of this.
+    /// Whether the command line requests kernel activity, stacks or probes.
     pub(crate) fn is_wanted(args: &args::CaptureArgs) -> bool {
         !args.kernel.is_empty() || args.stacks.is_some() || !args.probes.is_empty()
     }
 
-    /// The requests of the command line. This needs privileges, as does [`Self::open`].
+    /// The requests of the command line, if there are any. This needs privileges, as does
+    /// [`Self::open`].
     pub(crate) fn wanted(args: &args::CaptureArgs) -> Option<Self> {
         let has = |word| args.kernel.contains(&word);
         let wanted = Wanted {
@@ -58,20 +70,20 @@ impl KernelWatch {
             return None;
         }
         let (events, missing) = Events::new(wanted, args.memory);
-        let (open, running, feeds, told, unwind) = Default::default();
+        let (open, running, feeds, reported, unwind) = Default::default();
         let may_return = args.allow.contains(&args::Allow::ProbeReturns);
         let (names, quiet) = (args.probes.clone(), args.quiet);
-        let (answered, unknown) = Default::default();
+        let (matched, unknown) = Default::default();
         let mut kernel = Self {
             events,
             open,
             running,
             feeds,
-            told,
+            reported,
             unwind,
             names,
             may_return,
-            answered,
+            matched,
             unknown,
             quiet,
         };
@@ -93,13 +105,13 @@ impl KernelWatch {
             return;
         }
         self.report(missing);
-        self.open.extend(watch.map(|watch| (pid, watch)));
+        self.open.extend(watch.map(|events| OpenedProcess { pid, events }));
     }
 
     /// Gives the code that a process has mapped now to the thread that unwinds its stacks.
     pub(super) fn map_code(&mut self, target: &Target) {
-        let of_process = self.running.iter().find(|(pid, ..)| *pid == target.pid());
-        let unwinder = of_process.and_then(|(_, _, running)| running.counts().unwinder.clone());
+        let process = self.running.iter().find(|process| process.pid == target.pid());
+        let unwinder = process.and_then(|process| process.reader.counts().unwinder.clone());
         if let Some(unwinder) = unwinder {
             unwinder.set_code(self.unwind.code(target));
         }
@@ -112,19 +124,19 @@ impl KernelWatch {
         }
         let process = ProbedProcess::new(target);
         let found = process.find(&self.names, self.may_return);
-        let is_unknown = |name: &&String| !found.answered.contains(*name);
+        let is_unknown = |name: &&String| !found.matched.contains(*name);
         self.unknown.extend(self.names.iter().find(is_unknown).map(|name| process.unknown(name)));
         let shared = found.shared(target.pid());
         for (code, message) in found.remarks.into_iter().chain(shared) {
             self.warn(code.into(), message);
         }
-        self.answered.extend(found.answered);
+        self.matched.extend(found.matched);
         found.probes
     }
 
     /// The message about a name of `--probe` that matched nothing in any process.
-    pub(crate) fn unanswered(&self) -> Option<&str> {
-        let is_missing = self.names.iter().any(|name| !self.answered.contains(name));
+    pub(crate) fn unmatched(&self) -> Option<&str> {
+        let is_missing = self.names.iter().any(|name| !self.matched.contains(name));
         self.unknown.first().map(String::as_str).filter(|_| is_missing)
     }
 
@@ -137,19 +149,19 @@ impl KernelWatch {
 
     /// Prints a message, but the same text only once.
     fn warn(&mut self, code: &'static str, message: String) {
-        if !self.told.contains(&message) {
+        if !self.reported.contains(&message) {
             report::warning(code, &message);
-            self.told.push(message);
+            self.reported.push(message);
         }
     }
 
-    /// Whether there is something new to report.
+    /// Whether a probe has stopped that has not been reported.
     pub(super) fn has_news(&self) -> bool {
-        self.stopped().any(|message| !self.told.contains(&message))
+        self.stopped().any(|message| !self.reported.contains(&message))
     }
 
-    /// Reports it.
-    pub(super) fn tell_news(&mut self) {
+    /// Reports the probes that have stopped.
+    pub(super) fn report_changes(&mut self) {
         for message in self.stopped().collect::<Vec<_>>() {
             self.warn(Code::ProbeStopped.into(), message);
         }
@@ -157,45 +169,45 @@ impl KernelWatch {
 
     /// The messages about stopped probes.
     fn stopped(&self) -> impl Iterator<Item = String> {
-        self.running.iter().flat_map(|(pid, _, running)| stopped(*pid, running.counts()))
+        self.running.iter().flat_map(|process| stopped(process.pid, process.reader.counts()))
     }
 
     /// Whether the kernel reports events of process `pid`.
     pub(crate) fn has(&self, pid: i32) -> bool {
-        let running = self.running.iter().map(|entry| entry.0);
-        self.open.iter().map(|entry| entry.0).chain(running).any(|number| number == pid)
+        self.open.iter().any(|process| process.pid == pid)
+            || self.running.iter().any(|process| process.pid == pid)
     }
 
     /// Reads the remaining events of process `pid`; returns its feeds.
     pub(super) fn stop(&mut self, pid: i32) -> Vec<usize> {
-        self.open.retain(|entry| entry.0 != pid);
-        let Some(at) = self.running.iter().position(|entry| entry.0 == pid) else {
+        self.open.retain(|process| process.pid != pid);
+        let Some(index) = self.running.iter().position(|process| process.pid == pid) else {
             return Vec::new();
         };
-        let (_, feeds, running) = self.running.remove(at);
-        self.end(pid, running);
-        feeds
+        let process = self.running.remove(index);
+        self.end(pid, process.reader);
+        process.feeds
     }
 
     /// Reads the remaining events of all processes.
     pub(super) fn stop_all(&mut self) {
-        for (pid, _, running) in std::mem::take(&mut self.running) {
-            self.end(pid, running);
+        for process in std::mem::take(&mut self.running) {
+            self.end(process.pid, process.reader);
         }
     }
 
-    /// Ends one, and reports the quality of its stacks and the calls without a frame.
-    fn end(&mut self, pid: i32, running: ReaderThread) {
-        let counts = running.stop();
+    /// Ends the reader of a process. Reports the quality of its stacks and the calls without a frame.
+    fn end(&mut self, pid: i32, reader: ReaderThread) {
+        let counts = reader.stop();
         for message in stopped(pid, &counts) {
             self.warn(Code::ProbeStopped.into(), message);
         }
         if let Some(probes) = counts.probes.filter(|_| !self.quiet) {
-            let all = [
+            let without_frame = [
                 (probes.open(), "had not returned at the end"),
                 (probes.unreturned(), "never returned, or were more than 64 deep"),
             ];
-            for (count, why) in all.into_iter().filter(|(count, _)| *count > 0) {
+            for (count, why) in without_frame.into_iter().filter(|(count, _)| *count > 0) {
                 let count = grouped(count);
                 report::note(format_args!(
                     "process {pid}: {count} calls of probed functions {why}, and have no frame"

@@ -34,7 +34,7 @@ impl MemberModules {
         listener: &Listener,
     ) -> bool {
         self.due.is_none_or(|due| Instant::now() >= due)
-            && self.tell_now(first_feed, session, listener)
+            && self.report_now(first_feed, session, listener)
     }
 
     /// Whether a read has found the ring of an io_uring.
@@ -42,8 +42,8 @@ impl MemberModules {
         self.watch.has_io_uring()
     }
 
-    /// The same, whether it is due or not.
-    pub(super) fn tell_now(
+    /// Writes changes to the capture, whether a read is due or not. Returns whether there were any.
+    pub(super) fn report_now(
         &mut self,
         first_feed: usize,
         session: &Session,

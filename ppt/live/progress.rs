@@ -10,8 +10,8 @@ impl Live<'_> {
         let progress = self.listener.progress();
         let seconds = self.started.elapsed().as_secs_f64();
         let none = progress.captured == 0 && progress.left_out == 0;
-        if none && !self.waiting_told && seconds > 1.0 {
-            self.waiting_told = true;
+        if none && !self.has_reported_waiting && seconds > 1.0 {
+            self.has_reported_waiting = true;
             if !self.options.quiet {
                 self.status.clear();
                 report::note(

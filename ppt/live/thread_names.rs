@@ -27,13 +27,13 @@ impl NamesDue {
         self.0.map_or(Duration::ZERO, |due| due.saturating_duration_since(Instant::now()))
     }
 
-    /// Runs `look`, which reads the names of all processes, if it is due.
-    pub(super) fn look(&mut self, look: impl FnOnce()) {
+    /// Calls `read`, which reads the names of all processes, if that is due.
+    pub(super) fn read_if_due(&mut self, read: impl FnOnce()) {
         let start = Instant::now();
         if self.0.is_some_and(|due| start < due) {
             return;
         }
-        look();
+        read();
         self.0 = Some(start + start.elapsed().saturating_mul(PART).min(LONGEST));
     }
 }
@@ -49,7 +49,7 @@ pub(super) struct MemberNames {
 impl MemberNames {
     /// Reads names, and writes changes to the capture. `first_feed` is the session's first feed.
     pub(super) fn report(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
-        self.tell_some(AT_ONCE, first_feed, session, listener);
+        self.report_some(AT_ONCE, first_feed, session, listener);
     }
 
     /// Whether the last read left threads out.
@@ -57,12 +57,17 @@ impl MemberNames {
         self.read.is_unfinished()
     }
 
-    /// The same for a few threads, before the process is removed.
-    pub(super) fn tell_last(&mut self, first_feed: usize, session: &Session, listener: &Listener) {
-        self.tell_some(AT_THE_END, first_feed, session, listener);
+    /// Reads the names of a few threads once more, before the process is removed.
+    pub(super) fn report_last(
+        &mut self,
+        first_feed: usize,
+        session: &Session,
+        listener: &Listener,
+    ) {
+        self.report_some(AT_THE_END, first_feed, session, listener);
     }
 
-    fn tell_some(
+    fn report_some(
         &mut self,
         most: usize,
         first_feed: usize,

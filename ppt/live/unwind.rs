@@ -6,7 +6,8 @@ use ppt_agent::{CodeMapping, FileId, Target};
 use ppt_kernel::{MappedCode, UnwindMapping, UnwindTables};
 use ppt_symbols::CodeFile;
 
-/// No more tables are read once they take this many bytes. Stacks end in the code of further files.
+/// Most bytes of tables. Beyond that, ppt reads no further tables, and stacks end in the code of
+/// further files.
 const MOST_BYTES: usize = 512 << 20;
 
 /// The tables of files, each read once.
@@ -38,11 +39,11 @@ impl UnwindFiles {
                 Some(UnwindFile { code, tables: UnwindTables::new(table.address, table.bytes)? })
             });
             let Some(UnwindFile { code, tables }) = read else { continue };
-            let of_place = |place: &CodeMapping| {
-                let (address, tables) = (code.address(place.offset)?, tables.clone());
-                Some(UnwindMapping { range: place.start..place.end, address, tables })
+            let with_tables = |mapping: &CodeMapping| {
+                let (address, tables) = (code.address(mapping.offset)?, tables.clone());
+                Some(UnwindMapping { range: mapping.start..mapping.end, address, tables })
             };
-            unwind.extend(mapped.mappings.iter().filter_map(of_place));
+            unwind.extend(mapped.mappings.iter().filter_map(with_tables));
         }
         MappedCode { ranges: target.code_ranges(), unwind }
     }

@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::door::Door;
-use super::ready::WaitResult;
+use super::control_socket::ControlSocket;
+use super::wait_result::WaitResult;
 use super::{Follow, Live, Member};
 use crate::failure::{Failure, failed};
 
@@ -24,9 +24,9 @@ impl Live<'_> {
         fds.extend(self.follow.iter().flat_map(Follow::fds).map(watch));
         let hellos = fds.len() - hellos;
         fds.extend(pidfds.iter().flatten().copied().map(watch));
-        let doors = fds.len();
-        fds.extend(self.door.iter().flat_map(Door::fds).map(watch));
-        let doors = fds.len() - doors;
+        let clients = fds.len();
+        fds.extend(self.control_socket.iter().flat_map(ControlSocket::fds).map(watch));
+        let clients = fds.len() - clients;
         match poll(&mut fds, PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(failed("wait")(error)),
@@ -42,7 +42,7 @@ impl Live<'_> {
             (pidfd.is_some() && next()).then_some(member.feed)
         };
         let ended = self.members.iter().zip(&pidfds).filter_map(ended).collect();
-        let door = (0..doors).fold(false, |door, _| door | next());
-        Ok(WaitResult { listener, undersized, tick, deadline, door, hello, ended, others })
+        let request = (0..clients).fold(false, |request, _| request | next());
+        Ok(WaitResult { listener, undersized, tick, deadline, request, hello, ended, others })
     }
 }

@@ -64,8 +64,8 @@ impl<'a> Compiler<'a> {
                 _ => {
                     let low = self.comparison(of, Comparison::AtLeast, low)?;
                     let high = self.comparison(of, Comparison::AtMost, high)?;
-                    let both = Node::All([low, high].into());
-                    if *negated { Node::Not(Box::new(both)) } else { both }
+                    let range = Node::All([low, high].into());
+                    if *negated { Node::Not(Box::new(range)) } else { range }
                 }
             },
             Expr::In { of, negated, list } => {
@@ -209,9 +209,9 @@ impl<'a> Compiler<'a> {
                 number.filter(|number| names.get(*number).is_none()).map(|number| (number, number)),
             );
             if values.len() == before {
-                let there = names.iter().map(|name| name.1.to_owned()).collect();
+                let available = names.iter().map(|name| name.1.to_owned()).collect();
                 let (field, name) = (field.name.clone(), name.clone());
-                let problem = Problem::NoValue { field, name, there };
+                let problem = Problem::NoValue { field, name, available };
                 self.doubts.push(PlacedProblem::new(literal.span.clone(), problem));
             }
         }

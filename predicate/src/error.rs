@@ -83,7 +83,7 @@ pub enum Problem {
         /// The name.
         name: String,
         /// The names of frames or buffers.
-        there: Vec<String>,
+        available: Vec<String>,
     },
     /// No field of that name.
     #[error("no field is called `{name}`")]
@@ -91,7 +91,7 @@ pub enum Problem {
         /// The name.
         name: String,
         /// All fields.
-        there: Vec<String>,
+        available: Vec<String>,
     },
     /// No single kind of frame has all the fields.
     #[error("no kind of frame has all of these fields")]
@@ -130,7 +130,7 @@ pub enum Problem {
         /// The name.
         name: String,
         /// The valid names.
-        there: Vec<String>,
+        available: Vec<String>,
     },
 }
 
@@ -185,8 +185,8 @@ impl ExpressionError {
 
     /// The text next to the carets, and the text below.
     fn advice(&self) -> (String, Option<String>) {
-        let did_you_mean = |name: &str, there: &[String]| {
-            let meant = nearest(name, there.iter().map(String::as_str));
+        let did_you_mean = |name: &str, available: &[String]| {
+            let meant = nearest(name, available.iter().map(String::as_str));
             meant.map(|meant| format!("did you mean `{meant}`?")).unwrap_or_default()
         };
         let here = self.text.get(self.span.clone()).unwrap_or_default();
@@ -199,15 +199,15 @@ impl ExpressionError {
                 let all: Vec<&str> = units::names().collect();
                 (label, Some(format!("units are {}", all.join(", "))))
             }
-            Problem::NoField { name, there } => {
-                let mut help = format!("there are: {}", some(there));
+            Problem::NoField { name, available } => {
+                let mut help = format!("there are: {}", some(available));
                 if here.starts_with('"') {
                     help = format!("text stands in single quotes: '{name}'; {help}");
                 }
-                (did_you_mean(name, there), Some(help))
+                (did_you_mean(name, available), Some(help))
             }
-            Problem::NoKind { name, there } | Problem::NoValue { name, there, .. } => {
-                (did_you_mean(name, there), Some(format!("there are: {}", some(there))))
+            Problem::NoKind { name, available } | Problem::NoValue { name, available, .. } => {
+                (did_you_mean(name, available), Some(format!("there are: {}", some(available))))
             }
             Problem::Syntax { .. } => {
                 let rest = self.text.get(self.span.start..).unwrap_or_default();

@@ -78,16 +78,16 @@ impl<'a> ExpressionFields<'a> {
         let mut wanted = before.iter().rev();
         for (part, is) in wanted.by_ref().zip([frame.name.as_str(), buffer]) {
             if part.text != is {
-                let there = vec![is.to_owned()];
-                let problem = Problem::NoKind { name: part.text.clone(), there };
+                let available = vec![is.to_owned()];
+                let problem = Problem::NoKind { name: part.text.clone(), available };
                 return Err(PlacedProblem::new(part.span.clone(), problem));
             }
         }
         self.all.iter().find(|field| field.name == last.text).ok_or_else(|| {
-            let there = self.all.iter().map(|field| field.name.clone()).collect();
+            let available = self.all.iter().map(|field| field.name.clone()).collect();
             PlacedProblem::new(
                 last.span.clone(),
-                Problem::NoField { name: last.text.clone(), there },
+                Problem::NoField { name: last.text.clone(), available },
             )
         })
     }

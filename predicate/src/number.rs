@@ -103,9 +103,9 @@ impl ComparedNumber {
             NumberOrigin::Seqno => whole(i64::try_from(row.seqno).ok()),
             NumberOrigin::Ring => whole(small(head.ring)),
             NumberOrigin::Tid(others) => {
-                let other = others.as_ref().and_then(|others| others.of(row.bytes));
+                let given = others.as_ref().and_then(|others| others.of(row.bytes));
                 let own = || small(head.tid).filter(|&tid| tid != 0);
-                whole(other.map(i64::from).or_else(own))
+                whole(given.map(i64::from).or_else(own))
             }
             NumberOrigin::Pid => whole(small(row.chunk.pid)),
             NumberOrigin::Ts(time) => epoch(*time, row),

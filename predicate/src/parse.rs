@@ -37,8 +37,8 @@ pub(crate) fn parse(text: &str) -> Result<Expr, PlacedProblem> {
 /// The numbers in any SQL, with their positions.
 pub(crate) fn numbers(text: &str) -> Vec<(SourceRange, &str)> {
     let Ok(mut pairs) = Grammar::parse(Rule::sql, text) else { return Vec::new() };
-    let all = pairs.next().into_iter().flat_map(Pair::into_inner);
-    let numbers = all.filter(|it| it.as_rule() == Rule::number);
+    let tokens = pairs.next().into_iter().flat_map(Pair::into_inner);
+    let numbers = tokens.filter(|token| token.as_rule() == Rule::number);
     numbers.map(|number| (span(&number), number.as_str())).collect()
 }
 

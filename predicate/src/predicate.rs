@@ -72,7 +72,7 @@ impl Predicate {
             let own = compiler.doubts;
             doubts = Some(match doubts {
                 None => own,
-                Some(all) => both(all, &own),
+                Some(doubts) => shared(doubts, &own),
             });
         }
         let why = match doubts {
@@ -80,7 +80,7 @@ impl Predicate {
             None if kinds.is_empty() => None,
             None => {
                 Some(match missing.into_iter().find(|problems| problems.len() == kinds.len()) {
-                    Some(all) => unfit(all),
+                    Some(problems) => unfit(problems),
                     None => PlacedProblem::new(0..self.text.len(), Problem::NoSingleKind),
                 })
             }
@@ -90,13 +90,13 @@ impl Predicate {
 }
 
 /// The doubts that every kind of frame raises.
-fn both(all: Vec<PlacedProblem>, own: &[PlacedProblem]) -> Vec<PlacedProblem> {
-    let shared = all.into_iter().filter_map(|mut why| {
+fn shared(doubts: Vec<PlacedProblem>, own: &[PlacedProblem]) -> Vec<PlacedProblem> {
+    let shared = doubts.into_iter().filter_map(|mut why| {
         let same = own.iter().find(|problem| problem.span == why.span)?;
-        if let (Problem::NoValue { there, .. }, Problem::NoValue { there: others, .. }) =
+        if let (Problem::NoValue { available, .. }, Problem::NoValue { available: others, .. }) =
             (&mut why.problem, &same.problem)
         {
-            add(there, others);
+            add(available, others);
         }
         Some(why)
     });
@@ -104,16 +104,16 @@ fn both(all: Vec<PlacedProblem>, own: &[PlacedProblem]) -> Vec<PlacedProblem> {
 }
 
 /// Why no kind has a field: the closest match, with all names.
-fn unfit(mut all: Vec<PlacedProblem>) -> PlacedProblem {
+fn unfit(mut problems: Vec<PlacedProblem>) -> PlacedProblem {
     // A kind of that name without the field comes before those of other names.
-    all.sort_by_key(|problem| std::cmp::Reverse(problem.span.start));
-    let mut all = all.into_iter();
-    let mut why = all.next().expect("there are kinds");
-    for other in all {
+    problems.sort_by_key(|problem| std::cmp::Reverse(problem.span.start));
+    let mut problems = problems.into_iter();
+    let mut why = problems.next().expect("there are kinds");
+    for other in problems {
         match (&mut why.problem, &other.problem) {
-            (Problem::NoField { there, .. }, Problem::NoField { there: others, .. })
-            | (Problem::NoKind { there, .. }, Problem::NoKind { there: others, .. }) => {
-                add(there, others);
+            (Problem::NoField { available, .. }, Problem::NoField { available: others, .. })
+            | (Problem::NoKind { available, .. }, Problem::NoKind { available: others, .. }) => {
+                add(available, others);
             }
             _ => {}
         }
@@ -121,10 +121,10 @@ fn unfit(mut all: Vec<PlacedProblem>) -> PlacedProblem {
     why
 }
 
-fn add(there: &mut Vec<String>, others: &[String]) {
+fn add(available: &mut Vec<String>, others: &[String]) {
     for other in others {
-        if !there.contains(other) {
-            there.push(other.clone());
+        if !available.contains(other) {
+            available.push(other.clone());
         }
     }
 }

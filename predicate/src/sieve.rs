@@ -57,10 +57,10 @@ impl Sieve {
     /// The expression does not match the kinds of frames of the accepted sources together with
     /// these. Then all frames of these sources pass.
     pub fn introduce(&mut self, new: &[(usize, &Source)]) -> Result<(), ExpressionError> {
-        let (mut come, mut added) = (Vec::new(), Vec::new());
+        let (mut new_feeds, mut added) = (Vec::new(), Vec::new());
         for &(number, source) in new {
             self.feeds.remove(&number);
-            // Its frames cannot be read.
+            // Frames with an unreadable schema cannot be read.
             let Ok(schema) = Schema::from_json(&source.schema_json) else { continue };
             let name = source.buffer.clone();
             let new = || Arc::new(SievedBuffer { name: name.clone(), schema });
@@ -69,11 +69,11 @@ impl Sieve {
                 place.insert(new());
                 added.push(key.clone());
             }
-            come.push((number, source, self.buffers[&key].clone()));
+            new_feeds.push((number, source, self.buffers[&key].clone()));
         }
-        let known: Vec<Arc<SievedBuffer>> = self.buffers.values().cloned().collect();
+        let buffers: Vec<Arc<SievedBuffer>> = self.buffers.values().cloned().collect();
         let kinds = |buffer: &'_ Arc<SievedBuffer>| buffer.schema.frames.len();
-        let all: Vec<FrameKind<'_>> = known
+        let frame_kinds: Vec<FrameKind<'_>> = buffers
             .iter()
             .flat_map(|buffer| {
                 let kind =
@@ -81,7 +81,7 @@ impl Sieve {
                 buffer.schema.frames.iter().map(kind)
             })
             .collect();
-        let compiled = self.predicate.compile(&all);
+        let compiled = self.predicate.compile(&frame_kinds);
         // A source without a field may coexist with others that have it. A source with a field of
         // another type is excluded, so that later sources are not affected.
         let is_absent = |error: &ExpressionError| matches!(error.problem, Problem::NoField { .. });
@@ -89,10 +89,10 @@ impl Sieve {
             self.buffers.retain(|key, _| !added.contains(key));
         }
         let programs = compiled?;
-        for (number, source, buffer) in come {
-            let place =
-                known.iter().position(|known| Arc::ptr_eq(known, &buffer)).unwrap_or_default();
-            let before: usize = known[..place].iter().map(kinds).sum();
+        for (number, source, buffer) in new_feeds {
+            let index =
+                buffers.iter().position(|entry| Arc::ptr_eq(entry, &buffer)).unwrap_or_default();
+            let before: usize = buffers[..index].iter().map(kinds).sum();
             let feed = SievedFrames {
                 buffer: buffer.clone(),
                 multi: buffer.schema.multi(),

@@ -44,7 +44,7 @@ fn wants(sieve: &Sieve, number: usize, schema: &Schema, frames: &[Vec<u8>]) -> V
 }
 
 #[test]
-fn a_buffer_without_the_field_is_left_out_beside_one_that_has_it() {
+fn of_two_buffers_the_one_without_the_field_is_left_out() {
     let one = schema("one", "frame job { u64 n; } frame idle { u64 m; }");
     let two = schema("two", "frame other { u64 m; }");
     let mut sieve = sieve("n > 5 AND seqno > 1");

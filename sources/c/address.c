@@ -20,7 +20,7 @@ typedef union end {
     struct sockaddr_un path;
 } end;
 
-/* Both ends, as both of them see it: IPv4 in the form that IPv6 has for it. */
+/* Both ends of a connection, the same at both: IPv4 as IPv6 maps it. */
 typedef struct pair {
     uint8_t asking[16], asked[16];
     uint16_t asking_port, asked_port;
@@ -48,7 +48,7 @@ static int is_mapped(const uint8_t *address) {
     return memcmp(address, prefix, sizeof prefix) == 0;
 }
 
-/* As RFC 5952 spells it: the longest run of zeros is left out. */
+/* An IPv6 address as in RFC 5952: the longest run of zeros is left out. */
 static void put_v6(text *t, const uint8_t *address) {
     unsigned groups[8], longest = 8, most = 1;
     for (unsigned i = 0; i < 8; i++)
@@ -123,7 +123,7 @@ static void of_path(const end *here, socklen_t here_length, const end *there,
     socklen_t head = offsetof(struct sockaddr_un, sun_path);
     const end *asked = called ? there : here;
     socklen_t length = called ? there_length : here_length;
-    /* Neither end of a socketpair(2) has a name; nobody is asked there. */
+    /* Neither end of a socketpair(2) has a name, and neither is the server. */
     if (length <= head || length > sizeof asked->path)
         return;
     to->stream = 1;
@@ -153,16 +153,16 @@ void ppt_ask_address(int fd, int called, ppt_address *to) {
     errno = saved;
 }
 
-/* Where the kernel's struct tcp_info (Linux 4.6) has two of its counts. Not every C library knows them. */
+/* Offsets of two counts in the kernel's struct tcp_info (Linux 4.6). Some C libraries lack them. */
 #define TCP_INFO_BYTES_ACKED 120
 #define TCP_INFO_BYTES_RECEIVED 128
 #define TCP_INFO_SIZE 136
-/* The options and requests of that, from the kernel's headers. */
+/* Options and requests for these counts, from the kernel's headers. */
 #define ASK_TCP_INFO 11
 #define ASK_UNSENT 0x5411
 #define ASK_UNREAD 0x541b
 
-/* The counts of the kernel, which are read one by one. */
+/* The counts of the kernel, each read by a call of its own. */
 typedef struct counts {
     uint64_t acknowledged, received;
     int unsent, unread;

@@ -1,4 +1,4 @@
-/* What the kernel says about a descriptor: which connection it is, and how far that has come. */
+/* A descriptor's connection, and how many bytes have passed, from the kernel. */
 #ifndef PPT_ADDRESS_H
 #define PPT_ADDRESS_H
 
@@ -19,7 +19,7 @@ typedef struct ppt_address {
 void ppt_ask_address(int fd, int called, ppt_address *to);
 
 /* How many bytes of the connection this process has read and written since it was made. Returns 0
- * if the kernel does not say. Leaves errno as it is. */
+ * if the kernel has no such count. Leaves errno as it is. */
 int ppt_ask_position(int fd, int called, uint64_t *came, uint64_t *went);
 
 #endif

@@ -2,7 +2,7 @@
  * descriptors may be. While nobody is attached, each is one load (where `files` wants to know, too: two), one
  * branch and a jump.
  *
- * None holds a lock while it waits in the real function, so a thread may be cancelled there, or leave it
+ * They hold no lock while they wait in the real function, so a thread may be cancelled there, or leave it
  * by longjmp(3). */
 #include <errno.h>
 #include <stdarg.h>
@@ -19,8 +19,8 @@
 /* Apart from the function that programs call, which then needs no stack. */
 #define PPT_ON __attribute__((noinline))
 
-/* `size` is what the caller has room for: a call without room brings nothing, and not the end either.
- * Reports of errors are no bytes of the connection. */
+/* `size` is the size of the caller's buffer. A call without a buffer reads neither bytes nor the end.
+ * Reports of errors are not bytes of the connection. */
 static ssize_t came(ppt_connection *c, ssize_t count, size_t size, int flags) {
     if (c && count >= 0 && size > 0 && !(flags & MSG_ERRQUEUE))
         ppt_came(c, (uint64_t)count, flags & MSG_PEEK);
@@ -36,7 +36,7 @@ static ssize_t went(ppt_connection *c, uint64_t before, ssize_t count) {
 /* The connection of a call that may be on a file, too. */
 static ppt_connection *connection_of(int fd) { return ppt_is_on() ? ppt_connection_at(fd) : NULL; }
 
-/* When a call began, if it is on a file whose operations are wanted; or 0. */
+/* The stamp of a call's begin if it is on a file whose operations are wanted; otherwise 0. */
 static uint64_t begins_on_file(const ppt_connection *c, int fd) {
     return !c && ppt_files_on() && ppt_is_file(fd) ? ppt_files_now() : 0;
 }

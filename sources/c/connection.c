@@ -14,7 +14,7 @@ static uint8_t origins[PPT_DESCRIPTORS];
 /* One more than the highest descriptor that was a connection. */
 static uint32_t used;
 
-/* How often a thread looks whether another one has left a connection: it only counts there. */
+/* How often a thread checks whether another one, which only changes counts, has released a connection. */
 #define PPT_TRIES 200
 
 static int filtered;
@@ -67,9 +67,8 @@ static void wait_a_moment(void) {
 }
 
 /* Locks a connection. A thread that is stopped while it holds the lock delays nobody: after a moment,
- * the others go on, and what they did is counted as not looked at. So does a signal handler that
- * interrupts the holder. A lock of an earlier session, or of the process that forked this one, is
- * nobody's any more. */
+ * the others go on, and their calls are counted as not examined. A signal handler that interrupts the holder
+ * does the same. A lock of an earlier session, or of the process that forked this one, is free. */
 static int lock(ppt_connection *c, uint32_t session) {
     static __thread char here;
     uint64_t mine = (uint64_t)session << 32 | (uint32_t)((uintptr_t)&here >> 4) | 1;
@@ -92,7 +91,7 @@ static int lock(ppt_connection *c, uint32_t session) {
 
 static void unlock(ppt_connection *c) { __atomic_store_n(&c->lock, 0, __ATOMIC_RELEASE); }
 
-/* Locks a connection of which this session knows that it is one. */
+/* Locks a descriptor that this session knows as a connection. */
 static int lock_known(ppt_connection *c, uint32_t session) {
     if (!lock(c, session))
         return 0;
@@ -102,8 +101,8 @@ static int lock_known(ppt_connection *c, uint32_t session) {
     return 0;
 }
 
-/* What is to be written once the lock is free. It is large, and most calls finish nothing, so only its
- * first two fields are set at the beginning. */
+/* A finished request, which is written once the lock is free. The struct is large, and most calls finish no
+ * request, so only its first two fields are set at the beginning. */
 typedef struct finished {
     enum ppt_role role; /* PPT_UNKNOWN: nothing */
     int unanswered;
@@ -148,7 +147,7 @@ static void begin(ppt_connection *c, uint64_t at, uint64_t place) {
     c->phase = PPT_ASKED;
 }
 
-/* Which points a call has reached. They are written once the lock is free. */
+/* The points that a call has reached. They are written once the lock is free. */
 typedef struct reached {
     int begun, answered, unasked;
     uint64_t hash, asked, answer;
@@ -248,9 +247,9 @@ ppt_connection *ppt_connection_at(int fd) {
 
 /* ---- answers that nothing ends ------------------------------------------------------------- */
 
-/* When the next step is due, in stamps; UINT64_MAX while a thread makes one. */
+/* The stamp at which the next step is due; UINT64_MAX while a thread makes one. */
 static uint64_t due;
-/* The session that `due` is of, and where the step begins. */
+/* The session of `due`, and the first descriptor of the step. */
 static uint32_t due_session, next_step;
 
 /* Descriptors that one step looks at. */
@@ -333,7 +332,7 @@ void ppt_came(ppt_connection *c, uint64_t count, int looked) {
     reached r = {0};
     int called = c->role == PPT_CALLED;
     if (count == 0) {
-        /* The end of what comes. An answer ends with it; a request does not. */
+        /* The other end sends no more. That ends an answer, but not a request. */
         if (called)
             finish(c, 0, &f);
     } else {

@@ -1,8 +1,8 @@
 /* What is known of each descriptor, and the requests on those that are connections.
  *
  * All of this is only called while ppt is attached, except ppt_made. The table is 9 MiB of zeros,
- * whose pages exist once they are used. What it says is of one session: another one begins anew, and so
- * does a forked child, because it has no session of its parent's. */
+ * whose pages exist once they are used. An entry is valid for one session: the next session starts over, and
+ * so does a forked child, which is not in its parent's session. */
 #ifndef PPT_CONNECTION_H
 #define PPT_CONNECTION_H
 
@@ -18,7 +18,7 @@
 /* What a descriptor is. */
 enum ppt_role { PPT_UNKNOWN, PPT_OTHER, PPT_SERVED, PPT_CALLED };
 
-/* How far the request on a connection is. */
+/* The progress of the request on a connection. */
 enum ppt_phase { PPT_IDLE, PPT_ASKED, PPT_ANSWERED };
 
 /* A request: on a served connection from its first byte in to the last byte out, on a called one
@@ -27,25 +27,25 @@ typedef struct ppt_request {
     uint64_t start, first, end;
     uint64_t bytes_in, bytes_out;
     uint32_t reads, writes;
-    uint32_t thread; /* that began it; 0: unknown */
+    uint32_t thread; /* the thread that began the request; 0: unknown */
 } ppt_request;
 
 typedef struct ppt_connection {
     uint64_t lock;    /* session << 32 | thread; 0: free */
-    uint32_t session; /* whose the rest is */
+    uint32_t session; /* the session for which the other fields are valid */
     uint8_t role, phase;
-    uint8_t seen;    /* it was made in this session */
+    uint8_t seen;    /* the connection was made in this session */
     uint8_t located; /* `came` and `went` are known */
     uint64_t came, went; /* bytes since the connection was made */
-    uint64_t asked;      /* which byte began the request */
+    uint64_t asked;      /* the number of the request's first byte */
     ppt_request request;
     ppt_address address;
 } ppt_connection;
 
-/* How a descriptor came to be, also while nobody is attached. */
+/* What made a descriptor, also while nobody is attached. */
 enum ppt_origin { PPT_ELSEWHERE, PPT_BY_CONNECT, PPT_BY_ACCEPT };
 
-/* Notes how a descriptor came to be. */
+/* Notes what made a descriptor. */
 void ppt_made(int fd, enum ppt_origin origin);
 
 /* The program may filter its system calls from now on. One that the filter does not expect would end it, so

@@ -10,7 +10,7 @@
 
 int ppt_fstat(int fd, struct stat *to);
 
-/* session << 8 | what it is, by descriptor. What another session wrote counts as unknown. */
+/* session << 8 | type of file, by descriptor. An entry of another session counts as unknown. */
 static uint64_t table[PPT_DESCRIPTORS];
 enum { PPT_FILE = 1, PPT_NO_FILE = 2 };
 

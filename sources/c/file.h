@@ -17,8 +17,8 @@ void ppt_forget_file(int fd);
 /* So are all from `first` to `last`. */
 void ppt_forget_files(unsigned first, unsigned last);
 
-/* Writes what an operation did that began at `start`. `result` is what the function returns: bytes, or
- * nothing to speak of. Returns it, and leaves errno as it is. */
+/* Writes the frame of an operation that began at `start`. `result` is the function's result: bytes, or a
+ * status. Returns it, and leaves errno as it is. */
 ssize_t ppt_did_io(uint64_t start, uint8_t call, int fd, ssize_t result);
 
 #endif

@@ -4,16 +4,16 @@
  * While ppt is attached, they try first, so a lock that is free costs no frame. What a function returns,
  * and what it does to the lock, is the same with and without that:
  *
- * - A try that says anything but "busy" has done what the function would have done.
- * - Where it says "busy", the function itself decides: for a lock that the thread has already, it returns
- *   EDEADLK, or waits for ever.
- * - A time or a clock that is none is an error, also where the lock is free. The function says so itself.
+ * - A try with any result but "busy" has done what the function would have done.
+ * - After "busy", the real function decides: for a lock that the thread already holds, it returns EDEADLK, or
+ *   waits for ever.
+ * - An invalid time or clock is an error, also where the lock is free. The real function returns it.
  * - Robust mutexes and those with a priority are not tried. In glibc, a try of one that cannot be recovered
- *   leaves it locked, and each try of one with a ceiling counts against the thread's priority. Its word
- *   tells whether somebody has it.
+ *   leaves it locked, and each try of one with a ceiling counts against the thread's priority. The word of
+ *   the mutex shows whether a thread holds it.
  * - Functions that end a cancelled thread end it, also where they need not wait.
  *
- * None holds anything while it waits in the real function, so a thread may be cancelled there. */
+ * They hold nothing while they wait in the real function, so a thread may be cancelled there. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdint.h>
@@ -46,7 +46,7 @@ static waiting begin(const void *lock, const void *from, uint8_t kind) {
     return wait;
 }
 
-/* Whether a function that returns this has waited. The others are refusals, which come at once. */
+/* Whether a function that returns `error` has waited. The other errors are refusals, which come at once. */
 static int has_waited(int error) {
     return error != EDEADLK && error != EINVAL && error != EPERM && error != EAGAIN &&
            error != ENOSYS;
@@ -54,7 +54,7 @@ static int has_waited(int error) {
 
 static int end(const waiting *wait, int error) {
     uint64_t now = ppt_locks_now();
-    /* A session that began meanwhile knows nothing of this wait. */
+    /* A session that began during the wait has not counted it. */
     if (now == 0 || wait->session != this_session())
         return error;
     PPT_ADD_WAITING(-1);
@@ -89,14 +89,14 @@ static int is_clock(clockid_t clock) {
 
 /* ---- mutexes ------------------------------------------------------------------------------- */
 
-/* How a mutex is found before the function is called. */
+/* The state of a mutex before the real function is called. */
 enum { PPT_FREE, PPT_TAKEN, PPT_GOT };
 
 #ifdef __GLIBC__
 const char *gnu_get_libc_version(void);
 #pragma weak gnu_get_libc_version
 
-/* What glibc writes into each mutex, and programs have in them since they were compiled. */
+/* Bits that glibc writes into each mutex, and that are compiled into programs. */
 #define PPT_ROBUST 16
 #define PPT_CEILING 64
 #define PPT_MUST_NOT_BE_TRIED (PPT_ROBUST | 32 | PPT_CEILING)
@@ -108,7 +108,7 @@ static int kind_of(const pthread_mutex_t *m) {
     return gnu_get_libc_version ? __atomic_load_n(&m->__data.__kind, __ATOMIC_RELAXED) : 0;
 }
 
-/* Whether a mutex that must not be tried is somebody's: this thread's, too. */
+/* Whether a thread, maybe this one, holds a mutex that must not be tried. */
 static int is_taken(const pthread_mutex_t *m, int kind) {
     uint32_t word = (uint32_t)__atomic_load_n(&m->__data.__lock, __ATOMIC_RELAXED);
     if (kind & PPT_CEILING)
@@ -116,7 +116,7 @@ static int is_taken(const pthread_mutex_t *m, int kind) {
     return (word & PPT_OWNER) != 0 && !(word & PPT_OWNER_DIED);
 }
 
-/* Whether it was this thread's already: it counts how often. */
+/* Whether this thread already held the mutex, which counts its locks. */
 static int was_its_own(const pthread_mutex_t *m, int error) {
     return error == 0 && gnu_get_libc_version && (m->__data.__kind & 3) == PTHREAD_MUTEX_RECURSIVE &&
            m->__data.__count > 1;
@@ -128,7 +128,7 @@ static int is_taken(const pthread_mutex_t *m, int kind) { return (void)m, kind; 
 static int was_its_own(const pthread_mutex_t *m, int error) { return (void)m, (void)error, 0; }
 #endif
 
-/* Takes a mutex that is free, if it can be tried. What that returned is in `got`. */
+/* Takes a mutex that is free, if it can be tried. `got` receives the result of the try. */
 static int look_at(pthread_mutex_t *m, int *got) {
     int kind = kind_of(m);
     if (__builtin_expect(kind & PPT_MUST_NOT_BE_TRIED, 0))
@@ -337,7 +337,7 @@ PPT_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clo
 
 /* ---- semaphores ---------------------------------------------------------------------------- */
 
-/* Whether a semaphore has become ours at once. The program does not find our error. */
+/* Whether a semaphore could be taken at once. The program's errno stays as it was. */
 static int took(sem_t *s) {
     ppt_lock_real.pthread_testcancel();
     int saved = errno;

@@ -9,11 +9,11 @@
 
 #include "next.h"
 
-/* Where the function of this number is. It stays known, because a C library may have no dlsym. */
+/* The address of the function of this number. It is kept, because a C library may have no dlsym. */
 static void *early(unsigned number);
 
-/* Where there is no such function, there are no threads (glibc before 2.34, without libpthread): nothing
- * has to wait. A clock that nobody knows is an error. */
+/* A process without these functions has no threads (glibc before 2.34, without libpthread), so nothing has to
+ * wait. An unknown clock is an error. */
 #define PPT_EARLY(name, missing, arguments, ...)                                                   \
     static int early_##name(__VA_ARGS__) {                                                         \
         void *there = early(offsetof(struct ppt_lock_real, name) / sizeof there);                  \

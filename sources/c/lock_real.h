@@ -1,4 +1,4 @@
-/* The functions of locks that stand behind ours. */
+/* The functions of locks that ours call. */
 #ifndef PPT_LOCK_REAL_H
 #define PPT_LOCK_REAL_H
 
@@ -6,8 +6,8 @@
 #include <semaphore.h>
 #include <time.h>
 
-/* X(result, name, parameters, version), for each of them: glibc has two functions for
- * conditions by each name, of which only programs from before 2003 know the older one. */
+/* X(result, name, parameters, version), for each of them. glibc has two functions for
+ * conditions by each name; only programs from before 2003 use the older one. */
 #define PPT_LOCK_FUNCTIONS(X)                                                                      \
     X(int, pthread_mutex_lock, (pthread_mutex_t *), 0)                                             \
     X(int, pthread_mutex_trylock, (pthread_mutex_t *), 0)                                          \
@@ -34,7 +34,7 @@
     X(int, sem_clockwait, (sem_t *, clockid_t, const struct timespec *), 0)                        \
     X(void, pthread_testcancel, (void), 0)
 
-/* Each is callable at any time. */
+/* They can be called at any time. */
 struct ppt_lock_real {
 #define PPT_POINTER(result, name, parameters, version) result(*name) parameters;
     PPT_LOCK_FUNCTIONS(PPT_POINTER)

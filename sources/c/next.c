@@ -1,7 +1,7 @@
 /* The dynamic linker's list of libraries, and their tables of symbols.
  *
- * Before its constructor, our library may not call dlsym(3): that allocates, and an allocator that was
- * preloaded, too, and takes its first lock may be who calls. */
+ * Before its constructor, our library may not call dlsym(3), which allocates: the caller may be another
+ * preloaded library, an allocator that takes its first lock. */
 #define _GNU_SOURCE
 #include "next.h"
 
@@ -18,7 +18,7 @@
 
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 
-/* What a library exports. */
+/* The symbols that a library exports. */
 typedef struct exports {
     const ElfW(Sym) * symbols;
     const char *names;
@@ -26,7 +26,7 @@ typedef struct exports {
     const uint16_t *versions;
 } exports;
 
-/* Some linkers add the library's own address to what its table says, and some do not. */
+/* An address from a library's table. Some linkers have added the library's own address, others have not. */
 static const void *reached(const struct link_map *library, ElfW(Addr) there) {
     return (const void *)(there < library->l_addr ? there + library->l_addr : there);
 }
@@ -54,10 +54,10 @@ static uint32_t hash_of(const char *name) {
     return hash;
 }
 
-/* Versions above this bit are those that only older programs ask for. */
+/* Versions with this bit are only for older programs. */
 #define PPT_OLD 0x8000
 
-/* A library's function: the one that programs of today get, or else an older one. */
+/* A library's function: the one that new programs get, or else an older one. */
 static void *function_of(const struct link_map *library, const char *name, uint32_t hash) {
     exports in = exports_of(library);
     if (!in.symbols || !in.names || !in.hashes)
@@ -109,7 +109,7 @@ void *ppt_next_by_linker(const char *name, const char *version) {
         found = dlvsym(RTLD_NEXT, name, version);
     if (!found)
         found = dlsym(RTLD_NEXT, name);
-    /* So that the program does not find our error. */
+    /* Clears the error, which is not the program's. */
     if (!found && dlerror)
         dlerror();
     return found;

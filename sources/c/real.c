@@ -1,4 +1,4 @@
-/* Looks up the functions behind ours when the library is loaded. Until then, other libraries'
+/* Looks up the functions that ours call when the library is loaded. Until then, other libraries'
  * constructors may call ours, so each function begins as a system call. It stays one where the C
  * library has no such function. */
 #define _GNU_SOURCE
@@ -30,7 +30,7 @@ static ssize_t early_recvmsg(int fd, struct msghdr *message, int flags) {
     return syscall(SYS_recvmsg, fd, message, flags);
 }
 
-/* The functions of programs that were built with _FORTIFY_SOURCE end them rather than overflow. */
+/* The functions for programs built with _FORTIFY_SOURCE abort instead of overflowing a buffer. */
 static size_t within(size_t size, size_t room) {
     if (size > room)
         __builtin_trap();

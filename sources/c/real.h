@@ -1,5 +1,4 @@
-/* The functions that stand behind ours: those of the C library, or of another library that was
- * preloaded. */
+/* The functions that ours call: those of the C library, or of another preloaded library. */
 #ifndef PPT_REAL_H
 #define PPT_REAL_H
 
@@ -73,7 +72,7 @@
     X(int, unlink, (const char *))                                                                 \
     X(int, unlinkat, (int, const char *, int))
 
-/* Each is callable at any time: before they are looked up, they are system calls. */
+/* They can be called at any time: before they are looked up, they are system calls. */
 struct ppt_real {
 #define PPT_POINTER(result, name, parameters) result(*name) parameters;
     PPT_FUNCTIONS(PPT_POINTER)

@@ -58,7 +58,7 @@ void ppt_count_beyond(void) { PPT_ADD_BEYOND(1); }
 
 void ppt_count_filtered(void) { PPT_ADD_FILTERED(1); }
 
-/* The same at both ends: the connection, the direction, and the first byte's number in it. */
+/* A key that is the same at both ends, of the connection, the direction, and the number of the first byte. */
 static uint64_t identity(uint64_t hash, uint64_t byte, uint64_t is_answer) {
     const uint64_t words[2] = {hash, byte << 1 | is_answer};
     return ppt_hash(words, sizeof words);

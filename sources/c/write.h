@@ -22,10 +22,10 @@ static inline uint32_t ppt_target(void) {
     return __atomic_load_n(&PPT_NET_CONTROL.target_pid, __ATOMIC_RELAXED);
 }
 
-/* Now; 0 if ppt has detached. */
+/* The current stamp; 0 if ppt has detached. */
 static inline uint64_t ppt_stamp(void) { return ppt_net_now(); }
 
-/* A second, in the unit of that stamp; 0 if nobody has said how long a tick is. */
+/* A second, in the unit of that stamp; 0 while the length of a tick is unknown. */
 uint64_t ppt_second(uint64_t stamp);
 
 void ppt_write_request(uint32_t fd, int called, const ppt_request *request,
@@ -37,8 +37,8 @@ void ppt_count_contended(void);
 void ppt_count_beyond(void);
 void ppt_count_filtered(void);
 
-/* A request or an answer is known by its connection and by the byte that it begins with. `hash` is that of
- * the connection; 0: it cannot be known at the other end. Those that begin also count as open. */
+/* The key of a request or an answer is its connection and the number of its first byte. `hash` is that of
+ * the connection; 0: the other end cannot compute it. Those that begin also count as open. */
 void ppt_reach_asked(uint64_t at, uint64_t hash, uint64_t asked);
 void ppt_reach_taken(uint64_t at, uint64_t hash, uint64_t asked);
 void ppt_reach_answered(uint64_t at, uint64_t hash, uint64_t asked, uint64_t answer);

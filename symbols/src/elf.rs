@@ -114,7 +114,7 @@ pub(crate) struct ElfFile<R> {
 /// The symbol tables of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SymbolTables {
-    /// None.
+    /// No symbol table.
     Nothing,
     /// Only the dynamic symbols.
     Dynamic,

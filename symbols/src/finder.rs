@@ -78,8 +78,8 @@ impl Finder {
     /// Possible files of a module: at its path, and at the path from the process's view if it still
     /// lives.
     pub fn candidates(&self, module: &Module, process: &Process) -> Vec<PathBuf> {
-        let mut all = Vec::new();
-        let Some(path) = module.path.strip_prefix(b"/") else { return all };
+        let mut files = Vec::new();
+        let Some(path) = module.path.strip_prefix(b"/") else { return files };
         // The kernel writes a line end as `\012`, which a path may also contain literally.
         let with_line_ends = replaced(path, b"\\012", b"\n");
         let paths = [Some(path), with_line_ends.as_deref()];
@@ -87,13 +87,13 @@ impl Finder {
             let paths = paths.into_iter().flatten().map(OsStr::from_bytes);
             paths.map(|path| root.join(path)).collect::<Vec<_>>()
         };
-        all.extend(below(&self.places.root));
+        files.extend(below(&self.places.root));
         if let Some(folder) = self.folder(process) {
-            all.extend(below(&folder.join("root")));
+            files.extend(below(&folder.join("root")));
             let range = format!("{:x}-{:x}", module.start, module.end);
-            all.push(folder.join("map_files").join(range));
+            files.push(folder.join("map_files").join(range));
         }
-        all
+        files
     }
 
     /// The separate debug files for a build id.

@@ -3,17 +3,18 @@
 //! A capture states the files that each process had mapped as code ([`ppt_capture::Modules`]). This
 //! crate finds those files on this machine, reads their symbol tables, and names addresses.
 //!
-//! * [`Symbols`] knows the modules of a capture. It loads files when an address needs them.
+//! * [`Symbols`] has the modules of a capture. It loads files when an address needs them.
 //! * [`Namer`] names the addresses of one process, with a cache.
 //! * [`NameRemark`] states why a file could not be used.
 //! * [`CodeFile`] works in the other direction: from names to file offsets of functions and USDT
 //!   probes.
 //!
-//! # What is trusted
-//! Nothing. A file is used only if it has the build id that the capture states. Paths come from the
-//! target: only regular files are opened. Tables come from untrusted files: all reads are bounded
-//! by the length of the file and by [`limits`], and no content makes this crate panic. Names may be
-//! any text that may not be safe to show on a terminal, so escape them.
+//! # Trust
+//! This crate trusts no input. It uses a file only if the file has the build id that the capture
+//! states. Paths come from the target, so it opens only regular files. Tables come from untrusted
+//! files: all reads are bounded by the length of the file and by [`limits`], and no content makes
+//! this crate panic. Names may be any text that may not be safe to show on a terminal, so escape
+//! them.
 
 #![forbid(unsafe_code)]
 

@@ -50,11 +50,11 @@ fn count(folder: &Path, kernels: &Path, args: &[&str]) -> u64 {
         .current_dir(folder)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {stderr}");
     // ==4711== Collected : 123456789
-    let line = said.lines().find_map(|line| line.split_once("Collected : "));
-    line.unwrap_or_else(|| panic!("{said}")).1.trim().parse().unwrap()
+    let line = stderr.lines().find_map(|line| line.split_once("Collected : "));
+    line.unwrap_or_else(|| panic!("{stderr}")).1.trim().parse().unwrap()
 }
 
 /// Instructions per frame.

@@ -1,5 +1,5 @@
 /* A server and its clients, each a process, until stdin ends:
- *   exchange serve SOCKET WORK_US [spin]       one thread answers; its work sleeps for so long, or computes
+ *   exchange serve SOCKET WORK_US [spin]       one thread answers; its work sleeps or computes for WORK_US
  *   exchange ask SOCKET THINK_US CLIENTS [spin]   each client, a thread, thinks, asks, and waits
  * Of each 600 requests, the clients say how long they took, by their own clock: median, mean and 95th percentile, ns. */
 #define _GNU_SOURCE

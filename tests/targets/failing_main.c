@@ -1,6 +1,6 @@
 /* failing FRAMES: a target that cannot map a segment. `seccomp`, `seccomp both`, `seccomp kill`,
  * `user`, `memory`, `descriptors` and `files` are the reasons; `close` closes every descriptor;
- * `go` writes FRAMES frames beside some work, `retry` writes until shmat(2) is called once more. It
+ * `go` writes FRAMES frames during some work, `retry` writes until shmat(2) is called once more. It
  * counts the calls of shmat(2). */
 #define _GNU_SOURCE
 #include "flood.h"

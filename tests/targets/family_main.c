@@ -1,6 +1,6 @@
 /* A process and its children. `write N` writes N frames here; `fork`, `thread`, `grandchild`,
- * `daemon`, `exec` and `clone` make a child by that way, which says `child PID ON` with its first
- * breath; that of `user` becomes another user first, that of `spawn` comes of posix_spawn(3). `vfork`
+ * `daemon`, `exec` and `clone` make a child by that way, which first of all prints
+ * `child PID ON`; that of `user` becomes another user first, that of `spawn` comes of posix_spawn(3). `vfork`
  * has a child of vfork(2) write 10 frames; that of `lodger` writes none, and lives. A child that gets SIGUSR2 writes 100 frames between two
  * SIGUSR1 that it sends to itself, and says `round PID WRITTEN ON`; at SIGWINCH it forks; it lives
  * until stdin is closed. `greet NAME` connects to an abstract socket; `filter` has socket(2) end this

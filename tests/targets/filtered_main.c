@@ -1,4 +1,4 @@
-/* filtered: a program that filters its own system calls, told on stdin how.
+/* filtered: a program that filters its own system calls, by lines on stdin.
  *
  *   strict    a thread that may only read, write and exit
  *   kill      a thread whose shmat(2) or memfd_create(2) would end the process
@@ -6,7 +6,7 @@
  *   go        the first thread does
  *   one       it writes one
  *
- * filtered FRAMES: the first thread gets such a filter, and writes so many. */
+ * filtered FRAMES: the first thread gets such a filter, and writes FRAMES frames. */
 #define _GNU_SOURCE
 #include "flood.h"
 #include "pattern.h"

@@ -1,4 +1,4 @@
-/* A program with plugins, which does what it is told on stdin:
+/* A program with plugins, which obeys lines on stdin:
  *
  *   load PATH global|local    dlopen
  *   go N                      4 new threads write N frames into every plugin, and live on
@@ -7,7 +7,7 @@
  *   check                     whether the pattern is whole
  *   join                      all threads end
  *   map BYTES PATH            maps so much of a file privately
- *   shrink BYTES PATH         has it shrink to nothing and grow to so many bytes, again and again
+ *   shrink BYTES PATH         has it shrink to nothing and grow to BYTES bytes, again and again
  *   fork                      a child that ends at once, and says how
  *   again                     plugins are counted from 0 again
  *

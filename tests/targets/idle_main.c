@@ -1,4 +1,4 @@
-/* idle THREADS: so many threads, which live until stdin ends, and write a frame each at `go`. */
+/* idle THREADS: THREADS threads, which live until stdin ends, and write a frame each at `go`. */
 #define _GNU_SOURCE
 #include "flood.h"
 #include "pattern.h"

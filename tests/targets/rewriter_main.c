@@ -1,8 +1,8 @@
-/* rewriter: a target that was taken over. It does as the lines on stdin say:
+/* rewriter: a target that an attacker has taken over. It obeys lines on stdin:
  *
  *   burst RING N        thread RING, from 0, writes N frames; says "written TOTAL", of all threads
  *   cursor RING DELTA   moves the cursor of a ring
- *   refused COUNT       says that it has refused so many frames; says "refused"
+ *   refused COUNT       states that it has refused COUNT frames; says "refused"
  *   header              fills the segment's header, but for its nonce, with rubbish
  *   scribble SEED       from now on random words go to random places of descriptor, control page
  *                       and segment, as fast as can be; says "scribbling"

@@ -14,7 +14,7 @@ static uint64_t monotonic(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Whatever is worst: numbers of words, clocks, times that may be believed, anything. */
+/* Values that could do harm: numbers of words, clocks, plausible times, random ones. */
 static uint64_t garbage(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     uint64_t word = *state >> 20;
@@ -41,7 +41,7 @@ static void *scribble(void *unused) {
         for (unsigned i = 0; i < PPT1_SLOWDOWN_WORDS; i++)
             __atomic_store_n(words + PPT1_SLOWDOWN + i, garbage(&state), __ATOMIC_RELAXED);
         __atomic_store_n(words, 0, __ATOMIC_RELAXED);
-        /* For as long, the words are the same, so that they are believed. */
+        /* The words stay the same for that long, so that the program accepts them. */
         uint64_t until = monotonic() + 20000;
         while (monotonic() < until)
             ;

@@ -1,7 +1,7 @@
 /* stacked: works in two functions, seven tenths of its time in `heavy_work` and the rest in `light_work`.
  *
  *   work MS       the main thread works for MS ms of its CPU time
- *   young MS      a new thread works so long; its end is waited for
+ *   young MS      a new thread works for MS ms, and is joined
  *   wait N        a new thread waits N times, in `wait_here`
  *   quit
  *

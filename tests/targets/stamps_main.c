@@ -1,5 +1,5 @@
-/* Stamps the start and the end of work that takes as long as `least` and `most` say, until it is
- * told to stop. `third` is set only at every third pass. */
+/* Stamps the start and the end of work that takes between `least` and `most`, until a line on stdin
+ * stops it. `third` is set only at every third pass. */
 #define _GNU_SOURCE
 #include "stamps.h"
 #include <pthread.h>

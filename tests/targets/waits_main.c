@@ -1,5 +1,5 @@
 /* waits: at `go`, threads that sleep, hand over to each other by a futex and by a pipe, compete for a
- * CPU, touch memory and call the kernel. Each says what the kernel counted of it meanwhile:
+ * CPU, touch memory and call the kernel. Each prints the kernel's counts of it for that time:
  *   thread NAME TID FROM FROM_LATEST TO TO_LATEST VOLUNTARY INVOLUNTARY MINOR CALLS
  * with the times right before and right after both readings, ns of CLOCK_MONOTONIC. At `calls N`, the
  * main thread makes N further calls. A thread that is there before `go` is the sleeper. */

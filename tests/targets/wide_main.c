@@ -1,5 +1,5 @@
-/* wide THREADS: at the first line each thread writes one frame, one after the other, and the most
- * minor faults that one of these frames took is told; at the second each writes 100 more. */
+/* wide THREADS: at the first line each thread writes one frame, one after the other, and the
+ * program prints the most minor faults that one of these frames took; at the second each writes 100 more. */
 #define _GNU_SOURCE
 #include "wide.h"
 #include <pthread.h>

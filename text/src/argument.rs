@@ -23,7 +23,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The same, or `0s`.
+/// A duration as of [`duration`], or `0s`.
 ///
 /// # Errors
 /// States the form of a duration.

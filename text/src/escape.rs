@@ -14,8 +14,8 @@ pub fn escaped(text: &str) -> String {
     escaped_but(text, |_| false)
 }
 
-/// The same with the line ends of `text` kept. For texts of several lines in which untrusted names
-/// are already escaped.
+/// Text for people, on the lines of `text`. For texts of several lines in which untrusted names are
+/// already escaped.
 pub fn escaped_lines(text: &str) -> String {
     escaped_but(text, |char| char == '\n')
 }

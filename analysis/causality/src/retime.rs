@@ -54,6 +54,7 @@ mod refusal;
 mod replay;
 mod replay_engine;
 mod speed;
+mod waiting_line;
 mod worth;
 
 pub use figures::{Figures, Resampling};

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use crate::error::DeliveryError;
-use crate::growing::{Cut, GrowingCapture};
+use crate::growing_capture::{Cut, GrowingCapture};
 use crate::manifest::{
     CaptureProgress, CaptureState, DeliveredFile, DeliveryState, Manifest, MissingFrames, OpenFile,
     OpenWholes, PlannedRange, Settings,
 };
 use crate::target::Target;
 
-/// A delivery on its way.
+/// A delivery to a target, with the manifest that was written last.
 pub struct Delivery {
     target: Target,
     manifest: Manifest,
-    /// The files of the planned range that are there.
-    put: Vec<DeliveredFile>,
-    /// What is open behind the planned range, if its file is there.
+    /// The files of the planned range that were put.
+    put_files: Vec<DeliveredFile>,
+    /// The open spans and chains after the planned range. None before their file was put.
     open: Option<OpenWholes>,
 }
 
@@ -27,56 +27,58 @@ impl std::fmt::Debug for Delivery {
     }
 }
 
-/// How often an exporter begins again because another one wrote at the same time.
-const ATTEMPTS: usize = 5;
+/// The most attempts to begin while another exporter writes.
+const MAX_ATTEMPTS: usize = 5;
 
-/// A number that no other exporter has.
-fn some_number() -> String {
+/// A random number that identifies an exporter, 16 hex digits.
+fn random_number() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
-/// The name of the file that has the frames of one kind of a range: it follows from what is in it.
+/// The name of a file of a range. It depends only on the folder of the file and the range.
 pub fn file_name(folder: &str, range: &PlannedRange, extension: &str) -> String {
     let short = range.capture.get(..16).unwrap_or(&range.capture);
     let (from, until) = (range.from_chunk, range.until_chunk);
     format!("{folder}/{short}-{from:08}-{until:08}.{extension}")
 }
 
-/// The name of the file that has the frames that are open behind a range.
+/// The name of the file of the frames that wait for others after a range.
 fn open_file_name(range: &PlannedRange) -> String {
     let short = range.capture.get(..16).unwrap_or(&range.capture);
     format!("_ppt-open-{short}-{:08}-{:08}.arrow", range.from_chunk, range.until_chunk)
 }
 
 impl Delivery {
-    /// Goes on with what is in `target`, or begins there; `captures` are those that are there.
+    /// Continues the delivery of which `target` has a manifest, or begins one. `captures` are the captures
+    /// found so far.
     ///
     /// # Errors
-    /// See [`DeliveryError`].
+    /// The manifest belongs to other captures or settings, or the target cannot be read or written.
     pub async fn open(
         target: Target,
         settings: Settings,
         captures: &[GrowingCapture],
     ) -> Result<Delivery, DeliveryError> {
         let manifest = Manifest::new(settings.clone());
-        let mut delivery = Delivery { target, manifest, put: Vec::new(), open: None };
-        let exporter = delivery.target.is_shared().then(some_number);
-        // Whoever cannot write says so before anything is read.
+        let mut delivery = Delivery { target, manifest, put_files: Vec::new(), open: None };
+        let exporter = delivery.target.is_shared().then(random_number);
+        // This write fails before any capture is read if the target cannot be written.
         for attempt in 1.. {
             delivery.read(&settings, captures).await?;
             delivery.manifest.exporter.clone_from(&exporter);
             match delivery.write().await {
-                // The one that was killed may have had a manifest on its way.
-                Err(DeliveryError::OtherExporter { .. }) if attempt < ATTEMPTS => {}
+                // A request of an exporter that was killed may arrive late.
+                Err(DeliveryError::OtherExporter { .. }) if attempt < MAX_ATTEMPTS => {}
                 Err(error) => return Err(error),
                 Ok(()) => break,
             }
         }
         delivery.target.check(&delivery.manifest).await?;
-        delivery.remove_old().await?;
+        delivery.remove_previous().await?;
         Ok(delivery)
     }
 
+    /// Reads the manifest, and compares it with the settings and the captures.
     async fn read(
         &mut self,
         settings: &Settings,
@@ -93,42 +95,42 @@ impl Delivery {
             let name = self.target.manifest_name();
             return Err(DeliveryError::OtherSettings {
                 name,
-                theirs: told(&self.manifest.settings),
+                theirs: options_of(&self.manifest.settings),
             });
         }
         self.check(captures)
     }
 
-    /// What was delivered, up to where.
+    /// The manifest, as it is after the last step.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Where files go.
+    /// The target of all files.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// Whether nothing more of a capture is wanted.
+    /// Whether all of a capture is delivered, so that nothing more of it is read.
     pub fn is_over(&self, id: &str) -> bool {
         self.manifest.progress(id).is_some_and(|progress| progress.state.is_over())
     }
 
-    /// Refuses captures that have nothing to do with those of the manifest.
+    /// Fails if none of the captures belongs to a series of the manifest.
     fn check(&self, captures: &[GrowingCapture]) -> Result<(), DeliveryError> {
-        let known = &self.manifest.captures;
-        let is_one = |capture: &GrowingCapture| {
+        let delivered = &self.manifest.captures;
+        let is_delivered = |capture: &GrowingCapture| {
             let (id, series) = (capture.id(), capture.series());
-            known.iter().any(|progress| progress.id == id || progress.series == series)
+            delivered.iter().any(|progress| progress.id == id || progress.series == series)
         };
-        if known.is_empty() || captures.is_empty() || captures.iter().any(is_one) {
+        if delivered.is_empty() || captures.is_empty() || captures.iter().any(is_delivered) {
             return Ok(());
         }
         let name = |progress: &CaptureProgress| format!("{} {}", progress.file, progress.id);
-        let theirs: Vec<String> = known.iter().take(3).map(name).collect();
+        let theirs: Vec<String> = delivered.iter().take(3).map(name).collect();
         let ours = captures.iter().take(3);
         let ours: Vec<String> =
-            ours.map(|capture| format!("{} {}", file_of(capture), capture.id())).collect();
+            ours.map(|capture| format!("{} {}", file_name_of(capture), capture.id())).collect();
         Err(DeliveryError::OtherManifest {
             name: self.target.manifest_name(),
             theirs: theirs.join(", "),
@@ -136,21 +138,21 @@ impl Delivery {
         })
     }
 
-    /// Takes up a capture; notes what became known of it since.
+    /// Adds a capture to the manifest, or updates the series of one that it has.
     pub fn take_up(&mut self, capture: &GrowingCapture) {
-        let place = (capture.series(), capture.number(), capture.frames_before());
-        if let Some(known) = self.manifest.progress_mut(capture.id()) {
-            (known.series, known.number, known.frames_before) =
-                (place.0.to_owned(), place.1, place.2);
+        if let Some(progress) = self.manifest.progress_mut(capture.id()) {
+            progress.series = capture.series().to_owned();
+            progress.number = capture.number();
+            progress.frames_before = capture.frames_before();
             return;
         }
         self.manifest.state = DeliveryState::Running;
         self.manifest.captures.push(CaptureProgress {
             id: capture.id().to_owned(),
-            series: place.0.to_owned(),
-            number: place.1,
-            frames_before: place.2,
-            file: file_of(capture),
+            series: capture.series().to_owned(),
+            number: capture.number(),
+            frames_before: capture.frames_before(),
+            file: file_name_of(capture),
             next_chunk: 0,
             bytes: 0,
             frames: 0,
@@ -158,19 +160,19 @@ impl Delivery {
         });
     }
 
-    /// A capture that was cut may have grown since: it is looked at again.
+    /// Marks a capture that was cut as growing, because it may have grown since.
     pub fn reopen(&mut self, id: &str) {
-        if let Some(known) = self.manifest.progress_mut(id)
-            && known.state == CaptureState::Cut
+        if let Some(progress) = self.manifest.progress_mut(id)
+            && progress.state == CaptureState::Cut
         {
-            known.state = CaptureState::Growing;
+            progress.state = CaptureState::Growing;
         }
     }
 
-    /// Writes down which range is delivered next.
+    /// Writes the next range of a capture into the manifest. `ends`: it is the last one of its series.
     ///
     /// # Errors
-    /// See [`DeliveryError`].
+    /// The target cannot be written.
     pub async fn plan(
         &mut self,
         capture: &str,
@@ -190,12 +192,13 @@ impl Delivery {
             frames: cut.frames,
             ends,
         };
-        // What it lists was in the manifest before, so whoever is killed here writes the same list again.
-        if let Some((name, bytes)) = self.target.list_files(&mut self.manifest)? {
-            self.target.put(&name, bytes).await?;
+        // The manifest before this one has the listed files. After a kill here, the next exporter writes
+        // the same list again.
+        if let Some(list) = self.target.list_files(&mut self.manifest)? {
+            self.target.put(&list.name, list.bytes).await?;
         }
         self.manifest.planned = Some(range.clone());
-        self.put.clear();
+        self.put_files.clear();
         self.open = None;
         self.write().await?;
         Ok(range)
@@ -204,7 +207,7 @@ impl Delivery {
     /// Puts a file of the planned range.
     ///
     /// # Errors
-    /// See [`DeliveryError`].
+    /// The target cannot be written.
     pub async fn put(
         &mut self,
         name: String,
@@ -213,40 +216,41 @@ impl Delivery {
     ) -> Result<(), DeliveryError> {
         let size = bytes.len() as u64;
         self.target.put(&name, bytes).await?;
-        self.put.push(DeliveredFile { name, rows, bytes: size });
+        self.put_files.push(DeliveredFile { name, rows, bytes: size });
         Ok(())
     }
 
-    /// The frames of a series that wait for others, as [`Delivery::keep_open`] got them; None: there are none.
+    /// The frames of a series that wait for others, in the bytes of [`Delivery::keep_open`]. None if none
+    /// waits.
     ///
     /// # Errors
-    /// See [`DeliveryError`].
+    /// The file is gone, damaged, or cannot be read.
     pub async fn open_frames(&self, series: &str) -> Result<Option<Vec<u8>>, DeliveryError> {
         let open = self.manifest.open_of(series).and_then(|open| open.file.as_ref());
         let Some(OpenFile { name, crc32c, .. }) = open else { return Ok(None) };
-        let bad = |why: &str| DeliveryError::BadOpenFile {
+        let bad_file = |why: &str| DeliveryError::BadOpenFile {
             name: format!("{}/{name}", self.target.name().trim_end_matches('/')),
             why: why.to_owned(),
         };
-        let found = self.target.content(name).await?.ok_or_else(|| bad("the file is gone"))?;
+        let found = self.target.content(name).await?.ok_or_else(|| bad_file("the file is gone"))?;
         if *crc32c != format!("{:08x}", crc32c::crc32c(&found)) {
-            return Err(bad("its checksum is another one"));
+            return Err(bad_file("its checksum is another one"));
         }
         Ok(Some(found))
     }
 
-    /// Puts the frames that wait for others behind the planned range; None: none waits. What else `open`
-    /// says of them is in the manifest from the next commit on.
+    /// Puts the file of the `frames` that wait for others after the planned range. None if none waits. The
+    /// next commit writes `open` into the manifest.
     ///
     /// # Errors
-    /// See [`DeliveryError`].
+    /// The target cannot be written.
     pub async fn keep_open(
         &mut self,
         open: OpenWholes,
         frames: Option<Vec<u8>>,
     ) -> Result<(), DeliveryError> {
-        let known = self.manifest.open_of(&open.series).and_then(|open| open.file.as_ref());
-        let before = known.map(|file| file.name.clone());
+        let previous = self.manifest.open_of(&open.series).and_then(|open| open.file.as_ref());
+        let before = previous.map(|file| file.name.clone());
         let range = self.manifest.planned.as_ref();
         let file = match frames.zip(range.map(open_file_name)) {
             None => None,
@@ -260,73 +264,75 @@ impl Delivery {
         Ok(())
     }
 
-    /// Removes files of what was open before, which no manifest needs any more.
-    async fn remove_old(&self) -> Result<(), DeliveryError> {
+    /// Removes the previous files of frames that wait for others.
+    async fn remove_previous(&self) -> Result<(), DeliveryError> {
         for name in self.manifest.open.iter().filter_map(|open| open.before.as_ref()) {
             self.target.remove(name).await?;
         }
         Ok(())
     }
 
-    /// Writes down that the planned range is delivered, and in which state its capture is.
+    /// Writes the manifest in which the planned range is delivered, and its capture is in `state`.
     ///
     /// # Errors
-    /// See [`DeliveryError`].
+    /// The target cannot be written.
     pub async fn commit(&mut self, state: CaptureState) -> Result<(), DeliveryError> {
         if let Some(range) = self.manifest.planned.take() {
-            self.manifest.files.append(&mut self.put);
-            if let Some(known) = self.manifest.progress_mut(&range.capture) {
-                (known.next_chunk, known.bytes) = (range.until_chunk, range.until_byte);
-                known.frames += range.frames;
-                known.state = state;
+            self.manifest.files.append(&mut self.put_files);
+            if let Some(progress) = self.manifest.progress_mut(&range.capture) {
+                (progress.next_chunk, progress.bytes) = (range.until_chunk, range.until_byte);
+                progress.frames += range.frames;
+                progress.state = state;
             }
             if let Some(open) = self.open.take() {
-                self.manifest.open.retain(|known| known.series != open.series);
+                self.manifest.open.retain(|previous| previous.series != open.series);
                 self.manifest.open.push(open);
             }
         }
         self.count_missing();
         self.write().await?;
-        self.remove_old().await
+        self.remove_previous().await
     }
 
-    /// Writes down that nothing more comes of a capture.
+    /// Writes the final `state` of a capture into the manifest.
     ///
     /// # Errors
-    /// See [`DeliveryError`].
+    /// The target cannot be written.
     pub async fn close(&mut self, id: &str, state: CaptureState) -> Result<(), DeliveryError> {
         self.manifest.planned.take_if(|range| range.capture == id);
-        if let Some(known) = self.manifest.progress_mut(id) {
-            known.state = state;
+        if let Some(progress) = self.manifest.progress_mut(id) {
+            progress.state = state;
         }
         self.count_missing();
         self.write().await
     }
 
-    /// Writes down that all is delivered.
+    /// Writes the manifest of a complete delivery.
     ///
     /// # Errors
-    /// See [`DeliveryError`].
+    /// The target cannot be written.
     pub async fn complete(&mut self) -> Result<(), DeliveryError> {
         self.manifest.state = DeliveryState::Complete;
         self.count_missing();
         self.write().await
     }
 
-    /// Whether each capture is over, and what continues in another file has that file.
+    /// Whether each capture has ended, and the next file of each continued capture was found.
     pub fn is_complete(&self) -> bool {
-        let all = &self.manifest.captures;
+        let captures = &self.manifest.captures;
         let has_next = |progress: &CaptureProgress| {
-            all.iter().any(|next| next.series == progress.series && next.number > progress.number)
+            let is_later = |next: &CaptureProgress| next.number > progress.number;
+            captures.iter().any(|next| next.series == progress.series && is_later(next))
         };
         let is_done = |progress: &CaptureProgress| {
             progress.state.is_over()
                 && (progress.state != CaptureState::Continued || has_next(progress))
         };
-        !all.is_empty() && all.iter().all(is_done)
+        !captures.is_empty() && captures.iter().all(is_done)
     }
 
-    /// What is missing follows from the captures: each says how many frames were in the files before it.
+    /// Records the missing frames. Each capture has the number of frames in the earlier files of its
+    /// series.
     fn count_missing(&mut self) {
         let mut series: BTreeMap<&str, Vec<&CaptureProgress>> = BTreeMap::new();
         for capture in &self.manifest.captures {
@@ -342,9 +348,9 @@ impl Delivery {
             for file in files {
                 let (end, number) = before
                     .map_or((0, 0), |before| (before.frames_before + before.frames, before.number));
-                let is_known = before.is_none_or(|before| before.state.is_over());
+                let is_final = before.is_none_or(|before| before.state.is_over());
                 let gap = file.frames_before.saturating_sub(end);
-                if gap > 0 && is_known {
+                if gap > 0 && is_final {
                     add(absent_files(before, number, file.number), Some(gap));
                 }
                 before = Some(file);
@@ -361,7 +367,7 @@ impl Delivery {
     }
 }
 
-/// Which files are missing between two of a series.
+/// The files that are missing between two files of a series, in words.
 fn absent_files(before: Option<&CaptureProgress>, number: u32, next: u32) -> String {
     let end = before.filter(|before| before.state == CaptureState::Gone);
     let end = end.map(|end| format!("the end of {}", end.file));
@@ -378,13 +384,14 @@ fn absent_files(before: Option<&CaptureProgress>, number: u32, next: u32) -> Str
     }
 }
 
-fn file_of(capture: &GrowingCapture) -> String {
+/// The name of the file of a capture, without its folder.
+fn file_name_of(capture: &GrowingCapture) -> String {
     let name = capture.path().file_name().unwrap_or(capture.path().as_os_str());
     name.to_string_lossy().into_owned()
 }
 
 /// Settings as options of the command line.
-fn told(settings: &Settings) -> String {
+fn options_of(settings: &Settings) -> String {
     let mut text = format!("--format {} --time {}", settings.format, settings.time);
     for buffer in &settings.buffers {
         text += &format!(" --buffer {buffer}");
@@ -400,7 +407,7 @@ mod tests {
     use futures::executor::block_on;
 
     use super::*;
-    use crate::manifest::LISTED;
+    use crate::manifest::FILES_PER_LIST;
 
     fn settings() -> Settings {
         Settings {
@@ -418,7 +425,7 @@ mod tests {
         let open =
             || block_on(Delivery::open(Target::folder(folder.path()).unwrap(), settings(), &[]));
         let mut delivery = open().unwrap();
-        for rows in 0..2 * LISTED as u64 {
+        for rows in 0..2 * FILES_PER_LIST as u64 {
             delivery.manifest.files.push(DeliveredFile {
                 name: format!("a/{rows}"),
                 rows,
@@ -426,14 +433,14 @@ mod tests {
             });
         }
         let cut = Cut { until_chunk: 1, until_byte: 9, frames: 3, is_all: true };
-        // The exporter is killed behind the list, and in the range.
+        // The exporter is killed once after the list was put, and once within the range.
         block_on(delivery.target.write(&delivery.manifest)).unwrap();
-        let (name, list) = delivery.manifest.list_files().unwrap().unwrap();
-        block_on(delivery.target.put(&name, list.clone())).unwrap();
+        let list = delivery.manifest.list_files().unwrap().unwrap();
+        block_on(delivery.target.put(&list.name, list.bytes.clone())).unwrap();
         drop(delivery);
         let mut delivery = open().unwrap();
         let range = block_on(delivery.plan("c", &cut, false)).unwrap();
-        assert_eq!(std::fs::read(folder.path().join(&name)).unwrap(), list);
+        assert_eq!(std::fs::read(folder.path().join(&list.name)).unwrap(), list.bytes);
         drop(delivery);
         let mut delivery = open().unwrap();
         assert_eq!(delivery.manifest.planned.as_ref(), Some(&range));
@@ -442,12 +449,12 @@ mod tests {
         drop(delivery);
         let delivery = open().unwrap();
         let manifest = delivery.manifest();
-        assert_eq!((manifest.lists.len(), manifest.files.len()), (1, LISTED + 1));
-        assert_eq!(manifest.file_count(), 2 * LISTED as u64 + 1);
-        assert_eq!(manifest.rows(), (0..2 * LISTED as u64).sum::<u64>() + 7);
-        let listed: Vec<DeliveredFile> = serde_json::from_slice(&list).unwrap();
+        assert_eq!((manifest.lists.len(), manifest.files.len()), (1, FILES_PER_LIST + 1));
+        assert_eq!(manifest.file_count(), 2 * FILES_PER_LIST as u64 + 1);
+        assert_eq!(manifest.rows(), (0..2 * FILES_PER_LIST as u64).sum::<u64>() + 7);
+        let listed: Vec<DeliveredFile> = serde_json::from_slice(&list.bytes).unwrap();
         let all = listed.iter().chain(&manifest.files).map(|file| file.name.clone());
-        let expected = (0..2 * LISTED).map(|rows| format!("a/{rows}"));
+        let expected = (0..2 * FILES_PER_LIST).map(|rows| format!("a/{rows}"));
         assert!(all.eq(expected.chain(["a/last".to_owned()])));
     }
 }

@@ -1,4 +1,4 @@
-//! Why nothing can be delivered.
+//! The errors of a delivery.
 
 use std::io;
 use std::time::Duration;
@@ -6,91 +6,91 @@ use std::time::Duration;
 use ppt_output::OutputError;
 use strum::VariantNames;
 
-/// Why nothing can be delivered.
+/// The cause for which a delivery cannot begin or continue.
 #[derive(Debug, thiserror::Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum DeliveryError {
-    /// A file or a folder.
+    /// A file or a folder cannot be opened for writing.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// A folder cannot be made, or a file cannot be written.
+    /// A folder cannot be created, or a file cannot be written.
     #[error("cannot write {name}: {cause}")]
     #[strum(serialize = "cannot-write")]
     Write {
-        /// Which one.
+        /// Its path or URL.
         name: String,
-        /// Why.
+        /// The error of the system.
         cause: io::Error,
     },
-    /// The manifest cannot be read.
+    /// A file or a folder cannot be read.
     #[error("cannot read {name}: {cause}")]
     #[strum(serialize = "cannot-read")]
     Read {
-        /// Which one.
+        /// Its path.
         name: String,
-        /// Why.
+        /// The error of the system.
         cause: io::Error,
     },
-    /// The manifest is not as it was written.
+    /// The manifest is damaged or was edited.
     #[error("{name}: the manifest is not as ppt wrote it: {why}")]
     BadManifest {
-        /// Which one.
+        /// Its path or URL.
         name: String,
-        /// What is wrong.
+        /// The mistake.
         why: String,
     },
-    /// A file of frames that wait for others is not as it was written.
+    /// A file of frames that wait for others is damaged or gone.
     #[error("{name}: the frames of open spans are not as ppt wrote them: {why}")]
     BadOpenFile {
-        /// Which one.
+        /// Its path or URL.
         name: String,
-        /// What is wrong.
+        /// The damage.
         why: String,
     },
-    /// The manifest knows none of the captures.
+    /// The manifest has none of the captures.
     #[error(
         "{name}: the manifest is of other captures ({theirs}), and none of these ({ours}) follows them"
     )]
     OtherManifest {
-        /// Which one.
+        /// Its path or URL.
         name: String,
-        /// The captures that it has.
+        /// Some captures of the manifest: files and ids.
         theirs: String,
-        /// Those that are to be delivered.
+        /// Some captures of this delivery: files and ids.
         ours: String,
     },
     /// The manifest was begun with other options.
     #[error("{name}: the export was begun with {theirs}, and goes on with the same options alone")]
     OtherSettings {
-        /// Which one.
+        /// The path or URL of the manifest.
         name: String,
-        /// With which options.
+        /// The options of the manifest.
         theirs: String,
     },
-    /// There are files of which no manifest says what they hold.
+    /// The target has files, but no manifest.
     #[error("{place} has files ({file}), and no manifest that says what they hold")]
     NoManifest {
-        /// The folder.
+        /// The path or URL of the target.
         place: String,
         /// One of the files.
         file: String,
     },
-    /// The object store did not answer for too long.
+    /// The object store took no requests for too long.
     #[error("{name}: the object store has not taken requests for {seconds} s: {cause}", seconds = after.as_secs())]
     StoreAway {
-        /// What was asked for.
+        /// The URL of the object.
         name: String,
-        /// For how long.
+        /// The duration of the outage.
         after: Duration,
-        /// Why, as far as is known.
+        /// The text of the last error.
         cause: String,
     },
-    /// The object store does not do what it is asked for.
+    /// The object store refuses a request.
     #[error("{name}: the object store refuses: {cause}")]
     StoreRefused {
-        /// What was asked for.
+        /// The URL of the object.
         name: String,
-        /// What it says.
+        /// The text of the error.
         cause: String,
     },
     /// Another exporter has replaced the manifest.
@@ -98,7 +98,7 @@ pub enum DeliveryError {
         "{name}: another exporter has begun to write there, so this one ends; the other one goes on where it was"
     )]
     OtherExporter {
-        /// Where both write.
+        /// The URL of the target.
         name: String,
     },
     /// The object store would let two exporters write at once.
@@ -106,7 +106,7 @@ pub enum DeliveryError {
         "{name}: the object store ignores conditions (If-Match), so two exporters would not notice each other"
     )]
     NoConditionalPut {
-        /// Where.
+        /// The URL of the target.
         name: String,
     },
 }

@@ -1,4 +1,4 @@
-//! A folder that files are delivered into.
+//! Delivery into a folder.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,21 +10,20 @@ use ppt_output::{Output, Readers, Rules, lock_folder};
 
 use crate::error::DeliveryError;
 
-/// How long an exporter waits for the one that has the folder: a process that was asked to end is
-/// on its way.
+/// How long an exporter waits for another one to release the folder. A process that was asked to end
+/// needs some time.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A folder, which nobody else delivers into while this lives.
+/// A locked folder. Dropping this value releases the lock.
 #[derive(Debug)]
 pub(crate) struct DeliveryFolder {
     path: PathBuf,
-    /// Locked.
     _lock: File,
 }
 
 impl DeliveryFolder {
-    /// Opens a folder; makes it if it is not there.
+    /// Locks a folder. Creates it if it does not exist.
     pub fn open(path: &Path) -> Result<DeliveryFolder, DeliveryError> {
         let fail = |cause| DeliveryError::Write { name: path.display().to_string(), cause };
         match fs::create_dir(path) {
@@ -46,10 +45,10 @@ impl DeliveryFolder {
         self.path.display().to_string()
     }
 
-    /// What is in the file; None: there is none.
+    /// The content of a file. None if it does not exist.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, DeliveryError> {
         let path = self.path.join(name);
-        // Whoever reads a pipe waits for ever.
+        // Reading a pipe could block forever.
         let read = || {
             if fs::metadata(&path)?.is_file() {
                 fs::read(&path)
@@ -64,7 +63,7 @@ impl DeliveryFolder {
         }
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file if it exists.
     pub fn remove(&self, name: &str) -> Result<(), DeliveryError> {
         let path = self.path.join(name);
         match fs::remove_file(&path) {
@@ -75,8 +74,8 @@ impl DeliveryFolder {
         }
     }
 
-    /// A file that is not hidden, if there is one.
-    pub fn any(&self) -> Result<Option<String>, DeliveryError> {
+    /// The name of some file that is not hidden. None if there is none.
+    pub fn any_file(&self) -> Result<Option<String>, DeliveryError> {
         let fail = |cause| DeliveryError::Read { name: self.name(), cause };
         for entry in fs::read_dir(&self.path).map_err(fail)? {
             let name = entry.map_err(fail)?.file_name().to_string_lossy().into_owned();
@@ -87,7 +86,8 @@ impl DeliveryFolder {
         Ok(None)
     }
 
-    /// Gives a file its name once all of it is on the disk; replaces the one that has the name.
+    /// Writes a file in one step. It gets its name, and replaces an older file, once all of it is on the
+    /// disk.
     pub fn put(&self, name: &str, bytes: &[u8]) -> Result<(), DeliveryError> {
         let path = self.path.join(name);
         let fail = |cause| DeliveryError::Write { name: path.display().to_string(), cause };
@@ -108,7 +108,7 @@ impl DeliveryFolder {
     }
 }
 
-/// A name is on the disk once its folder is.
+/// Writes the names in a folder to the disk.
 fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

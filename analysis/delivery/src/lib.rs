@@ -1,45 +1,44 @@
-//! What a growing capture holds, in files that are delivered exactly once.
+//! Delivers the content of growing captures in files, each row exactly once.
 //!
 //! A [`Delivery`] puts files into a [`Target`], a folder or a prefix of an object store, and keeps a
-//! [`Manifest`] there. Whoever is killed at any moment goes on where the manifest says. The steps of one
-//! range of chunks are:
+//! [`Manifest`] there. An exporter that was killed continues from the manifest. The steps for a range of
+//! chunks are:
 //!
 //! 1. [`Delivery::plan`] writes the range into the manifest.
-//! 2. [`Delivery::put`] puts its files. Their names follow from the range ([`file_name`]), and each
-//!    appears as a whole, in one step.
-//! 3. [`Delivery::commit`] writes the manifest that has the files, and the position behind them.
+//! 2. [`Delivery::put`] puts the files of the range. Their names follow from the range ([`file_name`]).
+//!    Each file appears as a whole, in one step.
+//! 3. [`Delivery::commit`] writes the manifest with the files, and the position after them.
 //!
-//! After a kill the manifest has either the range as planned, and then the same range is written again
-//! under the same names, or the position behind it. What the files of a range hold follows from the
-//! bytes of the capture up to the end of the range ([`ppt_tables::CaptureSet::open_part`]), so a second
-//! writing replaces each file by one with the same rows.
+//! After a kill, the manifest has either the planned range or the position after it. The next exporter
+//! writes a planned range again, under the same names. The rows of a range depend only on the bytes of the
+//! capture up to its end ([`ppt_tables::CaptureSet::open_part`]), so the second files have the same rows.
 //!
-//! Spans and chains are made of frames of several ranges. The frames that wait for others are in a file of
-//! their own ([`Delivery::keep_open`]), one for each range, which the manifest that has the range names. So
-//! what a range is made of follows from the manifest before it, too.
+//! Frames of a span or a chain may be in several ranges. A file for each range has the frames that wait for
+//! others ([`Delivery::keep_open`]). The manifest with the range names that file, so the frames that wait
+//! depend only on the manifest, too.
 //!
-//! One exporter at a time writes into a folder, by a lock. In an object store, a manifest is replaced only if
-//! it is the one that this exporter read or wrote last. So of two exporters the one that began later goes
-//! on, and the other one ends at its next step.
+//! A lock makes sure that one exporter at a time writes into a folder. In an object store, an exporter
+//! replaces only the manifest that it read or wrote last. Of two exporters, the one that began later
+//! continues, and the other one ends at its next step.
 //!
-//! A [`GrowingCapture`] says what a capture has by now, and cuts ranges.
+//! A [`GrowingCapture`] reports the growth of a capture and cuts ranges.
 #![forbid(unsafe_code)]
 
-mod captures;
+mod chunk_heads;
 mod delivery;
 mod error;
 mod folder;
-mod growing;
-mod heads;
+mod growing_capture;
+mod growing_captures;
 mod manifest;
 mod objects;
 mod outage;
 mod target;
 
-pub use captures::GrowingCaptures;
 pub use delivery::{Delivery, file_name};
 pub use error::DeliveryError;
-pub use growing::{CaptureGrowth, Cut, GrowingCapture};
+pub use growing_capture::{CaptureGrowth, Cut, GrowingCapture};
+pub use growing_captures::GrowingCaptures;
 pub use manifest::{
     CaptureProgress, CaptureState, DeliveredFile, DeliveryState, FileList, Manifest, MissingFrames,
     OpenFile, OpenWholes, PlannedRange, Settings,

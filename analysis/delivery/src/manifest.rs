@@ -1,92 +1,92 @@
-//! What was delivered, up to where, and what is on its way.
+//! The manifest of a delivery: the delivered files, the position in each capture, the planned range.
 
 use serde::{Deserialize, Serialize};
 
-/// What a manifest calls itself.
+/// The value of `format` in each manifest.
 const FORMAT: &str = "ppt-export-manifest";
 /// The newest version that is read. Manifests without lists are of version 1.
 const VERSION: u32 = 2;
-/// Files of a list. A manifest has fewer than twice as many.
-pub(crate) const LISTED: usize = 250;
+/// The number of files in a list. A manifest has fewer than twice as many.
+pub(crate) const FILES_PER_LIST: usize = 250;
 
-/// What was delivered, up to where, and what is on its way.
+/// The delivered files, the position in each capture, and the range that is being written.
 ///
-/// As JSON it has a checksum over all else, so that one that was cut or edited is noticed.
+/// The JSON text has a checksum over all other fields, which shows that a text was cut or edited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     format: String,
     version: u32,
-    /// Whether there is more to come.
+    /// Whether more may be delivered.
     pub state: DeliveryState,
-    /// What does not change while it goes on.
+    /// The settings, which do not change during a delivery.
     pub settings: Settings,
     /// The captures, in the order in which they were found.
     pub captures: Vec<CaptureProgress>,
-    /// What no file will have.
+    /// Frames that no file will have.
     pub missing: Vec<MissingFrames>,
-    /// The range that is being written: its files may be there, some of them or all.
+    /// The range that is being written. Some or all of its files may exist.
     pub planned: Option<PlannedRange>,
-    /// The files that are complete, without those that lists have.
+    /// The complete files that are in no list.
     pub files: Vec<DeliveredFile>,
-    /// Lists of the files before these, which change no more.
+    /// Lists of the earlier files. They do not change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lists: Vec<FileList>,
-    /// By series: spans and chains that are not done.
+    /// The open spans and chains of each series.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<OpenWholes>,
-    /// Who wrote it, where several exporters can: some number. So two of them never write equal manifests.
+    /// A random number of the exporter, if several can write. It makes their manifests differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) exporter: Option<String>,
     crc32c: String,
 }
 
-/// Whether there is more to come.
+/// Whether more may be delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {
-    /// It goes on, or can go on.
+    /// An exporter is running, or can continue.
     Running,
-    /// All captures have ended, and all that they hold is in the files.
+    /// All captures have ended, and the files have all of their content.
     Complete,
 }
 
-/// What the files of a delivery have in common.
+/// The settings that all files of a delivery have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The format, in the word of the command line.
+    /// The value of `--format`.
     pub format: String,
-    /// How times are written, in the word of the command line.
+    /// The value of `--time`.
     pub time: String,
-    /// The one kind of frames that is delivered; None: all.
+    /// The kind of frames that is delivered. None if all are.
     pub frame: Option<String>,
-    /// The buffers that are delivered; empty: all.
+    /// The buffers that are delivered. Empty if all are.
     pub buffers: Vec<String>,
-    /// Spans and chains are delivered, too. Earlier versions did not.
-    #[serde(default, skip_serializing_if = "is_no")]
+    /// Whether spans and chains are delivered, too. Earlier versions did not deliver them.
+    #[serde(default, skip_serializing_if = "is_false")]
     pub wholes: bool,
 }
 
-fn is_no(value: &bool) -> bool {
+fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Spans and chains of a series that are not done.
+/// The open spans and chains of a series.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenWholes {
     /// The id of the series.
     pub series: String,
-    /// Up to when all are settled, ns since the epoch.
+    /// The time up to which no span or chain is open, in ns since the epoch.
     pub until: Option<i64>,
-    /// Frames that came after that although they are earlier.
+    /// The number of frames that arrived late, with a time before `until`.
     pub late: u64,
-    /// Frames that went out alone because too many waited.
+    /// The number of frames that were delivered alone because too many waited.
     pub let_go: u64,
-    /// Where the frames are that wait for others; None: none waits.
+    /// The file of the frames that wait for others. None if none waits.
     pub file: Option<OpenFile>,
-    /// The name of the file before this one, which may still be there.
+    /// The name of the previous such file, which may still exist.
     pub before: Option<String>,
 }
 
@@ -94,56 +94,56 @@ pub struct OpenWholes {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenFile {
-    /// Its name, from the folder of the manifest on.
+    /// Its name, relative to the folder of the manifest.
     pub name: String,
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Its checksum.
+    /// Its checksum, 8 hex digits.
     pub crc32c: String,
 }
 
-/// How far a capture is delivered.
+/// A capture, and the position up to which it is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureProgress {
-    /// Its id, 32 hex digits.
+    /// The id of the capture, 32 hex digits.
     pub id: String,
-    /// The id of the series that it belongs to: that of the first file.
+    /// The id of its series, which is the id of the first file.
     pub series: String,
     /// Its number in the series, from 1.
     pub number: u32,
-    /// Frames in all files of the series before it.
+    /// The number of frames in all earlier files of the series.
     pub frames_before: u64,
-    /// The name of its file.
+    /// The name of its file, without the folder.
     pub file: String,
-    /// Chunks with smaller numbers are delivered.
+    /// The number of the first chunk that is not delivered.
     pub next_chunk: u64,
-    /// Bytes of the capture up to there.
+    /// Bytes of the capture up to that chunk.
     pub bytes: u64,
-    /// Frames of it that are delivered, of all kinds.
+    /// The number of delivered frames of all kinds.
     pub frames: u64,
-    /// Whether there is more to come.
+    /// Whether the capture may grow.
     pub state: CaptureState,
 }
 
-/// Whether there is more to come of a capture.
+/// Whether a capture may grow, or how it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CaptureState {
-    /// It may grow.
+    /// The capture may grow.
     Growing,
-    /// It has ended, and all of it is delivered.
+    /// The capture has ended, and all of it is delivered.
     Complete,
-    /// It has ended, all of it is delivered, and it continues in another file.
+    /// The capture continues in another file, and all of this file is delivered.
     Continued,
-    /// Its writer ended without an end, and all that is whole is delivered.
+    /// The writer ended without an end chunk, and all whole chunks are delivered.
     Cut,
-    /// Its file was removed, replaced or truncated: what was not delivered is lost.
+    /// The file was removed, replaced or truncated before all of it was delivered.
     Gone,
 }
 
 impl CaptureState {
-    /// Whether nothing more is expected of it.
+    /// Whether the capture does not grow any more.
     pub fn is_over(self) -> bool {
         self != CaptureState::Growing
     }
@@ -153,11 +153,11 @@ impl CaptureState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MissingFrames {
-    /// The series, or the capture where that is of none.
+    /// The id of the series, or of a capture without a series.
     pub series: String,
-    /// What is missing.
+    /// The missing files, in words.
     pub what: String,
-    /// How many frames of all kinds; None: nobody knows.
+    /// The number of frames of all kinds. None if it is unknown.
     pub frames: Option<u64>,
 }
 
@@ -167,49 +167,55 @@ pub struct MissingFrames {
 pub struct PlannedRange {
     /// The id of the capture.
     pub capture: String,
-    /// The first chunk.
+    /// The number of the first chunk.
     pub from_chunk: u64,
-    /// The chunk behind the last one.
+    /// The number after that of the last chunk.
     pub until_chunk: u64,
-    /// Where its first chunk may begin, in bytes of the capture.
+    /// The first byte of the capture that belongs to the range.
     pub from_byte: u64,
-    /// Nothing of the capture from this byte on is looked at.
+    /// The first byte of the capture after the range.
     pub until_byte: u64,
-    /// Frames of it, of all kinds.
+    /// The number of frames of all kinds.
     pub frames: u64,
-    /// Nothing of the series follows: what is open goes out.
-    #[serde(default, skip_serializing_if = "is_no")]
+    /// Whether this is the last range of the series. All open spans and chains are then delivered.
+    #[serde(default, skip_serializing_if = "is_false")]
     pub ends: bool,
 }
 
-/// A file that is complete.
+/// A complete file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeliveredFile {
-    /// Its name, from the folder of the manifest on.
+    /// Its name, relative to the folder of the manifest.
     pub name: String,
-    /// Its rows.
+    /// The number of its rows.
     pub rows: u64,
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
-/// A file that lists files which are complete, as the manifest does.
+/// A list of complete files, in a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileList {
-    /// Its name, from the folder of the manifest on.
+    /// Its name, relative to the folder of the manifest.
     pub name: String,
-    /// How many files it lists.
+    /// The number of files that it lists.
     pub files: u64,
-    /// Their rows.
+    /// The sum of their rows.
     pub rows: u64,
-    /// Its checksum.
+    /// The checksum of the list, 8 hex digits.
     pub crc32c: String,
 }
 
+/// The name and the content of a new list of files.
+pub(crate) struct ListContent {
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
 impl Manifest {
-    /// One of nothing.
+    /// A manifest without captures and files.
     pub fn new(settings: Settings) -> Manifest {
         Manifest {
             format: FORMAT.to_owned(),
@@ -227,10 +233,10 @@ impl Manifest {
         }
     }
 
-    /// As JSON.
+    /// The manifest as JSON, with its checksum.
     ///
     /// # Errors
-    /// None that is known: texts and numbers can be written.
+    /// Errors of `serde_json`. Texts and numbers cause none.
     pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
         let sealed = Manifest { crc32c: self.checksum()?, ..self.clone() };
         let mut bytes = serde_json::to_vec_pretty(&sealed)?;
@@ -238,10 +244,10 @@ impl Manifest {
         Ok(bytes)
     }
 
-    /// Reads one.
+    /// Parses a manifest.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// The mistake in the text, in words.
     pub fn from_json(bytes: &[u8]) -> Result<Manifest, String> {
         let read: Manifest = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if read.format != FORMAT {
@@ -257,13 +263,13 @@ impl Manifest {
         Ok(Manifest { crc32c: String::new(), ..read })
     }
 
-    /// Of all but the checksum.
+    /// The checksum of all other fields.
     fn checksum(&self) -> Result<String, serde_json::Error> {
-        let open = Manifest { crc32c: String::new(), ..self.clone() };
-        Ok(format!("{:08x}", crc32c::crc32c(&serde_json::to_vec(&open)?)))
+        let unsealed = Manifest { crc32c: String::new(), ..self.clone() };
+        Ok(format!("{:08x}", crc32c::crc32c(&serde_json::to_vec(&unsealed)?)))
     }
 
-    /// How far a capture is.
+    /// The progress of the capture with this id.
     pub fn progress(&self, id: &str) -> Option<&CaptureProgress> {
         self.captures.iter().find(|capture| capture.id == id)
     }
@@ -272,7 +278,7 @@ impl Manifest {
         self.captures.iter_mut().find(|capture| capture.id == id)
     }
 
-    /// What is open of a series.
+    /// The open spans and chains of a series.
     pub fn open_of(&self, series: &str) -> Option<&OpenWholes> {
         self.open.iter().find(|open| open.series == series)
     }
@@ -283,22 +289,21 @@ impl Manifest {
         listed + self.files.iter().map(|file| file.rows).sum::<u64>()
     }
 
-    /// How many files there are.
+    /// The number of all files.
     pub fn file_count(&self) -> u64 {
         self.lists.iter().map(|list| list.files).sum::<u64>() + self.files.len() as u64
     }
 
-    /// Moves the earliest files into a list once there are many: a manifest is written for each range, and
-    /// must not grow with all that was delivered. The list is the name and the content of a file that has to be
-    /// there before this manifest is written.
+    /// Moves the earliest files of a long manifest into a list, because the manifest is written for each
+    /// range and must not grow with the number of files. The list must be written before the manifest.
     ///
     /// # Errors
-    /// None that is known: texts and numbers can be written.
-    pub(crate) fn list_files(&mut self) -> Result<Option<(String, Vec<u8>)>, serde_json::Error> {
-        if self.files.len() < 2 * LISTED {
+    /// Errors of `serde_json`. Texts and numbers cause none.
+    pub(crate) fn list_files(&mut self) -> Result<Option<ListContent>, serde_json::Error> {
+        if self.files.len() < 2 * FILES_PER_LIST {
             return Ok(None);
         }
-        let listed: Vec<DeliveredFile> = self.files.drain(..LISTED).collect();
+        let listed: Vec<DeliveredFile> = self.files.drain(..FILES_PER_LIST).collect();
         let mut bytes = serde_json::to_vec_pretty(&listed)?;
         bytes.push(b'\n');
         let name = format!("_ppt-files-{:06}.json", self.lists.len() + 1);
@@ -309,10 +314,10 @@ impl Manifest {
             crc32c: format!("{:08x}", crc32c::crc32c(&bytes)),
         });
         self.version = VERSION;
-        Ok(Some((name, bytes)))
+        Ok(Some(ListContent { name, bytes }))
     }
 
-    /// Frames that are known to be missing.
+    /// The number of frames that are known to be missing.
     pub fn frames_missing(&self) -> u64 {
         self.missing.iter().filter_map(|missing| missing.frames).sum()
     }
@@ -346,13 +351,13 @@ mod tests {
     #[test]
     fn a_cut_is_noticed_wherever_it_is() {
         let bytes = manifest().to_json().unwrap();
-        // Without the last line feed nothing is missing.
+        // A text without the last line feed is complete.
         for cut in 0..bytes.len() - 1 {
             assert!(Manifest::from_json(&bytes[..cut]).is_err(), "{cut}");
         }
     }
 
-    /// Each range has a file, and its manifest is written twice.
+    /// Each range has a file, and the manifest is written twice for it.
     #[test]
     fn what_is_written_for_a_range_does_not_grow_with_the_files_before_it() {
         let mut manifest = manifest();
@@ -372,13 +377,13 @@ mod tests {
         assert_eq!((manifest.rows(), manifest.file_count()), (rows, 10_000));
         let read = Manifest::from_json(&manifest.to_json().unwrap()).unwrap();
         assert_eq!((&read, read.version), (&manifest, 2));
-        // All files are somewhere, each once, in their order.
-        let listed = lists.iter().zip(&manifest.lists).flat_map(|((name, bytes), list)| {
+        // The lists and the manifest have each file once, in order.
+        let listed = lists.iter().zip(&manifest.lists).flat_map(|(content, list)| {
             assert_eq!(
-                (name, format!("{:08x}", crc32c::crc32c(bytes))),
+                (&content.name, format!("{:08x}", crc32c::crc32c(&content.bytes))),
                 (&list.name, list.crc32c.clone())
             );
-            let files: Vec<DeliveredFile> = serde_json::from_slice(bytes).unwrap();
+            let files: Vec<DeliveredFile> = serde_json::from_slice(&content.bytes).unwrap();
             assert_eq!(list.rows, files.iter().map(|file| file.rows).sum::<u64>());
             files
         });

@@ -1,4 +1,4 @@
-//! Objects of a store that are delivered below a prefix.
+//! Delivery into an object store, below a prefix.
 
 use std::sync::Arc;
 
@@ -9,26 +9,32 @@ use object_store::{
 };
 
 use crate::error::DeliveryError;
-use crate::outage::{OutageWatch, is_unknown, persist, told};
+use crate::outage::{OutageWatch, describe, is_unsupported, persist};
 
 /// An ETag that no object has.
 const NO_ETAG: &str = "\"00000000000000000000000000000000\"";
-/// How often the manifest is looked at again because the store says that somebody else is writing it.
-const CONFLICTS: usize = 20;
+/// The most attempts to replace the manifest while the store reports concurrent writes.
+const MAX_CONFLICTS: usize = 20;
 
-/// What the manifest must be for the next one to replace it.
+/// The manifest that the next one may replace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Expected {
-    /// There must be none.
+    /// No manifest may exist.
     Nothing,
-    /// It must be of this version.
+    /// The manifest must have this ETag.
     Version(Option<String>),
-    /// The store cannot say: it replaces what is there.
+    /// The store has no conditions, so any manifest is replaced.
     Anything,
 }
 
-/// Objects below a prefix. The manifest is replaced only if no other exporter has replaced it
-/// since.
+/// An object that was read.
+struct StoredObject {
+    bytes: Vec<u8>,
+    /// Its ETag, if the store has ETags.
+    version: Option<String>,
+}
+
+/// Objects below a prefix. The manifest is replaced only if no other exporter has replaced it.
 pub(crate) struct DeliveryObjects {
     store: Arc<dyn ObjectStore>,
     prefix: Path,
@@ -44,7 +50,7 @@ impl std::fmt::Debug for DeliveryObjects {
 }
 
 impl DeliveryObjects {
-    /// Objects whose names begin with `prefix`; `name` is what messages call that.
+    /// Objects whose names begin with `prefix`. Messages show `name`.
     pub fn new(
         store: Arc<dyn ObjectStore>,
         prefix: &str,
@@ -63,11 +69,12 @@ impl DeliveryObjects {
         self.name.clone()
     }
 
-    /// Whether a second exporter is noticed.
+    /// Whether a second exporter is detected.
     pub fn is_guarded(&self) -> bool {
         self.expected != Expected::Anything
     }
 
+    /// The path of an object in the store, and its name in messages.
     fn path(&self, name: &str) -> Result<(Path, String), DeliveryError> {
         let full = format!("{}/{name}", self.name.trim_end_matches('/'));
         let path = match self.prefix.as_ref() {
@@ -78,76 +85,79 @@ impl DeliveryObjects {
         Ok((path, full))
     }
 
-    /// What is in the object, and its version; None: there is none.
-    async fn get(&self, name: &str) -> Result<Option<(Vec<u8>, Option<String>)>, DeliveryError> {
+    /// Reads an object. None if it does not exist.
+    async fn get(&self, name: &str) -> Result<Option<StoredObject>, DeliveryError> {
         let (path, full) = self.path(name)?;
         let request = || async {
             let found = self.store.get(&path).await?;
             let version = found.meta.e_tag.clone();
-            Ok((found.bytes().await?.to_vec(), version))
+            Ok(StoredObject { bytes: found.bytes().await?.to_vec(), version })
         };
         match persist(&*self.watch, &full, request).await? {
             Ok(found) => Ok(Some(found)),
-            // No object, as opposed to no bucket.
+            // The bucket exists, but not the object.
             Err(Error::NotFound { source, .. }) if !source.to_string().contains("NoSuchBucket") => {
                 Ok(None)
             }
-            Err(error) => Err(refused(&full, told(&error))),
+            Err(error) => Err(refused(&full, describe(&error))),
         }
     }
 
-    /// What is in an object; None: there is none.
+    /// The content of an object. None if it does not exist.
     pub async fn content(&self, name: &str) -> Result<Option<Vec<u8>>, DeliveryError> {
-        Ok(self.get(name).await?.map(|(bytes, _)| bytes))
+        Ok(self.get(name).await?.map(|object| object.bytes))
     }
 
-    /// Removes an object, if it is there.
+    /// Removes an object if it exists.
     pub async fn remove(&self, name: &str) -> Result<(), DeliveryError> {
         let (path, full) = self.path(name)?;
         let request = || self.store.delete(&path);
         match persist(&*self.watch, &full, request).await? {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(refused(&full, told(&error))),
+            Err(error) => Err(refused(&full, describe(&error))),
         }
     }
 
-    /// Reads the object that is written by [`DeliveryObjects::replace`], which from then on replaces what
-    /// was read and nothing else.
+    /// Reads the object that [`DeliveryObjects::replace`] writes. From then on, `replace` replaces only the
+    /// version that was read.
     pub async fn read(&mut self, name: &str) -> Result<Option<Vec<u8>>, DeliveryError> {
         let found = self.get(name).await?;
         if self.is_guarded() {
             self.expected = match &found {
-                Some((_, version)) => Expected::Version(version.clone()),
+                Some(object) => Expected::Version(object.version.clone()),
                 None => Expected::Nothing,
             };
         }
-        Ok(found.map(|(bytes, _)| bytes))
+        Ok(found.map(|object| object.bytes))
     }
 
-    /// An object, if there is one.
-    pub async fn any(&self) -> Result<Option<String>, DeliveryError> {
+    /// The name of some object below the prefix. None if there is none.
+    pub async fn any_object(&self) -> Result<Option<String>, DeliveryError> {
         let prefix = Some(&self.prefix).filter(|prefix| !prefix.as_ref().is_empty());
         let request = || async { self.store.list(prefix).next().await.transpose() };
         match persist(&*self.watch, &self.name, request).await? {
             Ok(found) => Ok(found.map(|object| object.location.to_string())),
-            Err(error) => Err(refused(&self.name, told(&error))),
+            Err(error) => Err(refused(&self.name, describe(&error))),
         }
     }
 
-    /// Puts an object. It appears as a whole, and replaces the one that has the name.
+    /// Puts an object in one step. It replaces an object of the same name.
     pub async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), DeliveryError> {
         let (path, full) = self.path(name)?;
         let payload = PutPayload::from(bytes);
         let request = || self.store.put(&path, payload.clone());
         let put = persist(&*self.watch, &full, request).await?;
-        put.map(drop).map_err(|error| refused(&full, told(&error)))
+        put.map(drop).map_err(|error| refused(&full, describe(&error)))
     }
 
-    /// Replaces the object that was read or replaced last, if no other exporter did so since.
+    /// Replaces the version of an object that was read or written last.
+    ///
+    /// # Errors
+    /// Another exporter has replaced it, or the store refuses.
     pub async fn replace(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), DeliveryError> {
         let (path, full) = self.path(name)?;
         let payload = PutPayload::from(bytes.clone());
-        for _ in 0..CONFLICTS {
+        for _ in 0..MAX_CONFLICTS {
             let mode = match &self.expected {
                 Expected::Nothing => PutMode::Create,
                 Expected::Version(version) => PutMode::Update(UpdateVersion {
@@ -166,33 +176,33 @@ impl DeliveryObjects {
                     return Ok(());
                 }
                 Ok(_) => return Ok(()),
-                // Whoever set up the store says that it has no conditions.
+                // By its settings, the client uses no conditions for this store.
                 Err(Error::NotImplemented { .. }) => {
                     self.expected = Expected::Anything;
                     continue;
                 }
-                Err(error) if is_unknown(&error) => {
+                Err(error) if is_unsupported(&error) => {
                     return Err(DeliveryError::NoConditionalPut { name: self.name() });
                 }
                 Err(error @ (Error::Precondition { .. } | Error::AlreadyExists { .. })) => error,
-                Err(error) => return Err(refused(&full, told(&error))),
+                Err(error) => return Err(refused(&full, describe(&error))),
             };
-            // It may be this one: the store took it, and its answer got lost.
+            // If the store took the object and its answer got lost, the bytes are equal.
             match self.get(name).await? {
-                Some((there, version)) if there == bytes => {
-                    self.expected = Expected::Version(version);
+                Some(found) if found.bytes == bytes => {
+                    self.expected = Expected::Version(found.version);
                     return Ok(());
                 }
-                Some((_, version)) if self.expected == Expected::Version(version.clone()) => {}
+                Some(found) if self.expected == Expected::Version(found.version.clone()) => {}
                 None if self.expected == Expected::Nothing => {}
-                None => return Err(refused(&full, told(&error))),
+                None => return Err(refused(&full, describe(&error))),
                 Some(_) => return Err(DeliveryError::OtherExporter { name: self.name() }),
             }
         }
         Err(DeliveryError::OtherExporter { name: self.name() })
     }
 
-    /// Makes sure that the store heeds conditions: one that ignores them would let two exporters write.
+    /// Checks that the store applies conditions. Otherwise two exporters could write at once.
     pub async fn check(&mut self, name: &str, bytes: &[u8]) -> Result<(), DeliveryError> {
         if !self.is_guarded() {
             return Ok(());
@@ -207,7 +217,7 @@ impl DeliveryObjects {
         };
         match persist(&*self.watch, &full, request).await? {
             Err(Error::Precondition { .. } | Error::AlreadyExists { .. }) => Ok(()),
-            Err(error) if !is_unknown(&error) => Err(refused(&full, told(&error))),
+            Err(error) if !is_unsupported(&error) => Err(refused(&full, describe(&error))),
             _ => Err(DeliveryError::NoConditionalPut { name: self.name() }),
         }
     }

@@ -1,4 +1,4 @@
-//! Where files go: a folder, or a prefix of an object store.
+//! The target of a delivery: a folder, or a prefix of an object store.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use object_store::ObjectStore;
 
 use crate::error::DeliveryError;
 use crate::folder::DeliveryFolder;
-use crate::manifest::Manifest;
+use crate::manifest::{ListContent, Manifest};
 use crate::objects::DeliveryObjects;
 use crate::outage::OutageWatch;
 
-/// The name of the manifest. Readers of folders leave out what begins with `_`.
+/// The name of the manifest. Readers of folders ignore names that begin with `_`.
 const MANIFEST: &str = "_ppt-manifest.json";
 
-/// Where files go: a folder, or a prefix of an object store.
+/// A folder, or a prefix of an object store.
 #[derive(Debug)]
 pub struct Target {
     destination: Destination,
@@ -27,19 +27,19 @@ enum Destination {
 }
 
 impl Target {
-    /// Opens a folder, which is made if it is not there. Nobody else delivers into it while this lives.
+    /// Locks a folder until the target is dropped. Creates it if it does not exist.
     ///
     /// # Errors
-    /// It cannot be made or written, or another process delivers into it.
+    /// The folder cannot be created or written, or another process has locked it.
     pub fn folder(path: &Path) -> Result<Target, DeliveryError> {
         Ok(Target { destination: Destination::Folder(DeliveryFolder::open(path)?) })
     }
 
-    /// Objects whose names begin with `prefix/`. `name` is what messages call that. Another exporter that
-    /// delivers there takes over, and this one is informed.
+    /// Objects whose names begin with `prefix/`. Messages show `name`. If another exporter delivers there,
+    /// the next write of this one fails.
     ///
     /// # Errors
-    /// The prefix cannot be one.
+    /// The prefix is not a valid path of the store.
     pub fn objects(
         store: Arc<dyn ObjectStore>,
         prefix: &str,
@@ -50,7 +50,7 @@ impl Target {
         Ok(Target { destination: Destination::Objects(objects) })
     }
 
-    /// Its name in messages.
+    /// The name of the target in messages.
     pub fn name(&self) -> String {
         match &self.destination {
             Destination::Folder(folder) => folder.name(),
@@ -58,17 +58,17 @@ impl Target {
         }
     }
 
-    /// The name of its manifest in messages.
+    /// The name of the manifest in messages.
     pub fn manifest_name(&self) -> String {
         format!("{}/{MANIFEST}", self.name().trim_end_matches('/'))
     }
 
-    /// Whether several exporters can have it at once, so that each signs its manifests.
+    /// Whether several exporters can open the target at once. Each then signs its manifests.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self.destination, Destination::Objects(_))
     }
 
-    /// Whether a second exporter is kept out, or noticed.
+    /// Whether the target excludes or detects a second exporter.
     pub fn is_guarded(&self) -> bool {
         match &self.destination {
             Destination::Folder(_) => true,
@@ -76,7 +76,7 @@ impl Target {
         }
     }
 
-    /// Reads the manifest. None: there is neither one nor anything else.
+    /// Reads the manifest. None if the target is empty.
     pub(crate) async fn read(&mut self) -> Result<Option<Manifest>, DeliveryError> {
         let name = self.manifest_name();
         let found = match &mut self.destination {
@@ -87,17 +87,17 @@ impl Target {
             let manifest = Manifest::from_json(&bytes);
             return manifest.map(Some).map_err(|why| DeliveryError::BadManifest { name, why });
         }
-        let any = match &self.destination {
-            Destination::Folder(folder) => folder.any()?,
-            Destination::Objects(objects) => objects.any().await?,
+        let any_file = match &self.destination {
+            Destination::Folder(folder) => folder.any_file()?,
+            Destination::Objects(objects) => objects.any_object().await?,
         };
-        match any {
+        match any_file {
             None => Ok(None),
             Some(file) => Err(DeliveryError::NoManifest { place: self.name(), file }),
         }
     }
 
-    /// Writes the manifest, in one step.
+    /// Replaces the manifest in one step.
     pub(crate) async fn write(&mut self, manifest: &Manifest) -> Result<(), DeliveryError> {
         let bytes = self.bytes(manifest)?;
         match &mut self.destination {
@@ -106,7 +106,7 @@ impl Target {
         }
     }
 
-    /// Makes sure that a second exporter is kept out, or noticed; `manifest` is what was written last.
+    /// Checks that the target excludes or detects a second exporter. `manifest` was written last.
     pub(crate) async fn check(&mut self, manifest: &Manifest) -> Result<(), DeliveryError> {
         let bytes = self.bytes(manifest)?;
         match &mut self.destination {
@@ -116,22 +116,22 @@ impl Target {
     }
 
     fn bytes(&self, manifest: &Manifest) -> Result<Vec<u8>, DeliveryError> {
-        manifest.to_json().map_err(|error| self.unwritten(error))
+        manifest.to_json().map_err(|error| self.write_error(error))
     }
 
-    /// A list of files that are in the manifest no more, if it has become long: its name, and its content.
+    /// Moves files of a long manifest into a list. See [`Manifest::list_files`].
     pub(crate) fn list_files(
         &self,
         manifest: &mut Manifest,
-    ) -> Result<Option<(String, Vec<u8>)>, DeliveryError> {
-        manifest.list_files().map_err(|error| self.unwritten(error))
+    ) -> Result<Option<ListContent>, DeliveryError> {
+        manifest.list_files().map_err(|error| self.write_error(error))
     }
 
-    fn unwritten(&self, error: serde_json::Error) -> DeliveryError {
+    fn write_error(&self, error: serde_json::Error) -> DeliveryError {
         DeliveryError::Write { name: self.manifest_name(), cause: error.into() }
     }
 
-    /// What is in a file; None: there is none.
+    /// The content of a file. None if it does not exist.
     pub(crate) async fn content(&self, name: &str) -> Result<Option<Vec<u8>>, DeliveryError> {
         match &self.destination {
             Destination::Folder(folder) => folder.read(name),
@@ -139,7 +139,7 @@ impl Target {
         }
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file if it exists.
     pub(crate) async fn remove(&self, name: &str) -> Result<(), DeliveryError> {
         match &self.destination {
             Destination::Folder(folder) => folder.remove(name),
@@ -147,7 +147,7 @@ impl Target {
         }
     }
 
-    /// Puts a file, in one step; it replaces the one that has the name.
+    /// Puts a file in one step. It replaces a file of the same name.
     pub(crate) async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), DeliveryError> {
         match &self.destination {
             Destination::Folder(folder) => folder.put(name, &bytes),

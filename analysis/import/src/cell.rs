@@ -9,14 +9,16 @@ use crate::decimal::scaled;
 /// The destination of a column's values, and how their text is parsed.
 #[derive(Debug, Clone)]
 pub(crate) struct CellParser {
-    at: usize,
+    /// The offset of the field in a frame.
+    offset: usize,
     ty: ColumnType,
+    /// The names and values of an enum.
     names: Vec<(String, i128)>,
     /// Nanoseconds per unit of a time or duration.
     unit: u64,
 }
 
-/// Why text is not a value of a column.
+/// The mistake in the text of a cell.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub(crate) enum BadCell {
     #[error("{0:?} is not a whole number from {1} to {2}")]
@@ -48,7 +50,7 @@ pub(crate) enum BadCell {
 }
 
 impl CellParser {
-    /// The cell of a column. `unit` is in ns. None for columns that a frame does not store, and for
+    /// The parser of a column. `unit` is in ns. None for columns that a frame does not store, and for
     /// ticks, because no other tool could have read their clock.
     pub fn for_column(schema: &Schema, column: &Column, unit: u64) -> Option<CellParser> {
         let names = match column.ty {
@@ -56,7 +58,7 @@ impl CellParser {
             ColumnType::Enum { index, .. } => schema.enums.get(index)?.values.clone(),
             _ => Vec::new(),
         };
-        Some(CellParser { at: column.offset as usize, ty: column.ty, names, unit })
+        Some(CellParser { offset: column.offset as usize, ty: column.ty, names, unit })
     }
 
     /// Whether values count in a unit of time.
@@ -91,13 +93,13 @@ impl CellParser {
                 Ok(())
             }
             ColumnType::Duration => {
-                self.whole(word)?;
+                self.check_fraction(word)?;
                 let ns = scaled(word, self.unit).ok_or_else(|| BadCell::Duration(shown()))?;
                 self.bytes(frame, &ns.to_le_bytes());
                 Ok(())
             }
             ColumnType::Time(ty) => {
-                self.whole(word)?;
+                self.check_fraction(word)?;
                 let ns = time(word, self.unit).ok_or_else(|| BadCell::Time(shown()))?;
                 self.time(frame, ty, ns);
                 Ok(())
@@ -127,11 +129,11 @@ impl CellParser {
         }
     }
 
-    /// Writes a number.
+    /// Writes a number. Fails if the type cannot hold it.
     pub fn number(&self, frame: &mut [u8], int: Int, value: i128) -> Result<(), BadCell> {
-        let (least, most) = int.range();
-        if value < least || value > most {
-            return Err(BadCell::Int(value.to_string(), least, most));
+        let (min, max) = int.range();
+        if value < min || value > max {
+            return Err(BadCell::Int(value.to_string(), min, max));
         }
         self.bytes(frame, &value.to_le_bytes()[..int.size() as usize]);
         Ok(())
@@ -146,43 +148,43 @@ impl CellParser {
             TimeType::Timeval => rest / 1000,
         };
         self.bytes(frame, &seconds.to_le_bytes());
-        if let Some(half) = frame.get_mut(self.at + 8..self.at + 16) {
+        if let Some(half) = frame.get_mut(self.offset + 8..self.offset + 16) {
             half.copy_from_slice(&rest.to_le_bytes());
         }
     }
 
     /// Writes bytes. A checked schema has no field that reaches beyond its frame.
     pub fn bytes(&self, frame: &mut [u8], bytes: &[u8]) {
-        if let Some(field) = frame.get_mut(self.at..self.at + bytes.len()) {
+        if let Some(field) = frame.get_mut(self.offset..self.offset + bytes.len()) {
             field.copy_from_slice(bytes);
         }
     }
 
     fn int(&self, frame: &mut [u8], int: Int, word: &str) -> Result<(), BadCell> {
-        let (least, most) = int.range();
+        let (min, max) = int.range();
         let hex = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
         let value = match hex {
             Some(digits) if !digits.starts_with(['+', '-']) => i128::from_str_radix(digits, 16),
             _ => word.parse(),
         };
-        let value = value.map_err(|_| BadCell::Int(word.to_owned(), least, most))?;
+        let value = value.map_err(|_| BadCell::Int(word.to_owned(), min, max))?;
         self.number(frame, int, value)
     }
 
     /// Rejects nanoseconds with a fraction, because they are most likely seconds.
-    fn whole(&self, word: &str) -> Result<(), BadCell> {
+    fn check_fraction(&self, word: &str) -> Result<(), BadCell> {
         let is_fraction = self.unit == 1 && word.contains('.') && scaled(word, 1).is_some();
         if is_fraction { Err(BadCell::Fraction(word.to_owned())) } else { Ok(()) }
     }
 
-    /// Seconds or microseconds of a timeval; an empty cell is 0, a time that was not recorded.
+    /// Writes the seconds or microseconds of a timeval. An empty cell is 0, a time that was not recorded.
     fn half(&self, frame: &mut [u8], offset: usize, word: &str) -> Result<(), BadCell> {
-        let cell = CellParser { at: self.at + offset, ..self.clone() };
+        let cell = CellParser { offset: self.offset + offset, ..self.clone() };
         cell.int(frame, Int::I64, if word.is_empty() { "0" } else { word })
     }
 }
 
-/// Nanoseconds of a time. An empty cell is 0, a time that was not recorded.
+/// The nanoseconds of a time. An empty cell is 0, a time that was not recorded.
 fn time(word: &str, unit: u64) -> Option<i64> {
     if word.is_empty() {
         return Some(0);
@@ -203,7 +205,7 @@ mod tests {
     use super::*;
     use ppt_frame_dsl::{Style, columns, compile};
 
-    /// The bytes of a field; a time is a `timeval`, or `realtime`.
+    /// The bytes of a field. A time is a `timeval`, or `realtime`.
     fn put(field: &str, text: &str) -> Result<Vec<u8>, BadCell> {
         let (time, field) = match field.strip_prefix("realtime ") {
             Some(name) => ("ns realtime", format!("time {name}")),

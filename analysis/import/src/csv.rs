@@ -13,29 +13,29 @@ use crate::cell::CellParser;
 use crate::error::ImportError;
 use crate::recording::Recording;
 
-/// How to read a table.
+/// The options of reading a table.
 #[derive(Debug, Clone, Default)]
 pub struct CsvOptions {
-    /// The frame type of each line. None: the only frame type, or the value of the column `frame`.
+    /// The frame type of all lines. None for the only frame type, or the value of the column `frame`.
     pub frame: Option<String>,
-    /// Column and header, where they differ.
+    /// Columns and their headers, if these differ.
     pub names: Vec<(String, String)>,
     /// Headers to ignore.
     pub skip: Vec<String>,
-    /// Column, and nanoseconds per unit. Other columns are in nanoseconds.
+    /// Columns and the nanoseconds of their units. Other columns are in nanoseconds.
     pub units: Vec<(String, u64)>,
-    /// The delimiter. None: a tab if the first line has one, otherwise a comma.
+    /// The delimiter. None for a tab if the first line has one, otherwise a comma.
     pub delimiter: Option<u8>,
 }
 
-/// Headers of ppt's own tables that no column needs.
-const OWN: [&str; 4] = ["ts", "drained", "time", "count"];
+/// Headers in tables of ppt that no column needs.
+const PPT_HEADERS: [&str; 4] = ["ts", "drained", "time", "count"];
 
 /// Reads a table, and adds a frame for each line to `recording`.
 ///
 /// Cells separated by tabs have the escapes of `ppt dump`; others may be quoted. A column is a name
-/// of [`columns()`]; a timeval may be one column or two. The columns `tid` and `frame` say which
-/// thread and which kind of frame a line is, and the other [`STANDARD_COLUMNS`] are left out.
+/// of [`columns()`]. A timeval may be one column or two. The columns `tid` and `frame` have the thread
+/// and the kind of frame of a line. The other [`STANDARD_COLUMNS`] are left out.
 ///
 /// # Errors
 /// The first line that is not a valid frame. Frames added before it remain.
@@ -62,7 +62,7 @@ pub fn import<W: Write>(
     let mut unescaped = Vec::new();
     while reader.read_byte_record(&mut record).map_err(|error| fault(error, &headings))? {
         let line = record.position().map_or(0, csv::Position::line);
-        let bad = |at: usize, what: String| ImportError::Row {
+        let bad_cell = |at: usize, what: String| ImportError::Row {
             line,
             column: headings.get(at).cloned(),
             what,
@@ -72,7 +72,7 @@ pub fn import<W: Write>(
             LineFrame::Named(at) => {
                 let name = String::from_utf8_lossy(record.get(*at).unwrap_or_default());
                 let id = schema.frames.iter().position(|frame| frame.name == name.trim());
-                id.ok_or_else(|| bad(*at, format!("the frame file has no frame {name:?}")))?
+                id.ok_or_else(|| bad_cell(*at, format!("the frame file has no frame {name:?}")))?
             }
         };
         let tid = match table.tid {
@@ -82,7 +82,7 @@ pub fn import<W: Write>(
                 let text = text.trim();
                 // `ppt dump` leaves the cell empty if the value is unknown.
                 let tid = if text.is_empty() { Ok(0) } else { text.parse() };
-                tid.map_err(|_| bad(at, format!("{text:?} is not the number of a thread")))?
+                tid.map_err(|_| bad_cell(at, format!("{text:?} is not the number of a thread")))?
             }
         };
         frame.fill(0);
@@ -95,7 +95,7 @@ pub fn import<W: Write>(
             } else {
                 text
             };
-            cell.put(&mut frame, text).map_err(|error| bad(*at, error.to_string()))?;
+            cell.put(&mut frame, text).map_err(|error| bad_cell(*at, error.to_string()))?;
         }
         recording.push(tid, id as u16, &mut frame).map_err(ImportError::Write)?;
     }
@@ -105,13 +105,15 @@ pub fn import<W: Write>(
 /// The meaning of a table's headers.
 struct Headings {
     kind: LineFrame,
+    /// The position of the column `tid`.
     tid: Option<usize>,
     /// For each frame type, the positions of its cells in a line.
     cells: Vec<Vec<(usize, CellParser)>>,
 }
 
+/// The frame type of a line.
 enum LineFrame {
-    /// Every line is this frame type.
+    /// Each line has this frame type.
     One(usize),
     /// The cell at this position names the frame type.
     Named(usize),
@@ -164,9 +166,9 @@ impl Headings {
             }
         }
         let unknown = headings.iter().zip(left).find(|(heading, left)| {
-            let own =
-                STANDARD_COLUMNS.contains(&heading.as_str()) || OWN.contains(&heading.as_str());
-            *left && !own && !options.skip.contains(heading)
+            let is_of_ppt = STANDARD_COLUMNS.contains(&heading.as_str())
+                || PPT_HEADERS.contains(&heading.as_str());
+            *left && !is_of_ppt && !options.skip.contains(heading)
         });
         if let Some((heading, _)) = unknown {
             let near = did_you_mean(&nearest(heading, known.iter().map(String::as_str)));
@@ -202,7 +204,7 @@ fn kind(
     }
 }
 
-/// The cells of a frame by their position in a line. Adds the names of its columns to `known`.
+/// The cells of a frame with their positions in a line. Adds the names of its columns to `known`.
 fn cells_of(
     schema: &Schema,
     frame: &Frame,
@@ -239,7 +241,7 @@ fn cells_of(
         let whole = heading(&column.name).map(|at| vec![(at, &column)]);
         let parts = || {
             let found: Option<Vec<_>> =
-                halves.iter().map(|halve| Some((heading(&halve.name)?, halve))).collect();
+                halves.iter().map(|half| Some((heading(&half.name)?, half))).collect();
             found.filter(|found| !found.is_empty())
         };
         let Some(found) = whole.or_else(parts) else {
@@ -267,7 +269,7 @@ fn cells_of(
     Ok(cells)
 }
 
-/// The delimiter, and the input from its first byte on.
+/// The delimiter, and the input from its first byte on. A byte order mark is skipped.
 fn delimited(mut input: impl Read, stated: Option<u8>) -> Result<(u8, impl Read), ImportError> {
     let mut head = vec![0; 64 << 10];
     let mut len = 0;

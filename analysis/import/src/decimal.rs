@@ -1,4 +1,4 @@
-//! Decimal numbers, exactly.
+//! Exact decimal numbers.
 
 /// `text`, a decimal number, times `scale`, rounded down to an integer. None for text that is not a
 /// number, and for a number that an i64 cannot hold.
@@ -25,7 +25,7 @@ pub(crate) fn scaled(text: &str, scale: u64) -> Option<i64> {
     i64::try_from(if negative { -number } else { number }).ok()
 }
 
-/// The same for `1.5e-3`, with the precision of a double.
+/// Like [`scaled`] for numbers such as `1.5e-3`, with the precision of a double.
 fn exponent(text: &str, scale: u64) -> Option<i64> {
     let number = text.parse::<f64>().ok().filter(|_| text.contains(['e', 'E']))? * scale as f64;
     let fits = number.is_finite() && number.abs() < i64::MAX as f64;

@@ -1,8 +1,8 @@
-//! Why an import failed.
+//! The errors of an import.
 
 use std::io;
 
-/// Why an import failed. [`ImportError::code`] names each in `docs/troubleshooting.md`.
+/// The cause for which an import failed. [`ImportError::code`] is its name in `docs/troubleshooting.md`.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each says what it is")]
 pub enum ImportError {
@@ -19,7 +19,7 @@ pub enum ImportError {
     #[error("{0}")]
     Headings(String),
     /// A table row is not a valid frame.
-    #[error("line {line}{}: {what}", column.as_ref().map_or(String::new(), |it| format!(", column {it}")))]
+    #[error("line {line}{}: {what}", column.as_ref().map_or(String::new(), |column| format!(", column {column}")))]
     Row { line: u64, column: Option<String>, what: String },
     /// A packet cannot become a frame.
     #[error("packet {number}: {what}")]
@@ -43,7 +43,7 @@ impl ImportError {
         "import-row",
     ];
 
-    /// The message's name in `docs/troubleshooting.md`.
+    /// The name of the message in `docs/troubleshooting.md`.
     pub fn code(&self) -> &'static str {
         match self {
             ImportError::Read(_) => "cannot-read",

@@ -7,13 +7,13 @@ use ppt_capture::{Capture, CaptureError, CaptureItem, Chunk, ClockTable};
 /// The host with the clocks of an input.
 #[derive(Debug, Clone, Default)]
 pub struct ImportHost {
-    /// Its name.
+    /// The host name.
     pub name: String,
     /// The boot id of the clocks; empty if unknown.
     pub boot_id: String,
     /// CLOCK_REALTIME in ns when the monotonic clock was at 0.
     pub epoch_ns: u64,
-    /// How far the boot-time clock was ahead of the monotonic clock, in ns.
+    /// The boot-time clock minus the monotonic clock, in ns.
     pub asleep_ns: u64,
 }
 
@@ -37,7 +37,7 @@ impl ImportHost {
                 clocks.add(&readings);
             }
             if clocks.boottime_offset().is_some() {
-                break; // all that is asked for
+                break;
             }
         }
         let Some(epoch_ns) =

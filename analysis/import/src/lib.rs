@@ -1,11 +1,11 @@
 //! Converts recordings of other tools into captures: CSV and pcap files.
 //!
 //! A frame file describes a row or a packet, and a [`Recording`] writes the frames as a capture.
-//! [`csv::import`] matches the headers of a table with the names of columns; [`pcap::import`] fills
+//! [`csv::import`] matches the headers of a table with the names of columns. [`pcap::import`] fills
 //! fields by their names.
 //!
-//! The capture holds the clock of its input: it begins at the first time in the input, and its
-//! frames count as drained when the input is at that time.
+//! The capture has the clock of its input. It begins at the first time in the input. Frames count as
+//! drained at the largest time before them.
 
 #![forbid(unsafe_code)]
 

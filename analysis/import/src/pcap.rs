@@ -1,9 +1,8 @@
 //! Packets recorded by tcpdump, Wireshark or another tool: pcap and pcapng.
 //!
-//! Fields are filled by their names ([`NAMES`]); the `@at` field is the packet's time whatever its
-//! name, since the clock is the kernel's CLOCK_REALTIME. A frame `udp` takes the UDP datagrams, a
-//! frame `tcp` the TCP segments, a frame `packet` all others. If there is only one frame, and it has
-//! another name, it takes every packet.
+//! Fields are filled by their names ([`NAMES`]). The `@at` field, with any name, is the time of the packet
+//! by CLOCK_REALTIME of the kernel. A frame `udp` takes the UDP datagrams, a frame `tcp` the TCP segments,
+//! a frame `packet` all others. A single frame with another name takes all packets.
 
 mod fields;
 mod packet;
@@ -22,15 +21,15 @@ use source::{PacketStep, Packets};
 /// The counts of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// Packets in the input.
+    /// The number of packets in the input.
     pub packets: u64,
-    /// Packets that no frame takes.
+    /// The number of packets that no frame takes.
     pub untaken: u64,
     /// The byte offset at which the input ends in the middle of a packet.
     pub cut: Option<u64>,
 }
 
-/// Whether `input` starts as a pcap or pcapng file does.
+/// Whether `head` is the beginning of a pcap or pcapng file.
 pub fn is_pcap(head: &[u8]) -> bool {
     const MAGICS: [[u8; 4]; 6] = [
         [0xa1, 0xb2, 0xc3, 0xd4],
@@ -45,7 +44,7 @@ pub fn is_pcap(head: &[u8]) -> bool {
 
 /// Reads packets, and adds a frame to `recording` for each one that a frame of `schema` takes.
 ///
-/// Each interface of the input is a thread of the capture: 1, 2, ….
+/// Each interface of the input is a thread of the capture. Their numbers are 1, 2, ….
 ///
 /// # Errors
 /// A field that no packet can fill, a value that its field cannot hold, or bytes that are not

@@ -14,13 +14,13 @@ use rustix::rand::GetRandomFlags;
 
 use crate::host::ImportHost;
 
-/// Size of a full chunk in bytes.
-const CHUNK: usize = 64 << 10;
-/// Total size of all incomplete chunks in bytes, at most: there may be many rings.
-const ALL_CHUNKS: usize = 64 << 20;
-/// Rings of the first segment; each further segment has twice as many as the one before.
-const RINGS: u32 = 64;
-/// The start of the listener's clock: 0 marks an unknown time.
+/// The size of a full chunk in bytes.
+const CHUNK_BYTES: usize = 64 << 10;
+/// The most bytes of all incomplete chunks, because there may be many rings.
+const MAX_BUFFERED: usize = 64 << 20;
+/// The number of rings of the first segment. Each further segment has twice as many as the previous one.
+const FIRST_RINGS: u32 = 64;
+/// The start of an unknown monotonic clock. It is not 0, which marks an unknown time.
 const BEGIN: u64 = 1_000_000_000;
 
 /// The origin of the frames.
@@ -28,15 +28,15 @@ const BEGIN: u64 = 1_000_000_000;
 pub struct Origin {
     /// The host with the clocks of the input.
     pub host: ImportHost,
-    /// The largest error of its times against these clocks, in ns.
+    /// The largest error of times in the input against these clocks, in ns.
     pub error_ns: u64,
-    /// Id of the process; 0 = unknown.
+    /// The id of the process; 0 if it is unknown.
     pub pid: u32,
-    /// Name of the input, for display.
+    /// The name of the input, for display.
     pub input: String,
-    /// Metadata of the capture.
+    /// The names and values of the capture's metadata.
     pub tags: Vec<(String, String)>,
-    /// Name and version of the importing program.
+    /// The name and version of the importing program.
     pub tool: String,
     /// The current CLOCK_REALTIME in ns, for inputs without a time.
     pub now_ns: u64,
@@ -44,8 +44,8 @@ pub struct Origin {
 
 /// A capture that is written frame by frame.
 ///
-/// Frames of one thread have consecutive numbers in the order in which they come. Memory grows with
-/// the number of threads, up to 64 MiB, and not with the number of frames.
+/// Frames of one thread have consecutive numbers in the order of their arrival. Memory grows with the
+/// number of threads, up to 64 MiB, and not with the number of frames.
 #[derive(Debug)]
 pub struct Recording<W: Write> {
     out: CaptureOut<W>,
@@ -55,16 +55,21 @@ pub struct Recording<W: Write> {
     /// The time of each kind of frame, if all have the same clock.
     at: Vec<Option<Time>>,
     multi: bool,
+    /// The size of a frame in words of 8 bytes.
     words: usize,
     stamps: Stamps,
     clock: InputClock,
+    /// The rings of threads, by thread id.
     rings: HashMap<u32, RecordedRing>,
+    /// The number of used rings in the last segment.
     segment_rings: u32,
+    /// The bytes of all incomplete chunks.
     buffered: usize,
+    /// The number of all frames.
     frames: u64,
 }
 
-/// A capture starts with the first frame, which determines its start time.
+/// The output. The capture starts with the first frame, which determines its start time.
 #[derive(Debug)]
 enum CaptureOut<W: Write> {
     Waiting(W),
@@ -75,20 +80,23 @@ enum CaptureOut<W: Write> {
 /// The clock of the input, in ns.
 #[derive(Debug, Clone, Copy, Default)]
 struct InputClock {
-    /// The first time, and the greatest so far.
+    /// The first time in the input.
     first: u64,
+    /// The largest time so far.
     latest: u64,
-    /// The first time by the capture's clocks.
+    /// The first time by CLOCK_REALTIME.
     realtime: u64,
+    /// The first time by CLOCK_MONOTONIC.
     monotonic: u64,
 }
 
+/// The ring of a thread.
 #[derive(Debug)]
 struct RecordedRing {
     nonce: u64,
     number: u32,
     next_seq: u64,
-    /// Frames not written yet.
+    /// The words of frames that are not written yet.
     open: Vec<[u8; 8]>,
 }
 
@@ -150,8 +158,8 @@ impl<W: Write> Recording<W> {
         self.frames
     }
 
-    /// Adds frame `id` of the schema, written by thread `tid`. `frame` has [`Self::stride`] bytes;
-    /// its sequence number and its id are set here.
+    /// Adds frame `id` of the schema, written by thread `tid`. `frame` has [`Self::stride`] bytes. This
+    /// sets its sequence number and its id.
     ///
     /// # Errors
     /// Write errors of `out`.
@@ -178,17 +186,17 @@ impl<W: Write> Recording<W> {
         ring.open.extend_from_slice(frame.as_chunks::<8>().0);
         self.buffered += frame.len();
         self.frames += 1;
-        let is_full = 8 * ring.open.len() + frame.len() > CHUNK;
+        let is_full = 8 * ring.open.len() + frame.len() > CHUNK_BYTES;
         if is_full {
             self.write(tid)?;
         }
-        if self.buffered > ALL_CHUNKS {
+        if self.buffered > MAX_BUFFERED {
             self.write_all()?;
         }
         Ok(())
     }
 
-    /// Ends the capture; `message` states how the input ended. Returns the output.
+    /// Ends the capture and returns the output. `message` is the reason of the end.
     ///
     /// # Errors
     /// Write errors of `out`.
@@ -199,14 +207,14 @@ impl<W: Write> Recording<W> {
         self.write_all()?;
         let mut rings: Vec<RingEnd> = self.rings.values().map(RecordedRing::end).collect();
         rings.sort_by_key(|ring| (ring.nonce, ring.ring));
-        let past = self.clock.past();
+        let elapsed = self.clock.elapsed();
         let end = End {
             reason: EndReason::Stopped,
             message: message.to_owned(),
             rings,
             drops: Vec::new(),
-            realtime_ns: self.clock.realtime.saturating_add(past),
-            mono_ns: self.clock.monotonic.saturating_add(past),
+            realtime_ns: self.clock.realtime.saturating_add(elapsed),
+            mono_ns: self.clock.monotonic.saturating_add(elapsed),
         };
         match std::mem::replace(&mut self.out, CaptureOut::Failed) {
             CaptureOut::Begun(writer) => writer.end(&end),
@@ -214,7 +222,7 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    /// Writes the chunks before the first frame, which has the time `time`.
+    /// Writes the chunks before the first frame. `word` is its time, and `time` its field.
     fn begin(&mut self, time: Option<Time>, word: u64) -> io::Result<()> {
         let Origin { host, error_ns, now_ns, .. } = &self.origin;
         let ImportHost { boot_id, epoch_ns, asleep_ns, .. } = host;
@@ -274,7 +282,8 @@ impl<W: Write> Recording<W> {
         let number = self.source.segments.len() as u32;
         let random = u64::from_le_bytes(self.id[8..].try_into().unwrap_or_default());
         let nonce = random.wrapping_add(u64::from(number)).max(1);
-        let (rings, slots) = (RINGS << number, (CHUNK / self.stride()).next_power_of_two() as u32);
+        let (rings, slots) =
+            (FIRST_RINGS << number, (CHUNK_BYTES / self.stride()).next_power_of_two() as u32);
         let stride = self.stride() as u32;
         self.source.segments.push(Segment { nonce, rings, slots, stride });
         self.segment_rings = 0;
@@ -299,10 +308,10 @@ impl<W: Write> Recording<W> {
         tids.into_iter().try_for_each(|tid| self.write(tid))
     }
 
-    /// Writes the incomplete chunk of a ring.
+    /// Writes the incomplete chunk of a thread.
     fn write(&mut self, tid: u32) -> io::Result<()> {
         let words = self.words;
-        let drained = self.clock.monotonic.saturating_add(self.clock.past());
+        let drained = self.clock.monotonic.saturating_add(self.clock.elapsed());
         let Some(ring) = self.rings.get_mut(&tid).filter(|ring| !ring.open.is_empty()) else {
             return Ok(());
         };
@@ -326,8 +335,8 @@ impl<W: Write> Recording<W> {
         self.writer()?.frames(&head, open.as_flattened())?;
         self.buffered -= 8 * open.len();
         open.clear();
-        // With many threads, none keeps its buffer.
-        let keeps = self.rings.len() * CHUNK <= ALL_CHUNKS;
+        // If there are many threads, their buffers are freed.
+        let keeps = self.rings.len() * CHUNK_BYTES <= MAX_BUFFERED;
         if let Some(ring) = self.rings.get_mut(&tid).filter(|_| keeps) {
             ring.open = open;
         }
@@ -336,8 +345,8 @@ impl<W: Write> Recording<W> {
 }
 
 impl InputClock {
-    /// The distance from the first to the latest time.
-    fn past(&self) -> u64 {
+    /// The time from the first to the latest time.
+    fn elapsed(&self) -> u64 {
         if self.first == 0 { 0 } else { self.latest - self.first }
     }
 }

@@ -11,6 +11,8 @@
 mod encode;
 mod interned_words;
 mod message;
+mod names;
+mod tracks;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -18,25 +20,22 @@ use std::sync::Arc;
 
 use crate::event::{ClockPair, EventRole, EventRows, EventSchema, Trace, is_loss};
 use crate::lanes::Lanes;
-use crate::threads::{PidScope, Threads, TraceThread};
+use crate::threads::{PidScope, Threads};
 use crate::values::{Column, FieldValue};
 use encode::{CounterValue, Event, Note};
 use interned_words::InternedWords;
 use message::{
-    COUNTER, ClockMessage, ClockSnapshot, CounterDescriptor, DebugAnnotation, INSTANT,
-    InternedData, InternedName, MONOTONIC, NEEDS_STATE, ProcessDescriptor, REALTIME,
-    RemoteClockSync, SLICE_BEGIN, SLICE_END, STATE_CLEARED, SyncedClocks, ThreadDescriptor,
-    TracePacket, TracePacketDefaults, TrackDescriptor, TrackEvent,
+    COUNTER, ClockMessage, ClockSnapshot, DebugAnnotation, INSTANT, MONOTONIC, NEEDS_STATE,
+    REALTIME, RemoteClockSync, SLICE_BEGIN, SLICE_END, STATE_CLEARED, SyncedClocks, TracePacket,
+    TracePacketDefaults, TrackEvent,
 };
+use names::{InternedNames, PacketSchema};
 use ppt_tables::Processes;
 
 /// Sequences of frames and of missing frames: a reader forgets the interned names of a sequence from
 /// which packets were dropped.
 const FRAMES: u32 = 1;
 const MISSING: u32 = 2;
-
-/// Names of annotations of every event; those of fields follow.
-const IDENTITY: [&str; 3] = ["segment", "ring", "seqno"];
 
 /// A trace for Perfetto.
 #[derive(Debug)]
@@ -52,23 +51,6 @@ pub struct Perfetto<W> {
     event: Event,
     /// Slices that end: lane and time.
     ends: Vec<(usize, i64)>,
-}
-
-/// A kind, as packets refer to it.
-#[derive(Debug)]
-struct PacketSchema {
-    kind: EventSchema,
-    category: Option<u64>,
-    name: u64,
-    /// Interned names of the sequence number and the fields.
-    annotations: Vec<u64>,
-    named_by: Option<usize>,
-    flow: Option<usize>,
-    /// Indices of the keys of a chain.
-    chain: Option<Vec<usize>>,
-    /// Hashes that enter and leave a point: index and type.
-    identities: Vec<(usize, String)>,
-    counters: Vec<usize>,
 }
 
 /// Ids of tracks.
@@ -173,121 +155,6 @@ impl<W: Write> Perfetto<W> {
     fn write(&mut self, machine: usize, packet: TracePacket) -> io::Result<()> {
         let packet = TracePacket { machine_id: machine_id(machine), ..packet };
         write(&mut self.out, &mut self.packet, &packet)
-    }
-
-    fn describe(&mut self, machine: usize, descriptor: TrackDescriptor) -> io::Result<u64> {
-        let uuid = self.tracks.number();
-        let descriptor = TrackDescriptor { uuid: Some(uuid), ..descriptor };
-        self.write(
-            machine,
-            TracePacket {
-                trusted_packet_sequence_id: Some(FRAMES),
-                track_descriptor: Some(descriptor),
-                ..TracePacket::default()
-            },
-        )?;
-        Ok(uuid)
-    }
-
-    /// The track of a thread; describes it first.
-    fn thread(&mut self, thread: usize) -> io::Result<u64> {
-        match self.tracks.threads.get(thread) {
-            Some(&track) if track != 0 => Ok(track),
-            _ => self.new_thread(thread),
-        }
-    }
-
-    /// Describes the track of a thread. Pids identify the processes of a machine, so a process with a
-    /// reused pid is identified by its name.
-    fn new_thread(&mut self, thread: usize) -> io::Result<u64> {
-        let (process, who) = self.threads.get(thread);
-        let (who, machine) = (who.clone(), self.threads.machine(thread));
-        let (label, thread_name) =
-            (self.threads.label(thread), self.threads.name(thread).map(str::to_owned));
-        let is_first = self.threads.is_first_of_its_pid(process);
-        let pid = i32::try_from(self.threads.process(process).pid).ok().filter(|_| is_first);
-        let parent = match self.tracks.processes.get(&process) {
-            Some(&track) => track,
-            None => {
-                let name = self.threads.title(process);
-                let descriptor = match pid {
-                    Some(_) => TrackDescriptor {
-                        process: Some(ProcessDescriptor { pid, process_name: Some(name) }),
-                        ..TrackDescriptor::default()
-                    },
-                    None => TrackDescriptor { name: Some(name), ..TrackDescriptor::default() },
-                };
-                let track = self.describe(machine, descriptor)?;
-                self.tracks.processes.insert(process, track);
-                track
-            }
-        };
-        let track = match (&who, pid) {
-            (TraceThread::Process, _) => parent,
-            (TraceThread::Tid(tid), Some(_)) => self.describe(
-                machine,
-                TrackDescriptor {
-                    parent_uuid: Some(parent),
-                    thread: Some(ThreadDescriptor { pid, tid: Some((*tid).into()), thread_name }),
-                    ..TrackDescriptor::default()
-                },
-            )?,
-            _ => self.describe(
-                machine,
-                TrackDescriptor {
-                    parent_uuid: Some(parent),
-                    name: Some(label),
-                    ..TrackDescriptor::default()
-                },
-            )?,
-        };
-        if self.tracks.threads.len() <= thread {
-            self.tracks.threads.resize(thread + 1, 0);
-        }
-        self.tracks.threads[thread] = track;
-        Ok(track)
-    }
-
-    /// The track of a lane: that of the thread, or one below it.
-    fn lane(&mut self, thread: usize, lane: usize) -> io::Result<u64> {
-        let (parent, machine) = (self.thread(thread)?, self.threads.machine(thread));
-        if lane == 0 {
-            return Ok(parent);
-        }
-        if let Some(&track) = self.tracks.lanes.get(&(thread, lane)) {
-            return Ok(track);
-        }
-        let track = self.describe(
-            machine,
-            TrackDescriptor {
-                parent_uuid: Some(parent),
-                name: Some("at the same time".to_owned()),
-                ..TrackDescriptor::default()
-            },
-        )?;
-        self.tracks.lanes.insert((thread, lane), track);
-        Ok(track)
-    }
-
-    fn counter(&mut self, thread: usize, kind: usize, field: usize) -> io::Result<u64> {
-        let kind = &self.kinds[kind].kind;
-        let name = kind.curve(field);
-        let unit = kind.fields[field].metadata().get("unit").cloned();
-        if let Some(&track) = self.tracks.counters.get(&(thread, name.clone())) {
-            return Ok(track);
-        }
-        let (parent, machine) = (self.thread(thread)?, self.threads.machine(thread));
-        let track = self.describe(
-            machine,
-            TrackDescriptor {
-                parent_uuid: Some(parent),
-                name: Some(name.clone()),
-                counter: Some(CounterDescriptor { unit_name: unit }),
-                ..TrackDescriptor::default()
-            },
-        )?;
-        self.tracks.counters.insert((thread, name), track);
-        Ok(track)
     }
 
     /// Writes missing frames as a packet that needs no interned names.
@@ -521,57 +388,4 @@ fn write(out: &mut impl Write, buffer: &mut Vec<u8>, packet: &TracePacket) -> io
     buffer.clear();
     prost::encoding::message::encode(1, packet, buffer);
     out.write_all(buffer)
-}
-
-/// Names that are interned from the beginning.
-#[derive(Debug, Default)]
-struct InternedNames {
-    categories: Vec<String>,
-    names: Vec<String>,
-    annotations: Vec<String>,
-}
-
-impl InternedNames {
-    fn schema(&mut self, kind: &EventSchema) -> PacketSchema {
-        let category =
-            (!kind.buffer.is_empty()).then(|| number(&mut self.categories, &kind.buffer));
-        let seqno = [IDENTITY[0], IDENTITY[1], &kind.seqno];
-        let fields = kind.fields.iter().map(|field| field.name().as_str());
-        let annotations = seqno.into_iter().chain(fields);
-        let annotations =
-            annotations.map(|annotation| number(&mut self.annotations, annotation)).collect();
-        PacketSchema {
-            category,
-            name: number(&mut self.names, &kind.label()),
-            annotations,
-            named_by: kind.marked(|marks| marks.name),
-            flow: kind.marked(|marks| marks.flow),
-            chain: kind.chain(),
-            identities: kind.identities(),
-            counters: kind.counters(),
-            kind: kind.clone(),
-        }
-    }
-
-    fn interned(self) -> InternedData {
-        let named = |names: Vec<String>| {
-            let named = |(at, name)| InternedName { iid: Some(at), name: Some(name) };
-            (1..).zip(names).map(named).collect()
-        };
-        InternedData {
-            event_categories: named(self.categories),
-            event_names: named(self.names),
-            debug_annotation_names: named(self.annotations),
-            ..InternedData::default()
-        }
-    }
-}
-
-/// The id of a name, from 1 on.
-fn number(names: &mut Vec<String>, name: &str) -> u64 {
-    let at = names.iter().position(|text| text == name).unwrap_or_else(|| {
-        names.push(name.to_owned());
-        names.len() - 1
-    });
-    at as u64 + 1
 }

@@ -9,48 +9,49 @@ use std::time::{Duration, Instant};
 
 use ppt_capture::{Capture, CaptureError, CaptureItem};
 
-use crate::keep::Latest;
+use crate::latest_frames::Latest;
 use crate::picture::Picture;
 use crate::tally::{Tally, TallyRange};
 
-/// Interval at which a file is checked for growth.
-const PAUSE: Duration = Duration::from_millis(20);
+/// The interval at which a file is checked for growth.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A capture that is read while it is written.
 pub struct GrowingCapture {
-    seen: Arc<Mutex<SeenLength>>,
+    watch: Arc<Mutex<Watch>>,
 }
 
-struct SeenLength {
+/// The state of the thread that reads a capture.
+struct Watch {
     tally: Tally,
     phase: Phase,
     /// The time at which the latest chunk was read.
-    at: Instant,
+    read_at: Instant,
 }
 
-/// The state of a watch.
+/// The phase of a capture that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
     /// The capture has no content yet.
     Waiting,
     /// The capture continues.
     Running,
-    /// The capture has ended, for the stated reason.
+    /// The capture has ended for this reason.
     Ended(String),
-    /// Everything present has been read, but there is no end chunk: the capture may grow.
+    /// The capture has no end chunk and may grow. All of it has been read.
     Unended,
     /// The input ended without an end chunk.
     Cut,
-    /// Reading failed.
+    /// Reading failed with this error.
     Failed(String),
 }
 
 impl GrowingCapture {
-    /// Reads `path` from its start, and waits for more; `-` is standard input. `keep`: the number
-    /// of bytes of the latest frames that are kept.
+    /// Starts a thread that reads `path` from its start and waits for more. `-` is standard input. The
+    /// latest frames take at most `keep` bytes.
     ///
     /// # Errors
-    /// It is not a capture, or cannot be read.
+    /// The file is not a capture, or cannot be read.
     pub fn start(path: &Path, keep: usize) -> Result<GrowingCapture, CaptureError> {
         let is_file = path.as_os_str() != "-" && std::fs::metadata(path)?.is_file();
         if is_file {
@@ -62,57 +63,56 @@ impl GrowingCapture {
         } else if path.is_dir() {
             return Err(CaptureError::Directory);
         }
-        let seen = Arc::new(Mutex::new(SeenLength {
+        let watch = Arc::new(Mutex::new(Watch {
             tally: Tally::new(TallyRange::Latest, keep),
             phase: Phase::Waiting,
-            at: Instant::now(),
+            read_at: Instant::now(),
         }));
-        let (path, ours): (PathBuf, _) = (path.to_owned(), seen.clone());
+        let (path, shared): (PathBuf, _) = (path.to_owned(), watch.clone());
         let body = move || {
             let opened = if is_file {
                 File::open(&path)
                     .map_err(CaptureError::from)
-                    .and_then(|file| Capture::from_reader(Growing(file)))
+                    .and_then(|file| Capture::from_reader(WaitingReader(file)))
             } else {
                 Capture::open(&path)
             };
             // A file that is not a capture yet may become one.
-            let _ = locked(&ours).tally.survey(&path);
+            let _ = lock(&shared).tally.survey(&path);
             match opened {
-                Ok(capture) => read(capture, &ours),
-                Err(CaptureError::Empty) => locked(&ours).phase = Phase::Cut,
-                Err(error) => locked(&ours).phase = Phase::Failed(error.to_string()),
+                Ok(capture) => read(capture, &shared),
+                Err(CaptureError::Empty) => lock(&shared).phase = Phase::Cut,
+                Err(error) => lock(&shared).phase = Phase::Failed(error.to_string()),
             }
         };
         thread::Builder::new().name("ppt-watch".to_owned()).spawn(body)?;
-        Ok(GrowingCapture { seen })
+        Ok(GrowingCapture { watch })
     }
 
-    /// The current picture, and whether more may come.
+    /// The current picture and phase.
     pub fn look(&self) -> (Picture, Phase) {
-        let mut seen = locked(&self.seen);
-        let since = match seen.phase {
+        let mut watch = lock(&self.watch);
+        let since = match watch.phase {
             // Time advances even without new chunks.
-            Phase::Running => seen.at.elapsed().as_nanos() as u64,
+            Phase::Running => watch.read_at.elapsed().as_nanos() as u64,
             _ => 0,
         };
-        let last = seen.tally.drained.map_or(0, |drained| drained.1);
-        let now = last.saturating_add(since);
-        seen.tally.advance(now);
-        (seen.tally.picture(now), seen.phase.clone())
+        let now = watch.tally.last().saturating_add(since);
+        watch.tally.advance(now);
+        (watch.tally.picture(now), watch.phase.clone())
     }
 
     /// The latest frames.
     pub fn latest(&self) -> Latest {
-        locked(&self.seen).tally.latest()
+        lock(&self.watch).tally.latest()
     }
 }
 
 impl Tally {
-    /// Reads everything in the capture at `path` now; `-` is standard input, up to its end.
+    /// Reads all that the capture at `path` has now. `-` is standard input up to its end.
     ///
     /// # Errors
-    /// It is not a capture, or cannot be read.
+    /// The file is not a capture, or cannot be read.
     pub fn from_capture(path: &Path) -> Result<Tally, CaptureError> {
         let mut capture = Capture::open(path)?;
         let mut tally = Tally::new(TallyRange::Whole, 0);
@@ -121,71 +121,72 @@ impl Tally {
         while let Some(item) = capture.read()? {
             match item {
                 CaptureItem::Chunk(chunk) => tally.add_chunk(&chunk),
-                CaptureItem::Damage(_) => tally.damage(),
+                CaptureItem::Damage(_) => tally.add_damage(),
             }
         }
         tally.finish();
         Ok(tally)
     }
 
-    /// Whether the capture had ended when it was read.
+    /// `Ended` if the capture had ended when it was read, else `Unended`.
     pub fn phase(&self) -> Phase {
         self.ended.clone().map_or(Phase::Unended, Phase::Ended)
     }
 
-    /// CLOCK_MONOTONIC of the latest frames, ns.
+    /// CLOCK_MONOTONIC of the latest frames, in ns. 0 before the first ones.
     pub fn last(&self) -> u64 {
-        self.drained.map_or(0, |drained| drained.1)
+        self.drained.map_or(0, |drained| drained.last)
     }
 }
 
-fn read(mut capture: Capture, seen: &Mutex<SeenLength>) {
+/// Reads a capture to its end.
+fn read(mut capture: Capture, watch: &Mutex<Watch>) {
     {
-        let mut seen = locked(seen);
-        seen.tally.begin(capture.header());
-        seen.phase = Phase::Running;
+        let mut watch = lock(watch);
+        watch.tally.begin(capture.header());
+        watch.phase = Phase::Running;
     }
     loop {
         let item = match capture.read() {
             Ok(Some(item)) => item,
             Ok(None) => break,
             Err(error) => {
-                locked(seen).phase = Phase::Failed(error.to_string());
+                lock(watch).phase = Phase::Failed(error.to_string());
                 return;
             }
         };
-        let mut seen = locked(seen);
-        seen.at = Instant::now();
+        let mut watch = lock(watch);
+        watch.read_at = Instant::now();
         match item {
-            CaptureItem::Damage(_) => seen.tally.damage(),
+            CaptureItem::Damage(_) => watch.tally.add_damage(),
             CaptureItem::Chunk(chunk) => {
-                seen.tally.add_chunk(&chunk);
-                if let Some(why) = seen.tally.ended.clone() {
-                    seen.phase = Phase::Ended(why);
+                watch.tally.add_chunk(&chunk);
+                if let Some(reason) = watch.tally.ended.clone() {
+                    watch.phase = Phase::Ended(reason);
                 }
             }
         }
     }
-    let mut seen = locked(seen);
-    if seen.phase == Phase::Running {
-        seen.tally.finish();
-        seen.phase = Phase::Cut;
+    let mut watch = lock(watch);
+    if watch.phase == Phase::Running {
+        watch.tally.finish();
+        watch.phase = Phase::Cut;
     }
 }
 
-fn locked(seen: &Mutex<SeenLength>) -> MutexGuard<'_, SeenLength> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(watch: &Mutex<Watch>) -> MutexGuard<'_, Watch> {
+    watch.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file without an end chunk.
-struct Growing(File);
+/// A reader that waits at the end of its file for more bytes.
+struct WaitingReader(File);
 
-impl Read for Growing {
+impl Read for WaitingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.0.read(buffer) {
-                Ok(0) if !buffer.is_empty() => thread::sleep(PAUSE),
-                other => return other,
+                Ok(0) if !buffer.is_empty() => thread::sleep(POLL_INTERVAL),
+                result => return result,
             }
         }
     }

@@ -12,12 +12,13 @@ const MAX_VALUES: usize = 128;
 #[derive(Debug, Clone)]
 pub(crate) struct Frequent<K> {
     counts: HashMap<K, u64>,
-    all: u64,
+    /// The number of added values. [`Frequent::fade`] halves it.
+    added: u64,
 }
 
 impl<K> Default for Frequent<K> {
     fn default() -> Self {
-        Frequent { counts: HashMap::new(), all: 0 }
+        Frequent { counts: HashMap::new(), added: 0 }
     }
 }
 
@@ -28,7 +29,7 @@ impl<K: Eq + Hash> Frequent<K> {
         K: Borrow<Q>,
         Q: Eq + Hash + ToOwned<Owned = K> + ?Sized,
     {
-        self.all += 1;
+        self.added += 1;
         if let Some(count) = self.counts.get_mut(value) {
             *count += 1;
         } else if self.counts.len() < MAX_VALUES {
@@ -42,8 +43,8 @@ impl<K: Eq + Hash> Frequent<K> {
     }
 
     /// The number of values added.
-    pub fn all(&self) -> u64 {
-        self.all
+    pub fn added(&self) -> u64 {
+        self.added
     }
 
     /// The counted values, each with a lower bound of its count.
@@ -57,7 +58,7 @@ impl<K: Eq + Hash> Frequent<K> {
             *count /= 2;
             *count > 0
         });
-        self.all /= 2;
+        self.added /= 2;
     }
 }
 
@@ -78,11 +79,11 @@ mod tests {
         let found = words.iter().max_by_key(|entry| entry.1).unwrap();
         assert_eq!(*found.0, 7);
         assert!(
-            found.1 <= 10_000 && found.1 > 10_000 - words.all() / MAX_VALUES as u64,
+            found.1 <= 10_000 && found.1 > 10_000 - words.added() / MAX_VALUES as u64,
             "{}",
             found.1
         );
-        assert_eq!(words.all(), 110_000);
+        assert_eq!(words.added(), 110_000);
     }
 
     #[test]
@@ -93,6 +94,6 @@ mod tests {
         counts.sort();
         assert_eq!(counts, [(b"a".to_vec(), 30), (b"b".to_vec(), 30), (b"c".to_vec(), 30)]);
         words.fade();
-        assert_eq!(words.all(), 45);
+        assert_eq!(words.added(), 45);
     }
 }

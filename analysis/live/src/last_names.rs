@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ppt_capture::{ProcessKey, ThreadName, ThreadNames};
 
-/// The number of threads with a name.
+/// The most threads whose names are remembered.
 const MAX_NAMES: usize = 16_384;
 
 /// The last names of the most recently named threads.
@@ -36,19 +36,19 @@ impl LastNames {
                 }
             }
             if self.threads.len() > MAX_NAMES {
-                self.forget();
+                self.drop_oldest_half();
             }
         }
     }
 
-    /// The last name of a thread, which is untrusted text of the target; None if it has none.
+    /// The last name of a thread, which is untrusted text of the target. None if the thread has no name.
     pub(crate) fn name(&self, process: ProcessKey, tid: u32) -> Option<String> {
         let name = self.threads.get(&(process, tid))?.name.text().into_owned();
         Some(name).filter(|name| !name.is_empty())
     }
 
-    /// Drops the half that was named first.
-    fn forget(&mut self) {
+    /// Drops the names that were received first.
+    fn drop_oldest_half(&mut self) {
         let mut numbers: Vec<u64> = self.threads.values().map(|last| last.number).collect();
         let (_, &mut middle, _) = numbers.select_nth_unstable(MAX_NAMES / 2);
         self.threads.retain(|_, last| last.number > middle);
@@ -71,27 +71,34 @@ mod tests {
 
     #[test]
     fn the_last_name_of_a_thread_counts() {
-        let mut all = LastNames::default();
+        let mut last_names = LastNames::default();
         let mut add = |process, names| {
-            all.add(process, &ThreadNames { source: 0, is_base: false, names });
+            last_names.add(process, &ThreadNames { source: 0, is_base: false, names });
         };
         add(life(1), vec![named(8, 5, b"worker"), named(9, 5, b"")]);
         add(life(1), vec![named(8, 9, b"compactor")]);
         add(life(1), vec![named(8, 6, b"late")]);
         add(life(2), vec![named(8, 7, b"other")]);
-        assert_eq!(all.name(life(1), 8).as_deref(), Some("compactor"));
-        assert_eq!(all.name(life(2), 8).as_deref(), Some("other"), "another life of the pid");
-        assert_eq!((all.name(life(1), 9), all.name(life(1), 10)), (None, None));
+        assert_eq!(last_names.name(life(1), 8).as_deref(), Some("compactor"));
+        assert_eq!(
+            last_names.name(life(2), 8).as_deref(),
+            Some("other"),
+            "another life of the pid"
+        );
+        assert_eq!((last_names.name(life(1), 9), last_names.name(life(1), 10)), (None, None));
     }
 
     #[test]
     fn names_of_many_threads_take_bounded_memory() {
-        let mut all = LastNames::default();
+        let mut last_names = LastNames::default();
         for (tid, mono_ns) in (1..100_000).zip(1..) {
-            // Many are read at one time.
+            // Many names have the same time.
             let names = vec![named(tid, mono_ns / 50_000, b"worker")];
-            all.add(life(1), &ThreadNames { source: 0, is_base: false, names });
-            assert!(all.threads.len() <= MAX_NAMES && all.name(life(1), tid).is_some(), "{tid}");
+            last_names.add(life(1), &ThreadNames { source: 0, is_base: false, names });
+            assert!(
+                last_names.threads.len() <= MAX_NAMES && last_names.name(life(1), tid).is_some(),
+                "{tid}"
+            );
         }
     }
 }

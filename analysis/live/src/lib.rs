@@ -1,26 +1,27 @@
 //! The state of a capture while it is written: rates, percentiles, values, losses.
 //!
-//! A [`Tally`] reads the chunks of a capture as they arrive, and keeps sums, sketches and the
-//! latest frames, in bounded memory. A [`GrowingCapture`] reads a growing capture or a stream in its own
-//! thread. A [`Picture`] is the state of a tally at one moment. Its text comes from the target, so
-//! the caller must escape it for display.
+//! A [`Tally`] reads the chunks of a capture as they arrive. It keeps sums, sketches and the latest frames,
+//! in bounded memory. A [`GrowingCapture`] reads a growing capture or a stream in a thread. A [`Picture`] is
+//! the state of a tally at one moment. Its texts come from the target, so the caller must escape them for
+//! display.
 #![forbid(unsafe_code)]
 
 mod follow;
 mod frame_kind;
 mod frequent;
-mod keep;
-mod keys;
+mod key_field;
 mod last_names;
-mod metrics;
-mod pairs;
+mod latest_frames;
+mod live_metrics;
 mod picture;
 mod rate;
-mod recent;
+mod recent_keys;
+mod recent_numbers;
+mod span_pairs;
 mod tally;
 
 pub use follow::{GrowingCapture, Phase};
-pub use keep::Latest;
+pub use latest_frames::Latest;
 pub use picture::{
     ClockBound, FieldPicture, KindPicture, MeasuredValues, MetricPicture, NumberSpread, Picture,
     SpanPicture, ThreadPicture, WordSample,

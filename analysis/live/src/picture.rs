@@ -6,25 +6,27 @@ use ppt_capture::frame_dsl::metric::MetricShape;
 use ppt_capture::{Cause, HistogramCells};
 use ppt_stats::DistinctCount;
 
-use crate::frame_kind::{Field, FrequentValues};
-use crate::recent::Recent;
-use crate::tally::{Tally, TallyRange};
+use crate::frame_kind::{Field, FrameKind, FrequentValues};
+use crate::live_metrics::LiveMetric;
+use crate::rate::Rate;
+use crate::recent_numbers::RecentNumbers;
+use crate::tally::{ClockErrors, DrainedTimes, RingKey, RingShare, Tally, TallyRange};
 
-/// The number of values of a field that are listed.
-const WORDS: usize = 12;
+/// The most values of a field that are listed.
+const MAX_WORDS: usize = 12;
 
-/// The state of a capture at one moment. Text comes from the target.
+/// The state of a capture at one moment. Texts come from the target.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Picture {
-    /// The first few processes with their names.
+    /// The pids and names of the first few processes.
     pub processes: Vec<(u32, String)>,
     /// The number of processes.
     pub process_count: usize,
     /// The host of the capture.
     pub host: String,
-    /// From the first drained frames until now, in ns.
+    /// The time since the first drained frames, in ns.
     pub elapsed: u64,
-    /// Frames captured.
+    /// The number of captured frames.
     pub captured: u64,
     /// Frames per second.
     pub rate: f64,
@@ -32,24 +34,24 @@ pub struct Picture {
     pub bytes: f64,
     /// Frames in each of the last seconds, oldest first.
     pub history: Vec<u64>,
-    /// The largest error of times against CLOCK_REALTIME as it ran from the start of the capture;
-    /// None: no buffer has timestamps of a clock that readings convert.
+    /// The largest error of times against CLOCK_REALTIME as it ran from the start of the capture. None if
+    /// no buffer has timestamps of a clock that readings convert.
     pub clock: Option<ClockBound>,
-    /// Losses by cause; causes without losses are omitted.
+    /// Losses by cause. Causes without losses are omitted.
     pub missing: Vec<(Cause, u64)>,
     /// Frames lost per second.
     pub losing: f64,
-    /// Frames written while no listener was attached; these are not losses.
+    /// Frames that were written while no listener was attached. They are not losses.
     pub unattended: u64,
-    /// Frame types.
+    /// Frame types, in the order in which their sources arrived.
     pub kinds: Vec<KindPicture>,
-    /// Counters and histograms.
+    /// Counters and histograms, in the order in which their sources arrived.
     pub metrics: Vec<MetricPicture>,
-    /// Frames of types that are not listed.
+    /// The number of frames of types that are not listed.
     pub other_kinds: u64,
-    /// Threads.
+    /// Threads, in no order.
     pub threads: Vec<ThreadPicture>,
-    /// Frames of threads that are not listed.
+    /// The number of frames of threads that are not listed.
     pub other_threads: u64,
     /// The number of damaged places in the capture.
     pub damages: u64,
@@ -60,16 +62,16 @@ pub struct Picture {
 pub enum ClockBound {
     /// The largest error of a time in ns, from all clock readings so far.
     Within(u64),
-    /// Too few readings so far.
+    /// There are too few readings so far.
     TooFewReadings,
 }
 
 /// A frame type.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KindPicture {
-    /// Its buffer.
+    /// The name of its buffer.
     pub buffer: String,
-    /// Its name.
+    /// The name of the frame type.
     pub name: String,
     /// The number of frames.
     pub count: u64,
@@ -77,13 +79,13 @@ pub struct KindPicture {
     pub rate: f64,
     /// Frames in each of the last seconds, oldest first.
     pub history: Vec<u64>,
-    /// Its intervals and fields.
+    /// Its intervals, followed by its fields.
     pub fields: Vec<FieldPicture>,
-    /// Its spans, if its frames mark spans.
+    /// The spans of its frames. None if they mark no spans.
     pub spans: Option<SpanPicture>,
 }
 
-/// Spans, as far as they are known while the capture runs.
+/// The spans of a frame type that could be paired while the capture runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SpanPicture {
     /// The number of closed spans.
@@ -99,28 +101,28 @@ pub struct SpanPicture {
 /// A counter or a histogram.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricPicture {
-    /// Its buffer.
+    /// The name of its buffer.
     pub buffer: String,
-    /// Its name.
+    /// The name of the metric.
     pub name: String,
-    /// Its unit; may be empty.
+    /// The unit of its values; may be empty.
     pub unit: String,
     /// The amount added, or the number of values, per second.
     pub rate: f64,
     /// The amount added in each of the last seconds, oldest first.
     pub history: Vec<u64>,
-    /// The total.
+    /// The sum of a counter, or the values of a histogram.
     pub value: MeasuredValues,
 }
 
 /// The value of a metric.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MeasuredValues {
-    /// The sum since the capture began.
+    /// The sum of a counter since the capture began.
     Counter(i128),
-    /// The number of values since the capture began.
+    /// The values of a histogram.
     Histogram {
-        /// The number.
+        /// The number of values since the capture began.
         count: u64,
         /// The latest values.
         latest: HistogramCells,
@@ -132,24 +134,24 @@ pub enum MeasuredValues {
 /// A field or an interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FieldPicture {
-    /// Its name.
+    /// The name of the field or interval.
     pub name: String,
-    /// For spans and chains: the step reported, `begin`, `end` or a step of a chain. None: all.
+    /// The step of a span or a chain that is reported, such as `begin`. None if all steps are.
     pub step: Option<String>,
-    /// The unit of its numbers: `ns` for time.
+    /// The unit of its numbers, `ns` for times.
     pub unit: String,
-    /// Whether it is an interval.
+    /// Whether this is an interval.
     pub is_interval: bool,
-    /// The distribution of its numbers, if it has any.
+    /// The distribution of its numbers. None without numbers.
     pub numbers: Option<NumberSpread>,
-    /// Its most frequent values, if it has any.
+    /// Its most frequent values. None if they are not counted.
     pub words: Option<WordSample>,
-    /// For keys and hashes: the number of distinct values in the latest frames.
+    /// The number of distinct values in the latest frames, for keys and hashes.
     pub distinct: Option<DistinctCount>,
 }
 
 impl FieldPicture {
-    /// Its display name: `rows (end)`.
+    /// The name for display, with the step: `rows (end)`.
     pub fn label(&self) -> String {
         match &self.step {
             None => self.name.clone(),
@@ -169,7 +171,7 @@ pub struct NumberSpread {
     pub p99: f64,
     /// The maximum.
     pub max: f64,
-    /// For an interval: the share of time it takes; 1 is one thread all the time.
+    /// The share of time that an interval takes. 1 is one thread all the time.
     pub busy: Option<f64>,
 }
 
@@ -185,15 +187,15 @@ pub struct WordSample {
 /// A thread, identified by its ring.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ThreadPicture {
-    /// Its process.
+    /// The id of its process.
     pub pid: u32,
-    /// The name of the process.
+    /// The name of its process.
     pub comm: String,
-    /// The thread id; 0 = unknown.
+    /// The thread id; 0 if it is unknown.
     pub tid: u32,
-    /// Its last name, if known.
+    /// Its last name. None if it is unknown.
     pub name: Option<String>,
-    /// The buffer.
+    /// The name of the buffer.
     pub buffer: String,
     /// The number of its ring in the segment.
     pub ring: u32,
@@ -203,7 +205,7 @@ pub struct ThreadPicture {
     pub rate: f64,
     /// Frames in each of the last seconds, oldest first.
     pub history: Vec<u64>,
-    /// Frames lost.
+    /// The number of lost frames.
     pub lost: u64,
 }
 
@@ -217,23 +219,15 @@ impl Picture {
 impl Tally {
     /// The state at `now` (CLOCK_MONOTONIC of the capture, ns).
     pub fn picture(&self, now: u64) -> Picture {
-        const PROCESSES: usize = 8;
-        let (first, last) = self.drained.unwrap_or((now, now));
-        let now = now.max(last);
-        let elapsed = now.saturating_sub(first);
-        let whole = self.span == TallyRange::Whole;
-        let rate = |of: &crate::rate::Rate| {
-            if whole {
-                of.total() as f64 * 1e9 / (elapsed.max(1) as f64)
-            } else {
-                of.per_second(now, first)
-            }
-        };
+        const MAX_PROCESSES: usize = 8;
+        let drained = self.drained.unwrap_or(DrainedTimes { first: now, last: now });
+        let moment = Moment { now: now.max(drained.last), first: drained.first, range: self.range };
         let processes: BTreeSet<(u32, &str)> = self
             .sources
             .values()
             .map(|source| (source.process.pid, source.process.comm.as_str()))
             .collect();
+        let first_processes = processes.iter().take(MAX_PROCESSES);
         let (lost, dropped) = (self.lost_by, self.dropped());
         let missing = [
             (Cause::Overrun, lost.overrun),
@@ -243,93 +237,86 @@ impl Tally {
             (Cause::Nested, dropped.nested),
             (Cause::NotMapped, dropped.not_mapped),
         ];
-        let kinds = self.kinds.iter().map(|kind| KindPicture {
-            buffer: kind.buffer.clone(),
-            name: kind.name.clone(),
-            count: kind.rate.total(),
-            rate: rate(&kind.rate),
-            history: kind.rate.history(now),
-            fields: kind.shown_fields().map(|shown_field| field(shown_field, now, first)).collect(),
-            spans: kind.spans.as_ref().map(|spans| SpanPicture {
-                count: spans.rate.total(),
-                rate: rate(&spans.rate),
-                open: spans.open(),
-                lengths: numbers(&spans.lengths, now),
-            }),
-        });
-        let metrics = self.metrics.all.iter().map(|told| {
-            let value = match told.shape {
-                MetricShape::Counter | MetricShape::UpDownCounter => {
-                    MeasuredValues::Counter(told.total())
-                }
-                MetricShape::Exponential | MetricShape::Linear { .. } => {
-                    let (all, is_time) = (told.whole(), told.shape == MetricShape::Exponential);
-                    let count = all.count;
-                    let latest = if whole { all } else { self.metrics.latest(told, now) };
-                    MeasuredValues::Histogram { count, latest, is_time }
-                }
-            };
-            let total = match &value {
-                MeasuredValues::Counter(sum) => *sum as f64,
-                MeasuredValues::Histogram { count, .. } => *count as f64,
-            };
-            MetricPicture {
-                buffer: told.buffer.clone(),
-                name: told.name.clone(),
-                unit: told.unit.clone(),
-                rate: if whole {
-                    total * 1e9 / elapsed.max(1) as f64
-                } else {
-                    self.metrics.per_second(told, now, first)
-                },
-                history: told.rate.history(now),
-                value,
-            }
-        });
-        let threads = self.threads.iter().filter_map(|(&(source, _, ring), thread)| {
-            let source = self.sources.get(&source)?;
-            Some(ThreadPicture {
-                pid: source.process.pid,
-                comm: source.process.comm.clone(),
-                tid: thread.tid,
-                name: self.names.name(source.process.key(), thread.tid),
-                buffer: source.buffer.clone(),
-                ring,
-                count: thread.rate.total(),
-                rate: rate(&thread.rate),
-                history: thread.rate.history(now),
-                lost: thread.lost,
-            })
-        });
+        let rings = self.rings.iter();
         Picture {
             process_count: processes.len(),
-            processes: processes
-                .iter()
-                .take(PROCESSES)
-                .map(|process| (process.0, process.1.to_owned()))
-                .collect(),
+            processes: first_processes.map(|(pid, comm)| (*pid, (*comm).to_owned())).collect(),
             host: self.header.as_ref().map_or_else(String::new, |header| header.host.clone()),
-            elapsed,
-            captured: self.all.total(),
-            rate: rate(&self.all),
-            bytes: rate(&self.bytes),
-            history: self.all.history(now),
+            elapsed: moment.elapsed(),
+            captured: self.frames.total(),
+            rate: moment.per_second(&self.frames),
+            bytes: moment.per_second(&self.bytes),
+            history: self.frames.history(moment.now),
             clock: self.clock_bound(),
             missing: missing.into_iter().filter(|entry| entry.1 > 0).collect(),
-            losing: rate(&self.lost),
+            losing: moment.per_second(&self.lost),
             unattended: self.unattended,
-            kinds: kinds.collect(),
-            metrics: metrics.collect(),
+            kinds: self.kinds.iter().map(|kind| moment.kind(kind)).collect(),
+            metrics: self
+                .metrics
+                .metrics
+                .iter()
+                .map(|metric| self.metric(metric, &moment))
+                .collect(),
             other_kinds: self.other_kinds.total(),
-            threads: threads.collect(),
+            threads: rings.filter_map(|(key, ring)| self.thread(*key, ring, &moment)).collect(),
             other_threads: self.other_threads,
             damages: self.damages,
         }
     }
 
-    /// The error by the clocks of timestamps.
+    fn metric(&self, metric: &LiveMetric, moment: &Moment) -> MetricPicture {
+        let is_whole = moment.range == TallyRange::Whole;
+        let value = match metric.shape {
+            MetricShape::Counter | MetricShape::UpDownCounter => {
+                MeasuredValues::Counter(metric.total())
+            }
+            MetricShape::Exponential | MetricShape::Linear { .. } => {
+                let whole = metric.whole_histogram();
+                let is_time = metric.shape == MetricShape::Exponential;
+                let count = whole.count;
+                let latest = if is_whole { whole } else { self.metrics.latest(metric, moment.now) };
+                MeasuredValues::Histogram { count, latest, is_time }
+            }
+        };
+        let total = match &value {
+            MeasuredValues::Counter(sum) => *sum as f64,
+            MeasuredValues::Histogram { count, .. } => *count as f64,
+        };
+        MetricPicture {
+            buffer: metric.buffer.clone(),
+            name: metric.name.clone(),
+            unit: metric.unit.clone(),
+            rate: if is_whole {
+                total * 1e9 / moment.elapsed().max(1) as f64
+            } else {
+                self.metrics.per_second(metric, moment.now, moment.first)
+            },
+            history: metric.rate.history(moment.now),
+            value,
+        }
+    }
+
+    /// None if the source of the ring is unknown.
+    fn thread(&self, key: RingKey, ring: &RingShare, moment: &Moment) -> Option<ThreadPicture> {
+        let source = self.sources.get(&key.source)?;
+        Some(ThreadPicture {
+            pid: source.process.pid,
+            comm: source.process.comm.clone(),
+            tid: ring.tid,
+            name: self.names.name(source.process.key(), ring.tid),
+            buffer: source.buffer.clone(),
+            ring: key.ring,
+            count: ring.rate.total(),
+            rate: moment.per_second(&ring.rate),
+            history: ring.rate.history(moment.now),
+            lost: ring.lost,
+        })
+    }
+
+    /// The largest error of the clocks of all sources.
     fn clock_bound(&self) -> Option<ClockBound> {
-        let (ticks, monotonic) = self.clock_errors();
+        let ClockErrors { ticks, monotonic } = self.clock_errors();
         let errors = self.sources.values().filter_map(|source| match source.clock.as_str() {
             "tick" => Some(ticks),
             "monotonic" => Some(monotonic),
@@ -337,9 +324,9 @@ impl Tally {
         });
         let bound =
             |error: Option<u64>| error.map_or(ClockBound::TooFewReadings, ClockBound::Within);
-        let worst = |one, other| match (one, other) {
-            (ClockBound::Within(one), ClockBound::Within(other)) => {
-                ClockBound::Within(one.max(other))
+        let worst = |bound, other| match (bound, other) {
+            (ClockBound::Within(error), ClockBound::Within(other)) => {
+                ClockBound::Within(error.max(other))
             }
             _ => ClockBound::TooFewReadings,
         };
@@ -347,58 +334,104 @@ impl Tally {
     }
 }
 
-fn numbers(of: &Recent, now: u64) -> Option<NumberSpread> {
-    let (all, _) = of.all(now);
-    let max = all.max?;
-    // The middle of a bucket may lie above all of its values.
-    let quantile = |share| Some(all.sketch.quantile(share)?.min(max));
-    Some(NumberSpread {
-        count: all.sketch.count(),
-        p50: quantile(0.5)?,
-        p99: quantile(0.99)?,
-        max,
-        busy: None,
-    })
+/// The moment of a picture.
+struct Moment {
+    /// CLOCK_MONOTONIC in ns.
+    now: u64,
+    /// CLOCK_MONOTONIC of the first frames, in ns.
+    first: u64,
+    range: TallyRange,
 }
 
-fn field(field: &Field, now: u64, first: u64) -> FieldPicture {
-    let told = field.values.numbers.as_ref().and_then(|recent| {
-        let (all, since) = recent.all(now);
-        let span = now.saturating_sub(since.max(first));
+impl Moment {
+    /// The time since the first frames in ns.
+    fn elapsed(&self) -> u64 {
+        self.now.saturating_sub(self.first)
+    }
+
+    /// The mean rate over the whole capture, or the recent rate.
+    fn per_second(&self, rate: &Rate) -> f64 {
+        match self.range {
+            TallyRange::Whole => rate.total() as f64 * 1e9 / (self.elapsed().max(1) as f64),
+            TallyRange::Latest => rate.per_second(self.now, self.first),
+        }
+    }
+
+    fn kind(&self, kind: &FrameKind) -> KindPicture {
+        KindPicture {
+            buffer: kind.buffer.clone(),
+            name: kind.name.clone(),
+            count: kind.rate.total(),
+            rate: self.per_second(&kind.rate),
+            history: kind.rate.history(self.now),
+            fields: kind.shown_fields().map(|field| self.field(field)).collect(),
+            spans: kind.spans.as_ref().map(|spans| SpanPicture {
+                count: spans.rate.total(),
+                rate: self.per_second(&spans.rate),
+                open: spans.open(),
+                lengths: self.spread(&spans.lengths),
+            }),
+        }
+    }
+
+    fn field(&self, field: &Field) -> FieldPicture {
         let is_time = field.is_interval && field.unit == "ns";
-        let busy = (is_time && span > 0).then(|| all.sum / span as f64);
-        Some(NumberSpread { busy, ..numbers(recent, now)? })
-    });
-    let words = match &field.values.words {
-        FrequentValues::Nothing => None,
-        FrequentValues::Whole(words) => {
-            Some(shares(words.iter().map(|(number, n)| (field.word(*number), n)), words.all()))
+        let numbers = field.values.numbers.as_ref().and_then(|numbers| {
+            let since = numbers.remembered_since(self.now).max(self.first);
+            let covered = self.now.saturating_sub(since);
+            let share = || numbers.remembered(self.now).sum / covered as f64;
+            let busy = (is_time && covered > 0).then(share);
+            Some(NumberSpread { busy, ..self.spread(numbers)? })
+        });
+        let words = match &field.values.words {
+            FrequentValues::Nothing => None,
+            FrequentValues::Whole(words) => {
+                let counts = words.iter().map(|(number, count)| (field.word(*number), count));
+                Some(shares(counts, words.added()))
+            }
+            FrequentValues::Text(words) => {
+                let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+                let counts = words.iter().map(|(bytes, count)| (text(bytes), count));
+                Some(shares(counts, words.added()))
+            }
+        };
+        FieldPicture {
+            name: field.name.clone(),
+            // A field that no frame sets stands for all steps.
+            step: field.step.as_ref().filter(|_| field.values.is_set).map(|step| step.name.clone()),
+            unit: field.unit.clone(),
+            is_interval: field.is_interval,
+            numbers,
+            words,
+            distinct: field.values.keys.as_ref().map(|keys| keys.count(self.now)),
         }
-        FrequentValues::Text(words) => {
-            let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
-            Some(shares(words.iter().map(|(bytes, n)| (text(bytes), n)), words.all()))
-        }
-    };
-    FieldPicture {
-        name: field.name.clone(),
-        // A field that no frame sets stands for all steps.
-        step: field.step.as_ref().filter(|_| field.values.is_set).map(|step| step.1.clone()),
-        unit: field.unit.clone(),
-        is_interval: field.is_interval,
-        numbers: told,
-        words,
-        distinct: field.values.keys.as_ref().map(|keys| keys.count(now)),
+    }
+
+    /// The distribution of the remembered numbers. None without numbers.
+    fn spread(&self, numbers: &RecentNumbers) -> Option<NumberSpread> {
+        let remembered = numbers.remembered(self.now);
+        let max = remembered.max?;
+        // The middle of a bucket may lie above all of its values.
+        let quantile = |share| Some(remembered.sketch.quantile(share)?.min(max));
+        Some(NumberSpread {
+            count: remembered.sketch.count(),
+            p50: quantile(0.5)?,
+            p99: quantile(0.99)?,
+            max,
+            busy: None,
+        })
     }
 }
 
-fn shares(counts: impl Iterator<Item = (String, u64)>, all: u64) -> WordSample {
+/// The shares of the most frequent values in `added` values.
+fn shares(counts: impl Iterator<Item = (String, u64)>, added: u64) -> WordSample {
     let mut counts: Vec<(String, u64)> = counts.collect();
-    counts.sort_by(|one, two| two.1.cmp(&one.1).then_with(|| one.0.cmp(&two.0)));
-    let many = counts.len() > WORDS;
-    counts.truncate(WORDS);
-    let named: u64 = counts.iter().map(|count| count.1).sum();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let is_longer = counts.len() > MAX_WORDS;
+    counts.truncate(MAX_WORDS);
+    let listed: u64 = counts.iter().map(|count| count.1).sum();
     // Decayed counts are rounded.
-    let more = many || all.saturating_sub(named) > all / 50;
-    let share = |(word, count): (String, u64)| (word, count as f64 / all.max(1) as f64);
+    let more = is_longer || added.saturating_sub(listed) > added / 50;
+    let share = |(word, count): (String, u64)| (word, count as f64 / added.max(1) as f64);
     WordSample { more, shares: counts.into_iter().map(share).collect() }
 }

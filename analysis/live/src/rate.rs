@@ -37,12 +37,13 @@ impl Rate {
         }
     }
 
-    /// The total.
+    /// The sum of all counts.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The recent rate per second, from the last complete second and the current one.
+    /// The recent rate per second, from the last complete second and the current one. `began` is the time
+    /// of the first count in ns.
     pub fn per_second(&self, now: u64, began: u64) -> f64 {
         let second = now / SECOND;
         let before = second.checked_sub(1).map_or(0, |number| self.in_second(number));
@@ -76,13 +77,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_steady_rate_is_told_at_any_moment() {
+    fn a_steady_rate_is_known_at_any_moment() {
         let mut rate = Rate::default();
         for tenth in 0..50 {
             rate.add(7 * SECOND + tenth * SECOND / 10, 100);
             let now = 7 * SECOND + (tenth + 1) * SECOND / 10;
-            let told = rate.per_second(now, 7 * SECOND);
-            assert!((told - 1000.0).abs() < 101.0, "{tenth}: {told}");
+            let per_second = rate.per_second(now, 7 * SECOND);
+            assert!((per_second - 1000.0).abs() < 101.0, "{tenth}: {per_second}");
         }
         assert_eq!(rate.total(), 5000);
         assert_eq!(rate.history(12 * SECOND)[7..], [1000; 5]);

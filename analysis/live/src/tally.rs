@@ -11,26 +11,26 @@ use ppt_capture::{
 };
 use ppt_stats::Budget;
 
-use crate::frame_kind::{FrameKind, Memory};
-use crate::keep::{Keep, Latest};
+use crate::frame_kind::{FrameKind, KindLimits};
 use crate::last_names::LastNames;
-use crate::metrics::LiveMetrics;
+use crate::latest_frames::{Latest, LatestChunks};
+use crate::live_metrics::LiveMetrics;
 use crate::rate::Rate;
 
-/// The most frame types distinguished; frames of further types are counted together.
-const MOST_KINDS: usize = 256;
+/// The most frame types that are distinguished. Frames of further types are counted together.
+const MAX_KINDS: usize = 256;
 /// The most fields of all types with sampled values.
-const MOST_FIELDS: usize = 512;
-/// Bytes of keys for exact distinct counts; beyond it, the number is estimated.
-const KEYS: usize = 16 << 20;
-/// The most threads distinguished.
-const MOST_THREADS: usize = 4096;
-/// The most clock readings remembered.
-const MOST_READINGS: usize = 8192;
-/// Length of a period in ns; reported values cover the latest one or two periods.
-const STRETCH: u64 = 5_000_000_000;
+const MAX_FIELDS: usize = 512;
+/// The most bytes of keys that are counted exactly. Beyond it, the number is estimated.
+const MAX_KEY_BYTES: usize = 16 << 20;
+/// The most threads that are distinguished.
+const MAX_THREADS: usize = 4096;
+/// The most clock readings that are remembered.
+const MAX_READINGS: usize = 8192;
+/// The length of a period in ns. Reported values cover the latest one or two periods.
+const PERIOD: u64 = 5_000_000_000;
 
-/// The values reported.
+/// The range of time of the reported values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TallyRange {
     /// Values of the latest 5 to 10 seconds.
@@ -39,57 +39,87 @@ pub enum TallyRange {
     Whole,
 }
 
-/// The sums so far.
+/// The sums over the chunks that have arrived.
 pub struct Tally {
-    pub(crate) span: TallyRange,
+    pub(crate) range: TallyRange,
     pub(crate) header: Option<FileHeader>,
     pub(crate) sources: BTreeMap<u16, Source>,
-    /// By source and frame id: the index of the frame type.
-    ids: HashMap<u16, Arc<[Option<usize>]>>,
+    /// For each source, the indices of its frame types in `kinds`. None if a type is not distinguished.
+    kind_indices: HashMap<u16, Arc<[Option<usize>]>>,
     pub(crate) kinds: Vec<FrameKind>,
     pub(crate) metrics: LiveMetrics,
-    fields: usize,
-    keys: Budget,
-    pub(crate) threads: HashMap<(u16, u64, u32), RingShare>,
+    /// The number of fields of all types.
+    field_count: usize,
+    key_budget: Budget,
+    pub(crate) rings: HashMap<RingKey, RingShare>,
     pub(crate) names: LastNames,
     pub(crate) clocks: ClockTable,
-    /// The largest errors of ticks and of the monotonic clock, from readings no longer remembered,
-    /// in ns.
-    pub(crate) former_errors: (Option<u64>, Option<u64>),
-    /// Readings to come that are already known from a survey.
+    /// The errors from readings that are no longer remembered.
+    former_errors: ClockErrors,
+    /// The number of the next readings that a survey has already added.
     surveyed: usize,
     readings: Vec<ClockReading>,
-    keep: Keep,
-    /// CLOCK_MONOTONIC of the first and the latest drained frames and readings, in ns.
-    pub(crate) drained: Option<(u64, u64)>,
+    latest: LatestChunks,
+    /// None before the first frames.
+    pub(crate) drained: Option<DrainedTimes>,
     /// CLOCK_MONOTONIC of the last [`FrameKind::fade`], in ns.
     faded: u64,
-    pub(crate) all: Rate,
+    /// Counts of all frames.
+    pub(crate) frames: Rate,
+    /// Counts of their bytes.
     pub(crate) bytes: Rate,
+    /// Counts of lost frames.
     pub(crate) lost: Rate,
-    /// Frames of types and threads that are unknown or not distinguished.
+    /// Counts of frames of types that are unknown or not distinguished.
     pub(crate) other_kinds: Rate,
+    /// The number of frames of threads that are not distinguished.
     pub(crate) other_threads: u64,
     pub(crate) lost_by: Lost,
     pub(crate) unattended: u64,
     dropped: HashMap<u16, Drops>,
     pub(crate) damages: u64,
-    /// Why the capture ended, if it has.
+    /// The reason of the end. None if the capture has not ended.
     pub(crate) ended: Option<String>,
 }
 
-/// The period covered by the reported values.
-fn stretch(span: TallyRange) -> Option<u64> {
-    (span == TallyRange::Latest).then_some(STRETCH)
+/// CLOCK_MONOTONIC of the first and the latest frames and readings of counters, in ns.
+#[derive(Clone, Copy)]
+pub(crate) struct DrainedTimes {
+    pub first: u64,
+    pub last: u64,
+}
+
+/// The largest errors of times in ns. None if there are too few readings.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct ClockErrors {
+    /// The error of times in ticks.
+    pub ticks: Option<u64>,
+    /// The error of times of the monotonic clock.
+    pub monotonic: Option<u64>,
+}
+
+/// The length of a period. None if the values cover all time.
+fn period(range: TallyRange) -> Option<u64> {
+    (range == TallyRange::Latest).then_some(PERIOD)
 }
 
 /// Identifies a process on its host.
-fn process_of(source: &Source) -> u64 {
+fn process_id(source: &Source) -> u64 {
     let start = source.process.start_time;
     u64::from(source.process.pid) << 40 ^ start
 }
 
-/// A ring, which belongs to one thread.
+/// Identifies a ring.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct RingKey {
+    pub source: u16,
+    /// The nonce of the segment.
+    pub nonce: u64,
+    /// The number of the ring in its segment.
+    pub ring: u32,
+}
+
+/// The frames of a ring, which belongs to one thread.
 pub(crate) struct RingShare {
     pub tid: u32,
     pub rate: Rate,
@@ -97,27 +127,27 @@ pub(crate) struct RingShare {
 }
 
 impl Tally {
-    /// An empty tally. `keep`: the number of bytes of the latest frames that are kept.
-    pub fn new(span: TallyRange, keep: usize) -> Tally {
+    /// An empty tally. The latest frames take at most `keep` bytes.
+    pub fn new(range: TallyRange, keep: usize) -> Tally {
         Tally {
-            span,
+            range,
             header: None,
             sources: BTreeMap::new(),
-            ids: HashMap::new(),
+            kind_indices: HashMap::new(),
             kinds: Vec::new(),
-            metrics: LiveMetrics::new(stretch(span)),
-            fields: 0,
-            keys: Budget::new(KEYS),
-            threads: HashMap::new(),
+            metrics: LiveMetrics::new(period(range)),
+            field_count: 0,
+            key_budget: Budget::new(MAX_KEY_BYTES),
+            rings: HashMap::new(),
             names: LastNames::default(),
             clocks: ClockTable::default(),
-            former_errors: (None, None),
+            former_errors: ClockErrors::default(),
             surveyed: 0,
             readings: Vec::new(),
-            keep: Keep::new(keep),
+            latest: LatestChunks::new(keep),
             drained: None,
             faded: 0,
-            all: Rate::default(),
+            frames: Rate::default(),
             bytes: Rate::default(),
             lost: Rate::default(),
             other_kinds: Rate::default(),
@@ -130,13 +160,13 @@ impl Tally {
         }
     }
 
-    /// Adds the header of the capture.
+    /// Sets the header of the capture. None if it is damaged.
     pub fn begin(&mut self, header: Option<&FileHeader>) {
         self.header = header.cloned();
     }
 
-    /// Records that a damaged place was skipped.
-    pub fn damage(&mut self) {
+    /// Counts a damaged place that was skipped.
+    pub fn add_damage(&mut self) {
         self.damages += 1;
     }
 
@@ -145,12 +175,12 @@ impl Tally {
         match chunk {
             Chunk::Source(info) => {
                 self.sources.insert(info.id, info.source.clone());
-                self.name_kinds(info);
-                self.metrics.source(info);
+                self.add_kinds(info);
+                self.metrics.add_source(info);
             }
-            Chunk::Frames(frames) => self.frames(frames),
-            Chunk::Gap(gap) => self.gap(gap),
-            Chunk::Clock(readings) => self.clocks(readings),
+            Chunk::Frames(frames) => self.add_frames(frames),
+            Chunk::Gap(gap) => self.add_gap(gap),
+            Chunk::Clock(readings) => self.add_readings(readings),
             Chunk::Drops(drops) => {
                 self.dropped.insert(drops.source, *drops);
             }
@@ -159,8 +189,8 @@ impl Tally {
                     let drops = Drops { source, dropped, mono_ns: end.mono_ns };
                     self.dropped.insert(source, drops);
                 }
-                let why = if end.message.is_empty() { end.reason.name() } else { &end.message };
-                self.ended = Some(why.to_owned());
+                let reason = if end.message.is_empty() { end.reason.name() } else { &end.message };
+                self.ended = Some(reason.to_owned());
                 self.finish();
             }
             Chunk::Threads(names) => {
@@ -169,8 +199,8 @@ impl Tally {
                 }
             }
             Chunk::Cells(cells) => {
-                self.metrics.read(cells);
-                self.reach(cells.head.mono_ns);
+                self.metrics.add_reading(cells);
+                self.advance_drained(cells.head.mono_ns);
             }
             Chunk::Passed(_)
             | Chunk::Trigger(_)
@@ -182,88 +212,89 @@ impl Tally {
         }
     }
 
-    fn name_kinds(&mut self, info: &SourceInfo) {
-        if self.ids.contains_key(&info.id) {
+    /// Adds the frame types of a source. Sources of one buffer and schema share their types.
+    fn add_kinds(&mut self, info: &SourceInfo) {
+        if self.kind_indices.contains_key(&info.id) {
             return;
         }
         let (buffer, hash) = (info.source.buffer.as_str(), info.source.schema_hash);
-        let stretch = stretch(self.span);
-        let ids = info.schema.frames.iter().map(|frame| {
-            let is_it = |kind: &FrameKind| {
+        let period = period(self.range);
+        let indices = info.schema.frames.iter().map(|frame| {
+            let is_same = |kind: &FrameKind| {
                 kind.name == frame.name && kind.buffer == buffer && kind.schema_hash == hash
             };
-            if let Some(known) = self.kinds.iter().position(is_it) {
-                return Some(known);
+            if let Some(index) = self.kinds.iter().position(is_same) {
+                return Some(index);
             }
-            if frame.is_hidden() || self.kinds.len() == MOST_KINDS {
+            if frame.is_hidden() || self.kinds.len() == MAX_KINDS {
                 return None;
             }
-            let most = MOST_FIELDS - self.fields;
-            let memory = Memory { stretch, most, budget: &self.keys };
-            let kind = FrameKind::new((buffer, hash), &info.schema, frame, &memory);
-            self.fields += kind.fields.len();
+            let max_fields = MAX_FIELDS - self.field_count;
+            let limits = KindLimits { period, max_fields, budget: &self.key_budget };
+            let kind = FrameKind::new((buffer, hash), &info.schema, frame, &limits);
+            self.field_count += kind.fields.len();
             self.kinds.push(kind);
             Some(self.kinds.len() - 1)
         });
-        let ids = ids.collect();
-        self.ids.insert(info.id, ids);
+        let indices = indices.collect();
+        self.kind_indices.insert(info.id, indices);
     }
 
-    /// Advances the time to `ns`, at which the listener was active. Returns the latest time.
-    fn reach(&mut self, ns: u64) -> u64 {
-        let (first, last) = self.drained.unwrap_or((ns, ns));
-        let now = last.max(ns);
-        self.drained = Some((first, now));
-        now
+    /// Advances the latest time to `ns`, if it is later. Returns the latest time.
+    fn advance_drained(&mut self, ns: u64) -> u64 {
+        let drained = self.drained.get_or_insert(DrainedTimes { first: ns, last: ns });
+        drained.last = drained.last.max(ns);
+        drained.last
     }
 
-    fn frames(&mut self, frames: &ChunkFrames<'_>) {
+    fn add_frames(&mut self, frames: &ChunkFrames<'_>) {
         let head = &frames.head;
-        let now = self.reach(head.drained_mono_ns);
+        let now = self.advance_drained(head.drained_mono_ns);
 
-        let Some(ids) = self.ids.get(&head.source).cloned() else { return };
+        let Some(kind_indices) = self.kind_indices.get(&head.source).cloned() else { return };
         let multi = frames.info.schema.multi();
-        let mut rows: Vec<Vec<&[u8]>> = vec![Vec::new(); ids.len()];
+        let mut rows_by_id: Vec<Vec<&[u8]>> = vec![Vec::new(); kind_indices.len()];
         let mut others = 0;
         let mut count = 0;
         for (_, frame) in frames.iter() {
             count += 1;
             let id = if multi { usize::from(frame_id(frame)) } else { 0 };
-            match rows.get_mut(id) {
-                Some(rows) if ids[id].is_some() => rows.push(frame),
+            match rows_by_id.get_mut(id) {
+                Some(rows) if kind_indices[id].is_some() => rows.push(frame),
                 _ => others += 1,
             }
         }
         let namespace = frames.info.source.process.time_namespace();
-        let process = process_of(&frames.info.source);
+        let process = process_id(&frames.info.source);
         let stamps = Stamps::new(&self.clocks, head.drained_mono_ns, namespace);
-        for (rows, id) in rows.iter().zip(ids.iter()) {
-            if let (Some(kind), false) = (id, rows.is_empty()) {
-                self.kinds[*kind].add(rows, process, now, &stamps);
+        for (rows, kind_index) in rows_by_id.iter().zip(kind_indices.iter()) {
+            if let (Some(index), false) = (kind_index, rows.is_empty()) {
+                self.kinds[*index].add(rows, process, now, &stamps);
             }
         }
         self.advance(now);
-        if now.saturating_sub(self.faded) > STRETCH && self.span == TallyRange::Latest {
+        if now.saturating_sub(self.faded) > PERIOD && self.range == TallyRange::Latest {
             self.kinds.iter_mut().for_each(FrameKind::fade);
             self.faded = now;
         }
         self.other_kinds.add(now, others);
-        self.all.add(now, count);
+        self.frames.add(now, count);
         self.bytes.add(now, frames.bytes().len() as u64);
         let bad = u64::from(head.count).saturating_sub(count);
         let before = if frames.loss_is_new { head.lost_before } else { Lost::default() };
-        self.lose(Cause::Overrun, before.overrun, now);
-        self.lose(Cause::Disk, before.disk, now);
-        self.lose(Cause::Corrupt, before.corrupt.saturating_add(bad), now);
+        self.count_lost(Cause::Overrun, before.overrun, now);
+        self.count_lost(Cause::Disk, before.disk, now);
+        self.count_lost(Cause::Corrupt, before.corrupt.saturating_add(bad), now);
         let lost = before.total().saturating_add(bad);
-        match self.thread((head.source, head.nonce, head.ring), head.tid) {
-            Some(thread) => {
-                thread.rate.add(now, count);
-                thread.lost = thread.lost.saturating_add(lost);
+        let key = RingKey { source: head.source, nonce: head.nonce, ring: head.ring };
+        match self.ring(key, head.tid) {
+            Some(ring) => {
+                ring.rate.add(now, count);
+                ring.lost = ring.lost.saturating_add(lost);
             }
             None => self.other_threads = self.other_threads.saturating_add(count),
         }
-        self.keep.frames(*head, frames.loss_is_new, frames.bytes());
+        self.latest.add_frames(*head, frames.loss_is_new, frames.bytes());
     }
 
     /// Pairs the spans with an order known at `now`, in ns of CLOCK_MONOTONIC.
@@ -271,39 +302,40 @@ impl Tally {
         self.kinds.iter_mut().for_each(|kind| kind.advance(now));
     }
 
-    /// No more chunks come: pairs all remaining spans.
+    /// Pairs all remaining spans, after the last chunk.
     pub(crate) fn finish(&mut self) {
         let now = self.last();
         let spans = self.kinds.iter_mut().filter_map(|kind| kind.spans.as_mut());
         spans.for_each(|spans| spans.finish(now));
     }
 
-    fn gap(&mut self, gap: &Gap) {
-        let now = self.drained.map_or(0, |drained| drained.1);
-        self.lose(gap.cause, gap.count, now);
+    fn add_gap(&mut self, gap: &Gap) {
+        self.count_lost(gap.cause, gap.count, self.last());
         let is_loss = gap.cause.is_loss();
-        if let Some(thread) = self.thread((gap.source, gap.nonce, gap.ring), 0)
+        // A gap does not have the thread of its ring.
+        let key = RingKey { source: gap.source, nonce: gap.nonce, ring: gap.ring };
+        if let Some(ring) = self.ring(key, 0)
             && is_loss
         {
-            thread.lost = thread.lost.saturating_add(gap.count);
+            ring.lost = ring.lost.saturating_add(gap.count);
         }
-        self.keep.gap(*gap);
+        self.latest.add_gap(*gap);
     }
 
-    fn thread(&mut self, key: (u16, u64, u32), tid: u32) -> Option<&mut RingShare> {
-        if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&key) {
+    /// The ring with this key. None if there are too many rings. `tid` is 0 if it is unknown.
+    fn ring(&mut self, key: RingKey, tid: u32) -> Option<&mut RingShare> {
+        if self.rings.len() >= MAX_THREADS && !self.rings.contains_key(&key) {
             return None;
         }
         let new = || RingShare { tid, rate: Rate::default(), lost: 0 };
-        let thread = self.threads.entry(key).or_insert_with(new);
-        // A gap does not identify the thread of its ring.
+        let ring = self.rings.entry(key).or_insert_with(new);
         if tid != 0 {
-            thread.tid = tid;
+            ring.tid = tid;
         }
-        Some(thread)
+        Some(ring)
     }
 
-    fn lose(&mut self, cause: Cause, count: u64, now: u64) {
+    fn count_lost(&mut self, cause: Cause, count: u64, now: u64) {
         let sum = match cause {
             Cause::Overrun => &mut self.lost_by.overrun,
             Cause::Disk => &mut self.lost_by.disk,
@@ -319,11 +351,11 @@ impl Tally {
         }
     }
 
-    /// Reads the clocks of the capture at `path` ahead, if it is a file. The first frames may
-    /// precede the second reading, and the length of a tick is unknown until then.
+    /// Reads all clock readings of the capture at `path` ahead, if it is a file. The length of a tick is
+    /// known only after the second reading, and the first frames may precede it.
     ///
     /// # Errors
-    /// It is not a capture, or cannot be read.
+    /// The file is not a capture, or cannot be read.
     pub(crate) fn survey(&mut self, path: &Path) -> Result<(), CaptureError> {
         let Some(mut capture) = Capture::survey(path)? else { return Ok(()) };
         while let Some(item) = capture.read()? {
@@ -335,42 +367,42 @@ impl Tally {
         Ok(())
     }
 
-    fn clocks(&mut self, readings: &[ClockReading]) {
-        let known = self.surveyed.min(readings.len());
-        self.surveyed -= known;
-        self.readings.extend_from_slice(&readings[..known]);
-        let readings = &readings[known..];
-        self.clocks.add(readings);
+    fn add_readings(&mut self, readings: &[ClockReading]) {
+        let surveyed = self.surveyed.min(readings.len());
+        self.surveyed -= surveyed;
         self.readings.extend_from_slice(readings);
-        if self.readings.len() > MOST_READINGS {
-            self.readings.drain(..self.readings.len() - MOST_READINGS / 2);
+        self.clocks.add(&readings[surveyed..]);
+        if self.readings.len() > MAX_READINGS {
+            self.readings.drain(..self.readings.len() - MAX_READINGS / 2);
             self.former_errors = self.clock_errors();
             self.clocks = ClockTable::default();
             self.clocks.add(&self.readings);
         }
     }
 
-    /// The largest errors of a time by ticks and of a time by the monotonic clock, in ns; None: too
-    /// few readings.
-    pub(crate) fn clock_errors(&self) -> (Option<u64>, Option<u64>) {
-        let (ticks, monotonic) = self.former_errors;
-        (ticks.max(self.clocks.tick_error_ns()), monotonic.max(self.clocks.epoch_error_ns()))
+    /// The largest errors from all readings so far.
+    pub(crate) fn clock_errors(&self) -> ClockErrors {
+        let ClockErrors { ticks, monotonic } = self.former_errors;
+        ClockErrors {
+            ticks: ticks.max(self.clocks.tick_error_ns()),
+            monotonic: monotonic.max(self.clocks.epoch_error_ns()),
+        }
     }
 
-    /// The sum of what the writers rejected.
+    /// The numbers of dropped frames of all sources.
     pub(crate) fn dropped(&self) -> Dropped {
-        let mut all = Dropped::default();
-        self.dropped.values().for_each(|drops| all += drops.dropped);
-        all
+        let mut sum = Dropped::default();
+        self.dropped.values().for_each(|drops| sum += drops.dropped);
+        sum
     }
 
-    /// The latest frames, to be written as a capture.
+    /// The latest frames, which can be written as a capture.
     pub fn latest(&self) -> Latest {
         Latest {
             header: self.header.clone().unwrap_or_default(),
             sources: self.sources.iter().map(|(id, source)| (*id, source.clone())).collect(),
             clocks: self.readings.clone(),
-            chunks: self.keep.chunks(),
+            chunks: self.latest.chunks(),
             drops: self.dropped.values().copied().collect(),
         }
     }

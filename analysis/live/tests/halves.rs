@@ -1,4 +1,4 @@
-//! Fields of spans are reported for the half that sets them, and keys by their number.
+//! A field of a span is reported for the half that sets it. Keys are reported by their number.
 
 use std::fs::File;
 
@@ -13,8 +13,8 @@ const SECOND: u64 = 1_000_000_000;
 /// Spans per second.
 const SPANS: u64 = 500;
 
-/// `rows` and `verb` are set by one half each, `pages` by both, `held` by none; `said` is of the ends, as
-/// the frame file says.
+/// `rows` and `verb` are set by one half each, `pages` by both, `held` by none. The frame file restricts
+/// `said` to ends.
 const SCHEMA: &str = r#"{"v":1,"buffer":"db","slots":16,"stride":40,"frames":[
     {"name":"stmt","kind":"span","size":40,"fields":[
     {"name":"when","type":"ns","clock":"monotonic","offset":8,"at":true},
@@ -96,17 +96,17 @@ fn halves_and_keys() {
         "held",
     ];
     assert_eq!(labels, expected);
-    let of = |label: &str| fields.iter().find(|field| field.label() == label).unwrap();
+    let labelled = |label: &str| fields.iter().find(|field| field.label() == label).unwrap();
     let numbers = |label: &str| {
-        let numbers = of(label).numbers.unwrap();
+        let numbers = labelled(label).numbers.unwrap();
         (numbers.count, numbers.p50, numbers.max)
     };
     assert_eq!(numbers("rows (end)").0, 20 * SPANS);
     assert!((numbers("rows (end)").1 - 40.0).abs() < 0.1);
     assert_eq!((numbers("pages (begin)").2, numbers("pages (end)").2), (3.0, 7.0));
-    let words = of("verb (begin)").words.as_ref().unwrap();
+    let words = labelled("verb (begin)").words.as_ref().unwrap();
     assert_eq!(words.shares.len(), 2);
-    let id = of("id");
+    let id = labelled("id");
     assert_eq!(id.distinct, Some(DistinctCount { count: 20 * 100, exact: true }));
     assert!(id.numbers.is_none());
 }

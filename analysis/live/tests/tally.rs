@@ -157,15 +157,15 @@ fn all_of_a_capture_is_summed_up() {
     lengths.sort_unstable();
     let handle = field(&picture, "job", "handle");
     assert!(handle.is_interval && handle.unit == "ns");
-    let told = handle.numbers.unwrap();
-    assert_eq!((told.count, told.max), (jobs.len() as u64, 99_000.0));
-    for (share, told) in [(0.5, told.p50), (0.99, told.p99)] {
+    let spread = handle.numbers.unwrap();
+    assert_eq!((spread.count, spread.max), (jobs.len() as u64, 99_000.0));
+    for (share, value) in [(0.5, spread.p50), (0.99, spread.p99)] {
         let exact = lengths[((lengths.len() - 1) as f64 * share) as usize] as f64;
-        assert!((told - exact).abs() <= exact / 500.0 + 1000.0, "{share}: {told} for {exact}");
+        assert!((value - exact).abs() <= exact / 500.0 + 1000.0, "{share}: {value} for {exact}");
     }
     let sum: u64 = lengths.iter().sum();
     let busy = sum as f64 / (9 * SECOND) as f64;
-    assert!((told.busy.unwrap() / busy - 1.0).abs() < 1e-9);
+    assert!((spread.busy.unwrap() / busy - 1.0).abs() < 1e-9);
 
     let words = field(&picture, "job", "kind").words.as_ref().unwrap();
     let share = |word: &str| words.shares.iter().find(|share| share.0 == word).unwrap().1;
@@ -178,7 +178,10 @@ fn all_of_a_capture_is_summed_up() {
     );
     assert_eq!(field(&picture, "tick", "load").numbers.unwrap().max, 5000.0);
     assert!(field(&picture, "job", "who").numbers.is_some());
-    assert!(!picture.kinds[0].fields.iter().any(|it| it.name == "start"), "points say little");
+    assert!(
+        !picture.kinds[0].fields.iter().any(|field| field.name == "start"),
+        "points say little"
+    );
 }
 
 #[test]
@@ -274,7 +277,7 @@ fn a_capture_is_watched_while_it_grows() {
 #[test]
 fn memory_does_not_grow_with_what_comes() {
     let mut tally = Tally::new(TallyRange::Latest, 1 << 16);
-    // So many sources that some threads and types are not distinguished.
+    // With this number of sources, some threads and types are not distinguished.
     let mut bytes = Vec::new();
     let mut writer = CaptureWriter::create(&mut bytes, &FileHeader::default()).unwrap();
     for id in 0..4096 {
@@ -298,7 +301,7 @@ fn memory_does_not_grow_with_what_comes() {
     assert!(tally.latest().frames() * STRIDE as u64 <= 1 << 16);
 }
 
-/// Spans and counters: a frame file, as any program has it.
+/// The schema of a program with spans, counters and histograms.
 const WORK: &str = "
 buffer work;
 option time ns monotonic;
@@ -309,9 +312,9 @@ counter inflight : i64;
 histogram handling : duration;
 ";
 
-/// Twenty seconds: each second 100 requests begin, whose ends another ring has, some of which are read
-/// before their begins; 90 end, after 1 to 90 ms. Retries of one key begin twice and end twice. What
-/// metrics add each second is the same.
+/// A capture of twenty seconds. In each second, 100 requests begin, and 90 end after 1 to 90 ms. Another
+/// ring has the ends, and some of them are read before their begins. Retries of one key begin twice and end
+/// twice. Metrics add the same amount each second.
 fn working(path: &Path) -> Vec<i64> {
     let schema = ppt_frame_dsl::compile(WORK.as_bytes(), "work.frame").unwrap().schema;
     let header = FileHeader { capture_id: [4; 16], ..FileHeader::default() };
@@ -406,7 +409,7 @@ fn working(path: &Path) -> Vec<i64> {
         ];
         let mut rows = CellRows::default();
         rows.push(Some(0), 100, cells);
-        // Another thread adds as much.
+        // Another thread adds the same amount.
         rows.push(None, 0, [(first("bytes_in"), 500 * since)]);
         let head = CellsHead { nonce: 7, mono_ns: drained, ..CellsHead::default() };
         writer.cells(&head, &rows).unwrap();
@@ -426,13 +429,13 @@ fn spans_counters_and_histograms_are_told() {
     let spans = |picture: &Picture, name: &str| {
         picture.kinds.iter().find(|kind| kind.name == name).unwrap().spans.unwrap()
     };
-    let near = |told: f64, truth: f64| (told - truth).abs() <= truth.abs() / 100.0;
+    let near = |found: f64, truth: f64| (found - truth).abs() <= truth.abs() / 100.0;
     let requests = spans(&whole, "request");
     assert_eq!((requests.count, requests.open), (1_800, 200));
-    let told = requests.lengths.unwrap();
-    assert!(near(told.p50, lengths[lengths.len() / 2] as f64), "{told:?}");
-    assert!(near(told.p99, lengths[lengths.len() * 99 / 100] as f64), "{told:?}");
-    assert_eq!(told.max, 90e6);
+    let spread = requests.lengths.unwrap();
+    assert!(near(spread.p50, lengths[lengths.len() / 2] as f64), "{spread:?}");
+    assert!(near(spread.p99, lengths[lengths.len() * 99 / 100] as f64), "{spread:?}");
+    assert_eq!(spread.max, 90e6);
     let retries = spans(&whole, "retry");
     assert_eq!((retries.count, retries.open), (40, 0));
     assert_eq!(retries.lengths.unwrap().max, 12e6, "the first begin belongs to the first end");
@@ -475,7 +478,7 @@ fn spans_counters_and_histograms_are_told() {
     assert_eq!(spans(&silent, "request").open, 200);
 }
 
-/// A span whose begin and end are drained before the second reading of the counter.
+/// The begin and the end of a span are drained before the second reading of the counter.
 #[test]
 fn ticks_are_converted_by_readings_that_come_later() {
     let schema = r#"{"v":1,"buffer":"net","slots":16,"stride":24,"frames":[
@@ -555,7 +558,7 @@ fn ticks_are_converted_by_readings_that_come_later() {
     check(&picture);
 }
 
-/// The error bound covers all readings, though only the latest are remembered.
+/// The error bound covers all readings, although only the latest are remembered.
 #[test]
 fn the_worst_reading_counts_for_as_long_as_it_matters() {
     let reading = |ns: u64, width: u64, b, b_value| ClockReading {

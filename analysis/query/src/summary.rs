@@ -4,7 +4,7 @@
 mod answer;
 mod finish;
 mod gathered;
-mod part;
+mod partial_summary;
 mod plan;
 mod steps;
 mod sweep;
@@ -24,7 +24,7 @@ use crate::engine::{Engine, FrameTable, KERNEL_BUFFER, RowUnit};
 use crate::error::QueryError;
 pub use answer::{Ask, FieldSummary, FrameSummary, Group, SummaryValues};
 use gathered::{extend, whole};
-use part::PartialSummary;
+use partial_summary::PartialSummary;
 use plan::ReadPlan;
 pub use plan::{ends, is_identity, step_column};
 pub use sweep::{Slices, Sweep, Swept, SweptFrames};

@@ -97,25 +97,8 @@ impl Facts {
         let times = tables.iter().filter_map(|table| table.1.groups.first()?.time);
         let span =
             span::shown(times.chain(readings.during()), span::union(drained, readings.during()));
-        let (mut frames, mut wholes) = (Vec::new(), Vec::new());
-        for (table, total) in &tables {
-            let known = swept.as_mut().filter(|_| total.unit == RowUnit::Frame);
-            let known = known.and_then(|swept| {
-                let is_of_span = swept.is_of(span.as_ref());
-                let known = swept.take_fields(table)?;
-                Some(KnownFields { slices: known.slices.filter(|_| is_of_span), ..known })
-            });
-            let span = (span.as_ref(), known);
-            let facts = fields::frame(engine, &ask_all, (table, total), &tables, span).await?;
-            if total.unit == RowUnit::Frame { &mut frames } else { &mut wholes }.push(facts);
-        }
-        for all in [&mut frames, &mut wholes] {
-            all.sort_by(|a, b| {
-                let cost = b.cost().total_cmp(&a.cost());
-                cost.then(b.count.cmp(&a.count)).then(a.label.cmp(&b.label))
-            });
-            all.iter_mut().for_each(|facts| facts.fields.sort_by(by_cost));
-        }
+        let [mut frames, mut wholes] =
+            facts_by_cost(engine, &ask_all, &tables, swept.as_mut(), span.as_ref()).await?;
         let intervals = number_intervals(&mut frames, 0);
         let names = [&intervals[..], &number_intervals(&mut wholes, intervals.len())].concat();
         let tables_of = |all: &[FrameFacts]| all.iter().map(|facts| find(&tables, facts)).collect();
@@ -167,6 +150,36 @@ impl Facts {
             views,
         })
     }
+}
+
+/// The facts of frames, and those of spans and chains, by cost.
+async fn facts_by_cost(
+    engine: &Engine,
+    ask_all: &summary::Ask,
+    tables: &[(FrameTable, FrameSummary)],
+    mut swept: Option<&mut SweptFacts>,
+    span: Option<&ChartSpan>,
+) -> Result<[Vec<FrameFacts>; 2], ReportError> {
+    let (mut frames, mut wholes) = (Vec::new(), Vec::new());
+    for (table, total) in tables {
+        let known = swept.as_deref_mut().filter(|_| total.unit == RowUnit::Frame);
+        let known = known.and_then(|swept| {
+            let is_of_span = swept.is_of(span);
+            let known = swept.take_fields(table)?;
+            Some(KnownFields { slices: known.slices.filter(|_| is_of_span), ..known })
+        });
+        let span = (span, known);
+        let facts = fields::frame(engine, ask_all, (table, total), tables, span).await?;
+        if total.unit == RowUnit::Frame { &mut frames } else { &mut wholes }.push(facts);
+    }
+    for all in [&mut frames, &mut wholes] {
+        all.sort_by(|a, b| {
+            let cost = b.cost().total_cmp(&a.cost());
+            cost.then(b.count.cmp(&a.count)).then(a.label.cmp(&b.label))
+        });
+        all.iter_mut().for_each(|facts| facts.fields.sort_by(by_cost));
+    }
+    Ok([frames, wholes])
 }
 
 /// Intervals first, then by cost. The steps of a chain keep their order.

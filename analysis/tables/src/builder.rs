@@ -1,4 +1,8 @@
-//! Builds Arrow columns from the fields of frames.
+//! Builds Arrow columns.
+
+mod dictionary;
+mod frame_values;
+mod types;
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -15,167 +19,14 @@ use arrow_array::{
 use arrow_buffer::{
     BooleanBuffer, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer,
 };
-use arrow_schema::{ArrowError, DataType, TimeUnit};
-use ppt_capture::Stamps;
-use ppt_capture::columns::{
-    Access, EnumNames, Fixed, FixedText, Integer, Reader, Time, TimeScale, TimevalHalf, Visitor,
-};
-use ppt_capture::frame_dsl::schema::{Clock, Int};
-use ppt_capture::frame_dsl::{ColumnType, Measure, TimeType};
+use arrow_schema::{ArrowError, DataType};
+use ppt_capture::columns::Reader;
 use ppt_symbols::Namer;
 
+pub(crate) use self::dictionary::{Dictionary, EnumKeys};
+pub(crate) use self::frame_values::FrameValues;
+pub(crate) use self::types::{data_type, timestamp, wider, word_type};
 use crate::rows::RowsInChunk;
-
-/// The type of times: TIMESTAMP in ns, UTC.
-pub(crate) fn timestamp() -> DataType {
-    DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()))
-}
-
-/// The type of words: texts that many rows share.
-pub(crate) fn word_type() -> DataType {
-    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
-}
-
-/// The Arrow type of a column.
-pub(crate) fn data_type(ty: ColumnType) -> DataType {
-    match ty {
-        ColumnType::Int(int) | ColumnType::Length { of: Measure::Int(int), .. } => integer(int),
-        ColumnType::Addr => DataType::UInt64,
-        ColumnType::F32 | ColumnType::Length { of: Measure::F32, .. } => DataType::Float32,
-        ColumnType::F64 | ColumnType::Length { of: Measure::F64, .. } => DataType::Float64,
-        ColumnType::Bool => DataType::Boolean,
-        ColumnType::Duration
-        | ColumnType::Length { of: Measure::Duration | Measure::Time(_), .. }
-        | ColumnType::TimevalSeconds
-        | ColumnType::TimevalMicroseconds => DataType::Int64,
-        ColumnType::Time(time) => time_type(time),
-        ColumnType::Enum { .. } => word_type(),
-        ColumnType::Text { .. } => DataType::Utf8,
-        ColumnType::Bytes { len } => DataType::FixedSizeBinary(len as i32), // at most a frame
-    }
-}
-
-/// The narrowest type that holds all values of two types; None: no type does. Captures of several
-/// versions may have different types in one column.
-pub(crate) fn wider(one: &DataType, other: &DataType) -> Option<DataType> {
-    use DataType::{Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
-    let signed = [Int8, Int16, Int32, Int64];
-    let unsigned = [UInt8, UInt16, UInt32, UInt64];
-    let place = |all: &[DataType; 4], ty: &DataType| all.iter().position(|known| known == ty);
-    match (one, other) {
-        _ if one == other => Some(one.clone()),
-        (Float32, Float64) | (Float64, Float32) => Some(Float64),
-        _ => {
-            let both = |all: &[DataType; 4]| Some(place(all, one)?.max(place(all, other)?));
-            if let Some(place) = both(&signed) {
-                return Some(signed[place].clone());
-            }
-            if let Some(place) = both(&unsigned) {
-                return Some(unsigned[place].clone());
-            }
-            let (with_sign, without) = match place(&signed, one) {
-                Some(with_sign) => (with_sign, place(&unsigned, other)?),
-                None => (place(&signed, other)?, place(&unsigned, one)?),
-            };
-            signed.get(with_sign.max(without + 1)).cloned()
-        }
-    }
-}
-
-fn integer(int: Int) -> DataType {
-    match int {
-        Int::I8 => DataType::Int8,
-        Int::I16 => DataType::Int16,
-        Int::I32 => DataType::Int32,
-        Int::I64 => DataType::Int64,
-        Int::U8 => DataType::UInt8,
-        Int::U16 => DataType::UInt16,
-        Int::U32 => DataType::UInt32,
-        Int::U64 => DataType::UInt64,
-    }
-}
-
-fn time_type(time: TimeType) -> DataType {
-    match time.clock() {
-        Some(Clock::ThreadCpu | Clock::ProcessCpu) => DataType::Int64,
-        None | Some(Clock::Realtime | Clock::Monotonic | Clock::Boottime) => timestamp(),
-    }
-}
-
-/// A dictionary of words; all batches of a table share it.
-#[derive(Debug, Default)]
-pub(crate) struct Dictionary {
-    words: Vec<String>,
-    keys: HashMap<String, i32>,
-}
-
-impl Dictionary {
-    /// The key of `word`, which is added if it is absent.
-    pub fn key(&mut self, word: &str) -> i32 {
-        if let Some(&key) = self.keys.get(word) {
-            return key;
-        }
-        let key = self.words.len() as i32;
-        self.words.push(word.to_owned());
-        self.keys.insert(word.to_owned(), key);
-        key
-    }
-
-    /// The key of `word`, if the dictionary has it.
-    pub fn get(&self, word: &str) -> Option<i32> {
-        self.keys.get(word).copied()
-    }
-
-    /// The words, in the order of their keys.
-    pub fn array(&self) -> Arc<StringArray> {
-        Arc::new(StringArray::from_iter_values(&self.words))
-    }
-}
-
-/// The dictionary keys of the values of an enum.
-#[derive(Debug, Default)]
-pub(crate) struct EnumKeys {
-    /// The smallest value, to which `dense[0]` belongs.
-    least: i128,
-    /// Keys of successive values; a negative key means that the value has no name. Empty: the range is
-    /// too wide.
-    dense: Vec<i32>,
-    /// Values and keys, sorted by value.
-    sparse: Vec<(i128, i32)>,
-}
-
-/// Largest range of enum values that is looked up by index.
-const MAX_DENSE_RANGE: i128 = 4096;
-
-impl EnumKeys {
-    /// The keys of `names` in `dictionary`, to which the names are added.
-    pub fn new(names: &EnumNames, dictionary: &mut Dictionary) -> EnumKeys {
-        let sparse: Vec<_> =
-            names.iter().map(|(value, name)| (value, dictionary.key(name))).collect();
-        let mut keys = EnumKeys { least: 0, dense: Vec::new(), sparse };
-        if let (Some(&(least, _)), Some(&(most, _))) = (keys.sparse.first(), keys.sparse.last())
-            && most - least < MAX_DENSE_RANGE
-        {
-            keys.least = least;
-            keys.dense.resize((most - least) as usize + 1, -1);
-            for &(value, key) in &keys.sparse {
-                keys.dense[(value - least) as usize] = key;
-            }
-        }
-        keys
-    }
-
-    /// The key of a value, if it has a name.
-    #[inline]
-    pub fn get(&self, value: i128) -> Option<i32> {
-        if self.dense.is_empty() {
-            let found = self.sparse.binary_search_by_key(&value, |entry| entry.0).ok()?;
-            return Some(self.sparse[found].1);
-        }
-        let at = usize::try_from(value.checked_sub(self.least)?).ok()?;
-        self.dense.get(at).copied().filter(|&key| key >= 0)
-    }
-}
 
 /// Builds a column.
 #[derive(Debug)]
@@ -265,19 +116,6 @@ impl Builder {
         Builder { ty: ty.clone(), values, nulls: NullBufferBuilder::new(0) }
     }
 
-    /// Appends the values that `reader` reads from frames.
-    pub fn gather(&mut self, reader: &Reader, from: &FrameValues<'_>) {
-        reader.visit(from.stamps, Append { builder: self, from });
-    }
-
-    /// Appends times, in ns since the epoch.
-    pub fn time(&mut self, time: Time, from: &FrameValues<'_>) {
-        match time.scale() {
-            TimeScale::Ticks => self.each(from.rows, |frame| from.stamps.epoch(time.word(frame))),
-            TimeScale::Ns(_) => self.each(from.rows, |frame| from.epoch(time, frame)),
-        }
-    }
-
     /// Appends the value of `read` for each row.
     #[inline(always)]
     pub fn each<T: Copy + Default + Any>(
@@ -329,20 +167,6 @@ impl Builder {
     /// Whether its values have the type `T`.
     pub fn has<T: Any>(&mut self) -> bool {
         self.values.of_type::<T>().is_some()
-    }
-
-    /// Appends integers of a narrower type: see [`wider`].
-    fn widened(&mut self, rows: RowsInChunk<'_>, read: impl Fn(&[u8]) -> Option<i128>) {
-        // Each value fits: its type is narrower.
-        match self.ty {
-            DataType::Int16 => self.each(rows, |frame| read(frame).map(|number| number as i16)),
-            DataType::Int32 => self.each(rows, |frame| read(frame).map(|number| number as i32)),
-            DataType::Int64 => self.each(rows, |frame| read(frame).map(|number| number as i64)),
-            DataType::UInt16 => self.each(rows, |frame| read(frame).map(|number| number as u16)),
-            DataType::UInt32 => self.each(rows, |frame| read(frame).map(|number| number as u32)),
-            DataType::UInt64 => self.each(rows, |frame| read(frame).map(|number| number as u64)),
-            _ => self.nulls(rows.len()),
-        }
     }
 
     /// Appends the same value `count` times. The value of a column of words is a key.
@@ -505,117 +329,5 @@ impl BuilderValues {
             BuilderValues::Text(..) | BuilderValues::Fixed(..) => return None,
         };
         any.downcast_mut()
-    }
-}
-
-/// Frames from which values are read, and the conversion of their times.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FrameValues<'a> {
-    pub rows: RowsInChunk<'a>,
-    pub stamps: &'a Stamps<'a>,
-    /// Realtime − monotonic, ns.
-    pub offset: Option<i128>,
-    /// The keys of an enum's values.
-    pub keys: Option<&'a EnumKeys>,
-}
-
-impl FrameValues<'_> {
-    /// The time in a frame, ns since the epoch.
-    #[inline(always)]
-    pub fn epoch(&self, time: Time, frame: &[u8]) -> Option<i64> {
-        let ns = time.epoch(time.word(frame), self.stamps, self.offset)?;
-        i64::try_from(ns).ok()
-    }
-}
-
-struct Append<'a> {
-    builder: &'a mut Builder,
-    from: &'a FrameValues<'a>,
-}
-
-impl Visitor for Append<'_> {
-    type Output = ();
-
-    fn integer<T: Integer>(self, value: impl Access<Value = T>) {
-        let rows = self.from.rows;
-        if self.builder.has::<T>() {
-            self.builder.each(rows, |frame| value.get(frame));
-        } else {
-            self.builder.widened(rows, |frame| value.get(frame).map(T::into));
-        }
-    }
-
-    fn single(self, value: impl Access<Value = f32>) {
-        let rows = self.from.rows;
-        if self.builder.has::<f32>() {
-            self.builder.each(rows, |frame| value.get(frame));
-        } else {
-            self.builder.each(rows, |frame| value.get(frame).map(f64::from));
-        }
-    }
-
-    fn double(self, value: impl Access<Value = f64>) {
-        self.builder.each(self.from.rows, |frame| value.get(frame));
-    }
-
-    fn boolean(self, value: impl Access<Value = u8>) {
-        self.builder.each(self.from.rows, |frame| value.get(frame).map(|byte| byte != 0));
-    }
-
-    fn duration(self, value: impl Access<Value = i64>) {
-        self.builder.each(self.from.rows, |frame| value.get(frame));
-    }
-
-    fn time(self, time: Time) {
-        let Append { builder, from } = self;
-        match time.scale() {
-            TimeScale::Ns(clock) if clock.is_cpu() => builder.each(from.rows, |frame| {
-                i64::try_from(time.word(frame)).ok().filter(|&ns| ns != 0)
-            }),
-            TimeScale::Ticks | TimeScale::Ns(_) => builder.time(time, from),
-        }
-    }
-
-    fn half(self, half: TimevalHalf) {
-        self.builder.each(self.from.rows, |frame| half.get(frame));
-    }
-
-    fn name<T: Integer>(self, value: impl Access<Value = T>, _: &EnumNames) {
-        let Builder { values: BuilderValues::Words(words), nulls, .. } = self.builder else {
-            return;
-        };
-        let Some(known) = self.from.keys else { return };
-        self.from.rows.each(|frame| match value.get(frame) {
-            Some(value) => {
-                let value = value.into();
-                let key = known.get(value).unwrap_or_else(|| words.number(value));
-                words.keys.push(key);
-                nulls.append_non_null();
-            }
-            None => {
-                words.keys.push(0);
-                nulls.append_null();
-            }
-        });
-    }
-
-    fn text(self, text: FixedText) {
-        self.from.rows.each(|frame| self.builder.text(text.get(frame)));
-    }
-
-    fn bytes(self, value: Fixed) {
-        let Builder { values: BuilderValues::Fixed(width, bytes), nulls, .. } = self.builder else {
-            return;
-        };
-        self.from.rows.each(|frame| match value.get(frame) {
-            Some(found) if found.len() == *width => {
-                bytes.extend_from_slice(found);
-                nulls.append_non_null();
-            }
-            _ => {
-                bytes.resize(bytes.len() + *width, 0);
-                nulls.append_null();
-            }
-        });
     }
 }

@@ -5,53 +5,29 @@
 //! waiting frames of earlier parts, and returns the finished rows. Each frame is in exactly one row, in
 //! whatever order frames arrive.
 
-use std::cmp::Ordering;
+mod half_columns;
+mod waiting;
+
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
-use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, UInt32Array,
-};
+use arrow_array::types::{Int32Type, TimestampNanosecondType};
+use arrow_array::{ArrayRef, Int32Array, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 
+pub(crate) use self::half_columns::HalfColumns;
+use self::half_columns::HalfValues;
+use self::waiting::{GROUP, at_most_max_times, join, renumbered};
+pub use self::waiting::{WaitingGroup, WaitingWholes};
 use crate::bounds::Bounds;
 use crate::error::TableError;
-use crate::pair::{Pair, PairColumn};
+use crate::pair::Pair;
 use crate::table::{Runner, Scan};
 use crate::whole::{ChainSteps, Halves, Missing, NOTHING, SpanFrame};
-
-/// The column of waiting rows that has the number of their group.
-const GROUP: &str = "ppt_group";
-/// Largest number of periods of missing frames for a group. Beyond it, the older half is merged into one
-/// period, which covers more than they did.
-const MAX_TIMES: usize = 4096;
-
-/// Frames that wait for others.
-#[derive(Debug, Clone, Default)]
-pub struct WaitingWholes {
-    /// The groups of the frames.
-    pub groups: Vec<WaitingGroup>,
-    /// The frames, as a scan reads them.
-    pub halves: Option<RecordBatch>,
-    /// The rows of the frames if no further frame belongs to them.
-    pub rows: Option<RecordBatch>,
-}
-
-/// A group of frames: those with equal keys form a span or a chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WaitingGroup {
-    /// Identifies the group in all captures of a series.
-    pub name: String,
-    /// Periods in which its frames are missing in captures before the last one, ns since the epoch.
-    pub before: Vec<(i64, i64)>,
-    /// Periods in which its frames are missing in the last capture, ns since the epoch.
-    pub missing: Vec<(i64, i64)>,
-}
 
 /// The result of settling a part.
 #[derive(Debug, Default)]
@@ -69,19 +45,6 @@ pub struct SettledWholes {
     /// What names the frames that are done: capture, segment, ring, number.
     pub done: Option<RecordBatch>,
 }
-
-/// The columns of links: when the first of the two was written, what names it, and what names the other one.
-pub const LINK_COLUMNS: [&str; 9] = [
-    "ts",
-    "capture",
-    "segment",
-    "ring",
-    "seqno",
-    "end_capture",
-    "end_segment",
-    "end_ring",
-    "end_seqno",
-];
 
 /// The time up to which frames are settled, and limits.
 #[derive(Debug, Clone, Copy)]
@@ -115,19 +78,6 @@ pub(crate) struct GrowingGroup {
     pub missing: Missing,
 }
 
-/// Indices of the columns by which frames are paired.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct HalfColumns {
-    pub group: usize,
-    pub key: usize,
-    pub mark: usize,
-    pub ts: usize,
-    pub ring: usize,
-    pub seqno: usize,
-    pub segment: usize,
-    pub capture: usize,
-}
-
 /// The indices of all columns, and bounds that include all rows.
 pub(crate) fn everything(schema: &SchemaRef) -> (Vec<usize>, Bounds) {
     ((0..schema.fields().len()).collect(), Bounds::default())
@@ -140,23 +90,6 @@ pub trait GrowingTable: fmt::Debug + Send + Sync {
     /// # Errors
     /// See [`TableError`].
     fn growing(&self, with_absent: bool) -> Result<GrowingWholes, TableError>;
-}
-
-impl HalfColumns {
-    /// The pairs of which both frames are there, by [`LINK_COLUMNS`].
-    pub fn links(&self, fifo: Vec<bool>, steps: bool, read: &SchemaRef) -> Pair {
-        let names = [self.capture, self.segment, self.ring, self.seqno];
-        let own = std::iter::once(self.ts).chain(names).map(PairColumn::Begin);
-        let columns: Vec<PairColumn> = own.chain(names.map(PairColumn::End)).collect();
-        let field = |(name, column): (&str, &PairColumn)| {
-            let (PairColumn::Begin(of) | PairColumn::End(of)) = column else { return None };
-            Some(Field::new(name, read.field(*of).data_type().clone(), true))
-        };
-        let fields = LINK_COLUMNS.into_iter().zip(&columns).filter_map(field);
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let HalfColumns { group, key, mark, ts, .. } = *self;
-        Pair { group, key, mark, ts, fifo, columns, schema, closed: true, steps, missing: None }
-    }
 }
 
 type MakeRunner = Box<dyn Fn(Vec<Missing>) -> Box<dyn Runner> + Send + Sync>;
@@ -175,48 +108,6 @@ impl fmt::Debug for GrowingWholes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GrowingWholes").field("scan", &self.scan).finish_non_exhaustive()
     }
-}
-
-impl WaitingWholes {
-    /// The remaining rows when no more frames arrive.
-    pub fn last_rows(&self) -> Option<RecordBatch> {
-        let rows = self.rows.as_ref().filter(|rows| rows.num_rows() > 0)?;
-        let shown: Vec<usize> = (0..rows.num_columns() - 1).collect();
-        rows.project(&shown).ok()
-    }
-
-    /// The frames and rows of the groups for whose number `is_wanted` is true.
-    fn filtered(&self, is_wanted: impl Fn(i32) -> bool) -> Result<WaitingWholes, TableError> {
-        let chosen = |batch: &Option<RecordBatch>| -> Result<Option<RecordBatch>, TableError> {
-            let Some(batch) = batch else { return Ok(None) };
-            let groups = group_column(batch)?;
-            let rows = (0..batch.num_rows()).filter(|&row| is_wanted(groups.value(row)));
-            let rows: UInt32Array = rows.map(|row| row as u32).collect();
-            Ok(Some(take_record_batch(batch, &rows)?))
-        };
-        let (halves, rows) = (chosen(&self.halves)?, chosen(&self.rows)?);
-        Ok(WaitingWholes { groups: self.groups.clone(), halves, rows })
-    }
-}
-
-/// The group numbers of waiting frames or rows.
-fn group_column(batch: &RecordBatch) -> Result<Int32Array, TableError> {
-    let wrong = || arrow_schema::ArrowError::SchemaError(format!("no column {GROUP} of numbers"));
-    let column = batch.column_by_name(GROUP).ok_or_else(wrong)?;
-    let column = column.as_primitive_opt::<Int32Type>().ok_or_else(wrong)?;
-    Ok(column.clone())
-}
-
-/// The rows with new group numbers: `numbers` has the new one for each old one.
-fn renumbered(batch: &RecordBatch, numbers: &[i32]) -> Result<RecordBatch, TableError> {
-    let groups = group_column(batch)?;
-    let new = groups.iter().map(|group| numbers.get(usize::try_from(group?).ok()?).copied());
-    let new: ArrayRef = Arc::new(new.collect::<Int32Array>());
-    let at = batch.schema().index_of(GROUP)?;
-    let columns = batch.columns().iter().enumerate();
-    let columns =
-        columns.map(|(place, column)| if place == at { new.clone() } else { column.clone() });
-    Ok(RecordBatch::try_new(batch.schema(), columns.collect())?)
 }
 
 /// Row numbers of frames, divided.
@@ -487,87 +378,6 @@ fn passed(mut runner: Box<dyn Runner>, rows: RecordBatch) -> Result<Vec<RecordBa
     Ok(out)
 }
 
-/// Joins the waiting frames of the groups of a part and those of other groups.
-fn join(own: WaitingWholes, others: WaitingWholes) -> Result<WaitingWholes, TableError> {
-    let both = |own: Option<RecordBatch>, other: Option<RecordBatch>| match (own, other) {
-        (Some(own), Some(other)) if other.num_rows() > 0 => {
-            if own.schema().fields() != other.schema().fields() {
-                let message = "frames of one name have other columns than before".to_owned();
-                return Err(TableError::from(arrow_schema::ArrowError::SchemaError(message)));
-            }
-            Ok(Some(concat_batches(&own.schema(), [&own, &other])?))
-        }
-        (own, other) => Ok(own.or(other)),
-    };
-    let (halves, rows) = (both(own.halves, others.halves)?, both(own.rows, others.rows)?);
-    Ok(WaitingWholes { groups: own.groups, halves, rows })
-}
-
 fn take(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch, TableError> {
     Ok(take_record_batch(batch, &UInt32Array::from(rows))?)
-}
-
-/// Merges periods until at most [`MAX_TIMES`] are left.
-fn at_most_max_times(times: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
-    let all = Missing::during(times.map(|(from, to)| (Some(from), Some(to))));
-    let times = all.times();
-    match times.len().checked_sub(MAX_TIMES / 2) {
-        Some(old) if times.len() > MAX_TIMES => [(times[0].0, times[old].1)]
-            .into_iter()
-            .chain(times[old + 1..].iter().copied())
-            .collect(),
-        _ => times.to_vec(),
-    }
-}
-
-/// The columns by which frames are paired.
-struct HalfValues<'a> {
-    groups: &'a Int32Array,
-    keys: &'a arrow_array::FixedSizeBinaryArray,
-    marks: &'a Int32Array,
-    times: &'a arrow_array::TimestampNanosecondArray,
-    rings: &'a Int32Array,
-    seqnos: &'a arrow_array::Int64Array,
-    segments: &'a DictionaryArray<Int32Type>,
-    captures: &'a DictionaryArray<Int32Type>,
-}
-
-impl<'a> HalfValues<'a> {
-    fn new(batch: &'a RecordBatch, columns: &HalfColumns) -> HalfValues<'a> {
-        let int = |column: usize| batch.column(column).as_primitive::<Int32Type>();
-        HalfValues {
-            groups: int(columns.group),
-            keys: batch.column(columns.key).as_fixed_size_binary(),
-            marks: int(columns.mark),
-            times: batch.column(columns.ts).as_primitive::<TimestampNanosecondType>(),
-            rings: int(columns.ring),
-            seqnos: batch.column(columns.seqno).as_primitive::<Int64Type>(),
-            segments: batch.column(columns.segment).as_dictionary(),
-            captures: batch.column(columns.capture).as_dictionary(),
-        }
-    }
-
-    fn ts(&self, row: usize) -> Option<i64> {
-        self.times.is_valid(row).then(|| self.times.value(row))
-    }
-
-    fn group_and_key(&self, row: usize) -> (i32, &[u8]) {
-        (self.groups.value(row), self.keys.value(row))
-    }
-
-    /// Pairing order: by group and key, then by time, then by the columns that identify a frame.
-    fn compare(&self, a: usize, b: usize) -> Ordering {
-        let number = |row: usize| {
-            let ring = self.rings.is_valid(row).then(|| self.rings.value(row));
-            (self.ts(row), ring, self.seqnos.value(row))
-        };
-        let names = |row: usize| (word(self.segments, row), word(self.captures, row));
-        let by_key = self.group_and_key(a).cmp(&self.group_and_key(b));
-        by_key.then_with(|| number(a).cmp(&number(b))).then_with(|| names(a).cmp(&names(b)))
-    }
-}
-
-fn word(column: &DictionaryArray<Int32Type>, row: usize) -> Option<&str> {
-    let words: &StringArray = column.values().as_string();
-    column.key(row).map(|key| words.value(key))
 }

@@ -1,27 +1,25 @@
 //! A set of captures: the input of a query.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+mod opened;
+mod row_names;
 
-use arrow_array::StringArray;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use ppt_capture::columns::FrameThreads;
 use ppt_capture::frame_dsl::edge::Edge;
-use ppt_capture::{
-    Absence, Alignment, Capture, CaptureError, CaptureItem, CellTotals, Cells, Chunk, Damage,
-    MAGIC, SequenceCoverage, SourceInfo,
-};
-use ppt_symbols::{CaptureHost, SearchPaths, Symbols};
+use ppt_capture::{Absence, Alignment, SequenceCoverage, SourceInfo};
 
+pub(crate) use self::opened::Opened;
+pub use self::opened::Trouble;
+pub(crate) use self::row_names::RowNames;
+use self::row_names::process;
 use crate::builder::Dictionary;
 use crate::catalog::{Catalog, ChunkOwner, GapAt};
-use crate::error::{SetError, TableError};
+use crate::error::SetError;
 use crate::hosts::{CaptureClock, Clocks, TimeBounds};
 use crate::paths::expand;
-use crate::readings::CellChunk;
 use crate::watch::ScanProgress;
 
 /// The kind of sources with the kernel's frames.
@@ -45,68 +43,6 @@ pub struct CaptureSet {
     watch: ScanProgress,
     /// Edge lines that replace those of the schemas.
     edges: Option<Vec<Edge>>,
-}
-
-/// Damage of a capture. Its undamaged rows are read nevertheless.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
-    /// The capture.
-    pub path: PathBuf,
-    /// The damage found so far; only the first places of a heavily damaged capture.
-    pub damaged: Vec<Damage>,
-    /// Number of damaged places found so far.
-    pub damages: u64,
-    /// Offset at which the file was cut off, or is being written.
-    pub cut: Option<u64>,
-}
-
-/// An open capture.
-#[derive(Debug)]
-pub(crate) struct Opened {
-    /// The path that the user gave.
-    pub path: PathBuf,
-    pub file: Arc<File>,
-    /// The first 16 hex digits of its id.
-    pub id: String,
-    /// Number of bytes that are read.
-    pub bytes: u64,
-    /// From the heads of chunks.
-    by_heads: Arc<Catalog>,
-    /// Sequence numbers before it that no capture of the set has. They are among the gaps of its catalogs.
-    absent: Vec<GapAt>,
-    /// From all bytes, once they were read.
-    by_all: OnceLock<Arc<Catalog>>,
-    /// Damage that was found while rows were read, by offset.
-    found: Mutex<BTreeMap<u64, Damage>>,
-    /// Chunks of frames before this offset are not read.
-    from: u64,
-    /// Converts its times to another host's clock.
-    alignment: Option<Arc<Alignment>>,
-    /// Created on first use.
-    symbols: OnceLock<Arc<Symbols>>,
-}
-
-/// The dictionaries of the columns that identify a row.
-#[derive(Debug)]
-pub(crate) struct RowNames {
-    pub captures: Arc<StringArray>,
-    pub buffers: Arc<StringArray>,
-    pub segments: Arc<StringArray>,
-    pub hosts: Arc<StringArray>,
-    buffer_keys: Dictionary,
-    segment_keys: HashMap<u64, i32>,
-    host_keys: Dictionary,
-    processes: HashMap<HostProcess, i32>,
-}
-
-/// A process of any host and boot. Pids are reused, and hosts that share a boot are namespaces with pids of
-/// their own.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct HostProcess {
-    host: String,
-    boot: String,
-    pid: u32,
-    start: u64,
 }
 
 /// The keys of an owner in the columns that identify a row.
@@ -350,259 +286,4 @@ fn own_clocks(captures: &[Opened]) -> Clocks {
     };
     let clocks = (0..).zip(captures).map(clock).collect();
     Clocks::new(clocks, captures.iter().map(|capture| capture.id.clone()))
-}
-
-impl RowNames {
-    fn new(captures: &[Opened]) -> RowNames {
-        let (mut buffer_keys, mut host_keys) = (Dictionary::default(), Dictionary::default());
-        let (mut segments, mut segment_keys) = (Dictionary::default(), HashMap::new());
-        let mut processes = HashMap::new();
-        for capture in captures {
-            let catalog = &capture.by_heads;
-            host_keys.key(catalog.host());
-            for info in &catalog.sources {
-                buffer_keys.key(&info.source.buffer);
-                for segment in &info.source.segments {
-                    let key = segments.key(&format!("{:016x}", segment.nonce));
-                    segment_keys.insert(segment.nonce, key);
-                }
-                let next = processes.len() as i32;
-                processes.entry(process(capture, info)).or_insert(next);
-            }
-        }
-        let ids = captures.iter().map(|capture| &capture.id);
-        RowNames {
-            captures: Arc::new(StringArray::from_iter_values(ids)),
-            buffers: buffer_keys.array(),
-            segments: segments.array(),
-            hosts: host_keys.array(),
-            buffer_keys,
-            segment_keys,
-            host_keys,
-            processes,
-        }
-    }
-
-    pub fn buffer(&self, name: &str) -> i32 {
-        self.buffer_keys.get(name).unwrap_or(0)
-    }
-
-    pub fn host(&self, name: &str) -> i32 {
-        self.host_keys.get(name).unwrap_or(0)
-    }
-
-    pub fn segment(&self, nonce: u64) -> i32 {
-        self.segment_keys.get(&nonce).copied().unwrap_or(0)
-    }
-}
-
-fn process(capture: &Opened, info: &SourceInfo) -> HostProcess {
-    let (host, boot) = capture.host_and_boot();
-    let process = &info.source.process;
-    HostProcess { host, boot, pid: process.pid, start: process.start_time }
-}
-
-impl Opened {
-    fn open(path: &Path) -> Result<Opened, CaptureError> {
-        let file = if path.as_os_str() == "-" {
-            spool(io::stdin().lock())?
-        } else {
-            let file = File::open(path)?;
-            let kind = file.metadata()?;
-            match kind.is_file() {
-                true => file,
-                false if kind.is_dir() => return Err(CaptureError::Directory),
-                false => spool(file)?,
-            }
-        };
-        let by_heads = Catalog::by_heads(&reopened_path(&file))?;
-        Opened::new(path, Arc::new(file), by_heads, 0)
-    }
-
-    /// A capture with this file and catalog, without the frames before the offset `from`.
-    pub fn new(
-        path: &Path,
-        file: Arc<File>,
-        mut by_heads: Catalog,
-        from: u64,
-    ) -> Result<Opened, CaptureError> {
-        by_heads.leave_out_before(from);
-        let bytes = by_heads.cut.unwrap_or(by_heads.len);
-        let id = by_heads.short_id.unwrap_or_default();
-        let id = hex::encode(id);
-        let damaged = by_heads.damages > 0;
-        let opened = Opened {
-            path: path.to_owned(),
-            file,
-            id,
-            bytes,
-            by_heads: Arc::new(by_heads),
-            absent: Vec::new(),
-            by_all: OnceLock::new(),
-            found: Mutex::default(),
-            from,
-            alignment: None,
-            symbols: OnceLock::new(),
-        };
-        if damaged {
-            opened.verify()?;
-        }
-        Ok(opened)
-    }
-
-    /// The boot id, or the id of the capture if its header is damaged.
-    fn boot(&self) -> &str {
-        self.by_heads.header.as_ref().map_or(&self.id, |header| &header.boot_id)
-    }
-
-    /// The name of its host, and the boot id.
-    pub fn host_and_boot(&self) -> (String, String) {
-        (self.by_heads.host().to_owned(), self.boot().to_owned())
-    }
-
-    /// The names of its code addresses.
-    pub fn symbols(&self) -> &Arc<Symbols> {
-        self.symbols.get_or_init(|| {
-            let catalog = &self.by_heads;
-            let host = catalog.header.as_ref().map(CaptureHost::of_header).unwrap_or_default();
-            Arc::new(Symbols::of_table(SearchPaths::default(), host, catalog.modules.clone()))
-        })
-    }
-
-    /// The largest error of a time, in ns.
-    pub fn time_error(&self) -> i64 {
-        let clocks = &self.catalog().clocks;
-        let (ticks, epoch) = (clocks.tick_error_ns(), clocks.epoch_error_ns());
-        let error = ticks.unwrap_or(0).saturating_add(epoch.unwrap_or(0));
-        i64::try_from(error).unwrap_or(i64::MAX)
-    }
-
-    /// Adds sequence numbers before it that no capture of the set has.
-    fn add_absence(&mut self, gap: GapAt) {
-        self.absent.push(gap);
-        for catalog in [Some(&mut self.by_heads), self.by_all.get_mut()].into_iter().flatten() {
-            // No other reference exists yet.
-            if let Some(catalog) = Arc::get_mut(catalog) {
-                catalog.gaps.push(gap);
-            }
-        }
-    }
-
-    /// Converts its times to another host's clock from now on.
-    fn align(&mut self, alignment: Arc<Alignment>) {
-        for catalog in [Some(&mut self.by_heads), self.by_all.get_mut()].into_iter().flatten() {
-            // No other reference exists yet.
-            if let Some(catalog) = Arc::get_mut(catalog) {
-                catalog.clocks.align(alignment.clone());
-            }
-        }
-        self.alignment = Some(alignment);
-    }
-
-    /// The most complete catalog so far.
-    pub fn catalog(&self) -> &Arc<Catalog> {
-        self.by_all.get().unwrap_or(&self.by_heads)
-    }
-
-    /// The catalog from all bytes, which are read once.
-    pub fn verify(&self) -> Result<&Arc<Catalog>, CaptureError> {
-        if let Some(known) = self.by_all.get() {
-            return Ok(known);
-        }
-        let mut catalog = Catalog::by_all(&self.file, self.by_heads.len)?;
-        catalog.leave_out_before(self.from);
-        catalog.gaps.extend(&self.absent);
-        if let Some(alignment) = &self.alignment {
-            catalog.clocks.align(alignment.clone());
-        }
-        Ok(self.by_all.get_or_init(|| Arc::new(catalog)))
-    }
-
-    /// As [`Self::verify`], with the error type of tables.
-    pub fn verified(&self) -> Result<&Arc<Catalog>, TableError> {
-        self.verify().map_err(|error| TableError::Read { path: self.path.clone(), error })
-    }
-
-    /// The readings of counters and histograms. Readings before the part that is read are base values.
-    pub fn readings(&self) -> Result<Vec<CellChunk>, TableError> {
-        let mut readings = Vec::new();
-        self.each_reading(CellChunk::new, |reading, offset| {
-            readings.push(if offset < self.from { reading.into_base() } else { reading });
-        })?;
-        Ok(readings)
-    }
-
-    /// The totals of its counters and histograms.
-    pub fn cells(&self) -> Result<CellTotals, TableError> {
-        let mut totals = CellTotals::default();
-        self.each_reading(|cells| totals.add(cells), |(), _| {})?;
-        Ok(totals)
-    }
-
-    /// Calls `each` with the result of `make` for each reading of counters and histograms, and with its
-    /// offset. Readings that were written after the set was opened are ignored.
-    fn each_reading<T>(
-        &self,
-        mut make: impl FnMut(&Cells<'_>) -> T,
-        mut each: impl FnMut(T, u64),
-    ) -> Result<(), TableError> {
-        let mut remaining = self.by_heads.readings;
-        if remaining == 0 {
-            return Ok(());
-        }
-        let failed = |error| TableError::Read { path: self.path.clone(), error };
-        let mut capture = Capture::open(&reopened_path(&self.file)).map_err(failed)?;
-        while remaining > 0 {
-            match capture.read_heads().map_err(|error| failed(error.into()))? {
-                Some(CaptureItem::Chunk(Chunk::Cells(cells))) => {
-                    remaining -= 1;
-                    let made = make(&cells);
-                    each(made, capture.position());
-                }
-                Some(_) => {}
-                None => break,
-            }
-        }
-        Ok(())
-    }
-
-    /// Records damage that was found in a chunk.
-    pub fn damage(&self, damage: Damage) {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.entry(damage.offset).or_insert(damage);
-    }
-
-    fn trouble(&self) -> Option<Trouble> {
-        let catalog = self.catalog();
-        let mut damaged = catalog.damaged.clone();
-        let mut damages = catalog.damages;
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        // A verified catalog already has all damage.
-        for damage in found.values().filter(|_| !catalog.verified) {
-            if !damaged.contains(damage) {
-                damaged.push(damage.clone());
-                damages += 1;
-            }
-        }
-        let has_trouble = damages > 0 || catalog.cut.is_some();
-        has_trouble.then(|| Trouble { path: self.path.clone(), damaged, damages, cut: catalog.cut })
-    }
-}
-
-/// A path that opens the same file again, with a position of its own. Another file may have its name by now.
-fn reopened_path(file: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
-}
-
-/// Copies a stream into an unnamed file. If the stream does not begin like a capture, only its first
-/// bytes are copied: it may be endless.
-fn spool(mut from: impl io::Read) -> io::Result<File> {
-    let mut file = tempfile::tempfile()?;
-    let mut head = Vec::new();
-    from.by_ref().take(MAGIC.len() as u64).read_to_end(&mut head)?;
-    file.write_all(&head)?;
-    if head == MAGIC {
-        io::copy(&mut from, &mut file)?;
-    }
-    Ok(file)
 }

@@ -20,7 +20,7 @@ mod metrics;
 mod modules;
 mod named;
 mod paired;
-mod parts;
+mod pairing;
 mod points;
 mod rings;
 mod slices;

@@ -1,5 +1,5 @@
-//! What an index and windows of it cost: `cargo bench -p ppt-view [-- FRAMES [THREADS]]`, 10 million slices
-//! of 48 bytes by default, one level of nesting, 8 threads that write, in the page cache.
+//! The cost of an index and of its windows: `cargo bench -p ppt-view [-- FRAMES [THREADS]]`. The default is
+//! 10 million slices of 48 bytes from 8 threads, with one level of nesting, in the page cache.
 
 use std::error::Error;
 use std::fs::File;
@@ -16,13 +16,13 @@ use ppt_capture::{
 use ppt_view::{Phase, RowId, View, WindowRequest};
 
 const STRIDE: u32 = 48;
-/// Frames of a full chunk, as the listener makes them.
+/// The number of frames of a full chunk of the listener.
 const CHUNK: u64 = (512 << 10) / STRIDE as u64;
 const WRITERS: u64 = 8;
 const NONCE: u64 = 7;
 const TICKS: u64 = 5_000_000_000;
 const EPOCH: u64 = 1_795_238_091_000_000_000;
-/// Slices in one that is around them.
+/// The number of slices in an outer slice.
 const INNER: u64 = 9;
 
 fn schema() -> Schema {
@@ -60,7 +60,8 @@ fn schema() -> Schema {
     }
 }
 
-/// Start and end of the slice with that number of a thread, in ns: nine in each tenth, a slice a µs.
+/// The start and the end of the slice with this number in a thread, ns. Each tenth slice contains the nine
+/// before it. A slice takes about 1 µs.
 fn slice(seq: u64) -> (u64, u64) {
     let noise = seq.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55;
     let (round, place) = (seq / (INNER + 1), seq % (INNER + 1));

@@ -1,4 +1,4 @@
-//! What there is to be seen.
+//! The content of a view: captures, processes, rows.
 
 use std::sync::Arc;
 
@@ -10,72 +10,72 @@ use crate::index::{RowKey, TrackIndex};
 use crate::layout::{SliceName, Track, ViewLayout};
 use crate::row::RowId;
 
-/// What there is to be seen. All texts are those of others: escape them before you show them.
+/// The content of a view. All texts come from captures and must be escaped for display.
 #[derive(Debug, Clone)]
 pub struct About {
-    /// The captures.
+    /// The captures, in the order of the set.
     pub captures: Vec<AboutCapture>,
-    /// The processes, by the numbers of their rows.
+    /// The processes, indexed by the numbers of their rows.
     pub processes: Vec<ProcessRow>,
-    /// The rows, each behind the one that it belongs to.
+    /// The rows. A row follows its parent.
     pub rows: Vec<AboutRow>,
-    /// What slices are called, by the numbers that cells have.
+    /// The names of slices, indexed by the numbers in cells.
     pub names: Vec<SliceName>,
-    /// From when on there is something, ns since the epoch; None: nobody knows of anything.
+    /// The first known time, ns since the epoch.
     pub from: Option<i64>,
-    /// Up to when there is something.
+    /// The last known time, ns since the epoch.
     pub to: Option<i64>,
-    /// How far the index is built.
+    /// The progress of the index.
     pub progress: Progress,
 }
 
-/// A capture.
+/// A capture, and the sums of its account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AboutCapture {
     /// The first 16 hex digits of its id.
     pub id: String,
-    /// The name of its file.
+    /// The path of its file.
     pub path: std::path::PathBuf,
-    /// Its host.
+    /// The name of its host.
     pub host: String,
-    /// It was closed: it does not grow.
+    /// Whether it has an end, so that it does not grow.
     pub has_ended: bool,
-    /// It goes on in another file of its series, which is not among these.
+    /// Whether it continues in another file of its series that is not in the set.
     pub is_continued: bool,
-    /// Frames that are there.
+    /// The number of frames in the capture.
     pub captured: u64,
-    /// Frames that were written and are not there.
+    /// The number of frames that got a sequence number and are not in the capture.
     pub lost: u64,
-    /// Frames that were refused before they got a number.
+    /// The number of frames that were refused before they got a number.
     pub dropped: u64,
-    /// How far a time can be from the truth, ns.
+    /// The largest error of a time, ns.
     pub time_error: i64,
 }
 
-/// A row.
+/// A row of the timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AboutRow {
-    /// The row.
+    /// Identifies the row.
     pub id: RowId,
-    /// The row that it belongs to.
+    /// The row of its process or thread. None for a process.
     pub parent: Option<RowId>,
-    /// What it is called.
+    /// Its label for display.
     pub label: String,
-    /// The unit of a counter.
+    /// The unit of a counter; empty for other rows.
     pub unit: String,
-    /// How many frames of a thread, slices, moments or readings there are.
+    /// The number of frames of a thread or process, or of slices, moments or readings.
     pub count: u64,
-    /// Frames of a thread that are lost.
+    /// The number of lost frames of a thread or process.
     pub lost: u64,
-    /// Of a thread: its number.
+    /// The thread id. None for other rows.
     pub tid: Option<u32>,
-    /// When the first is, ns since the epoch, as far as it is known.
+    /// The first time, ns since the epoch. None if it is unknown.
     pub from: Option<i64>,
-    /// When the last is.
+    /// The last time, ns since the epoch. None if it is unknown.
     pub to: Option<i64>,
 }
 
-/// Whether a capture goes on in a file that is not there.
+/// Whether a capture continues in a file that is not in the set.
 fn is_continued(layout: &ViewLayout, contents: &Contents) -> bool {
     let hex = |id: &[u8; 16]| id[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let follows =
@@ -108,7 +108,7 @@ pub(crate) fn captures(layout: &ViewLayout) -> Vec<AboutCapture> {
     about.collect()
 }
 
-/// The rows of a layout; `index` is that of a track, once it is built.
+/// The rows of a layout. `index` returns the index of a track, once it is built.
 pub(crate) fn rows(
     layout: &ViewLayout,
     index: impl Fn(usize) -> Option<Arc<TrackIndex>>,
@@ -120,15 +120,14 @@ pub(crate) fn rows(
         let first = rows.len();
         rows.push(AboutRow { label: process.exe.clone(), ..row(id, None) });
         for (track_number, track) in tracks {
-            let own = thread(layout, track_number, track, id);
-            let of = &mut rows[first];
-            of.count += own.count;
-            of.lost = of.lost.saturating_add(own.lost);
-            widen(of, &own);
-            let thread = own.id;
-            rows.push(own);
+            let thread = thread(layout, track_number, track, id);
+            let process_row = &mut rows[first];
+            process_row.count += thread.count;
+            process_row.lost = process_row.lost.saturating_add(thread.lost);
+            let parent = thread.id;
+            rows.push(thread);
             if let Some(index) = index(track_number as usize) {
-                rows.extend(parts(layout, track_number, thread, &index));
+                rows.extend(rows_within(layout, track_number, parent, &index));
             }
         }
         let counters = (0..).zip(&layout.counters.0).filter(|(_, track)| track.process == number);
@@ -140,21 +139,23 @@ pub(crate) fn rows(
             to: counter.points.last().map(|point| point.0),
             ..row(RowId::Counter(number), Some(id))
         }));
-        if let Some((of, parts)) = rows[first..].split_first_mut() {
-            parts.iter().for_each(|own| widen(of, own));
+        if let Some((process_row, others)) = rows[first..].split_first_mut() {
+            others.iter().for_each(|row| widen(process_row, row));
         }
     }
     rows
 }
 
+/// An empty row.
 fn row(id: RowId, parent: Option<RowId>) -> AboutRow {
     let (label, unit) = (String::new(), String::new());
     AboutRow { id, parent, label, unit, count: 0, lost: 0, tid: None, from: None, to: None }
 }
 
-fn widen(of: &mut AboutRow, own: &AboutRow) {
-    of.from = of.from.into_iter().chain(own.from).min();
-    of.to = of.to.into_iter().chain(own.to).max();
+/// Extends the times of a row to those of another one.
+fn widen(row: &mut AboutRow, other: &AboutRow) {
+    row.from = row.from.into_iter().chain(other.from).min();
+    row.to = row.to.into_iter().chain(other.to).max();
 }
 
 fn thread(layout: &ViewLayout, number: u32, track: &Track, process: RowId) -> AboutRow {
@@ -177,7 +178,8 @@ fn thread(layout: &ViewLayout, number: u32, track: &Track, process: RowId) -> Ab
     }
 }
 
-fn parts<'a>(
+/// The rows of depths and moments in a thread.
+fn rows_within<'a>(
     layout: &'a ViewLayout,
     thread: u32,
     parent: RowId,

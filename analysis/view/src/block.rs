@@ -1,38 +1,38 @@
-//! Blocks: what the index keeps of a chunk of frames.
+//! Blocks: the part of the index for one chunk of frames.
 //!
-//! A block follows from the bytes of its chunk, from the clocks of its capture, and from the few slices
-//! of other chunks that begin or end within it. So blocks are built side by side, in any order, and are
-//! equal whenever these are.
+//! A block depends only on the bytes of its chunk, the clocks of its capture, and the few slices of other
+//! chunks that begin or end within it. Blocks can therefore be built in any order, at the same time, with
+//! equal results.
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cell::{BACKWARD, BUCKETS, OVERLAP, bucket, share};
 use crate::reach::{Reach, Surroundings};
-use crate::slice::{ChunkSlices, Placed, Slice};
+use crate::slice::{ChunkSlices, OrderedSlice, Slice};
 
-/// Slices of a leaf.
-pub(crate) const LEAF: usize = 256;
-/// Children of a node.
-pub(crate) const FAN: usize = 8;
+/// The most slices of a leaf.
+pub(crate) const MAX_LEAF_SLICES: usize = 256;
+/// The number of children of a node.
+pub(crate) const CHILDREN: usize = 8;
 
-/// What the index keeps of a chunk.
+/// The part of the index for one chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct IndexBlock {
-    /// How far its slices reach; None: it has none.
+    /// The reach of its slices. None without slices.
     pub reach: Option<Reach>,
     pub clocks: ClockMark,
-    /// Of the slices of other chunks that counted.
+    /// The [`mark`] of the slices of other chunks on which the block depends.
     pub inner: u64,
-    /// In the order of their keys.
+    /// Its rows, ordered by key.
     pub rows: Vec<BlockRow>,
 }
 
-/// What the times of a block depend on.
+/// Hashes of the clocks on which the times of a block depend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ClockMark {
-    /// What no further reading of clocks changes, unless they jump.
+    /// The hash of the values that further readings do not change, unless a clock jumps.
     pub base: u64,
-    /// All readings; 0: no further reading changes the times of the block.
+    /// The hash of all readings. 0 if further readings do not change the times of the block.
     pub all: u64,
 }
 
@@ -41,20 +41,20 @@ pub(crate) struct ClockMark {
 pub(crate) struct BlockRow {
     pub key: BlockKey,
     pub leaves: Vec<Leaf>,
-    /// How many slices have a length in each bucket.
+    /// The numbers of the buckets of lengths, each with its count of slices.
     pub lengths: Vec<(u8, u32)>,
 }
 
-/// Which row it is.
+/// Identifies a row of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum BlockKey {
-    /// Slices that lie so deep, beside what is around the whole chunk.
+    /// Slices of this depth. The slices that contain the whole chunk do not count.
     Depth(u32),
-    /// Moments of a kind.
+    /// Moments of this kind.
     Moments(u16),
 }
 
-/// Slices that follow each other in a row, at most [`LEAF`].
+/// At most [`MAX_LEAF_SLICES`] consecutive slices of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Leaf {
     pub from: i64,
@@ -62,22 +62,24 @@ pub(crate) struct Leaf {
     pub busy: u64,
     pub longest: u64,
     pub count: u32,
-    /// Its longest slice: the frame in the chunk, and the kind.
+    /// The number of the frame of the longest slice in the chunk.
     pub best: u32,
+    /// The kind of the longest slice.
     pub best_kind: u16,
-    /// The kind that takes most of it, and how much that is.
+    /// The kind that takes the largest share.
     pub kind: u16,
+    /// The share of `kind`, of 65,535.
     pub share: u16,
     pub flags: u16,
 }
 
-/// What distinguishes surroundings; 0: nothing but what is around the whole chunk.
+/// A hash of the inner slices of surroundings. 0 if there are none.
 pub(crate) fn mark(around: &Surroundings) -> u64 {
     if around.inner.is_empty() {
         return 0;
     }
     let mut hash = Xxh3::new();
-    for Placed { slice, seqno, ring } in &around.inner {
+    for OrderedSlice { slice, seqno, ring } in &around.inner {
         hash.update(&slice.start.to_le_bytes());
         hash.update(&slice.len.to_le_bytes());
         hash.update(&slice.kind.to_le_bytes());
@@ -88,7 +90,7 @@ pub(crate) fn mark(around: &Surroundings) -> u64 {
 }
 
 impl IndexBlock {
-    /// The rows of a chunk whose slices lie so deep.
+    /// The rows of a chunk. `depths` has the depth of each slice.
     pub fn rows(slices: &ChunkSlices, depths: &[u32]) -> Vec<BlockRow> {
         let mut rows: Vec<RowBuilder> = Vec::new();
         for (slice, &depth) in slices.slices.iter().zip(depths) {
@@ -98,7 +100,7 @@ impl IndexBlock {
             }
             rows[depth].push(slice);
         }
-        // A row may have none: all slices of that depth are of other chunks.
+        // A row is empty if all slices of its depth are in other chunks.
         let built = (0..).zip(rows).map(|(depth, row)| row.finish(BlockKey::Depth(depth)));
         let mut built: Vec<BlockRow> = built.filter(|row| !row.leaves.is_empty()).collect();
         for moments in slices.moments.chunk_by(|a, b| a.kind == b.kind) {
@@ -110,13 +112,23 @@ impl IndexBlock {
     }
 }
 
+/// Divides the slices of a row into leaves.
 #[derive(Debug, Default)]
 struct RowBuilder {
     leaves: Vec<Leaf>,
     lengths: [u32; BUCKETS],
-    /// What each kind takes of the leaf that is being built: ns, and how often.
-    kinds: Vec<(u16, u64, u32)>,
+    /// The kinds of slices in the open leaf.
+    kinds: Vec<KindSums>,
     open: Option<Leaf>,
+}
+
+/// The sums of one kind of slices in a leaf.
+#[derive(Debug, Clone, Copy)]
+struct KindSums {
+    kind: u16,
+    /// The sum of the lengths, ns.
+    busy: u64,
+    count: u32,
 }
 
 impl RowBuilder {
@@ -124,9 +136,11 @@ impl RowBuilder {
     fn push(&mut self, slice: &Slice) {
         let (length, end) = (slice.length(), slice.end());
         self.lengths[bucket(length)] += 1;
-        match self.kinds.iter_mut().find(|kind| kind.0 == slice.kind) {
-            Some(kind) => (kind.1, kind.2) = (kind.1.saturating_add(length), kind.2 + 1),
-            None => self.kinds.push((slice.kind, length, 1)),
+        match self.kinds.iter_mut().find(|sums| sums.kind == slice.kind) {
+            Some(sums) => {
+                (sums.busy, sums.count) = (sums.busy.saturating_add(length), sums.count + 1);
+            }
+            None => self.kinds.push(KindSums { kind: slice.kind, busy: length, count: 1 }),
         }
         let leaf = self.open.get_or_insert(Leaf {
             from: slice.start,
@@ -152,19 +166,19 @@ impl RowBuilder {
         leaf.to = leaf.to.max(end);
         leaf.busy = leaf.busy.saturating_add(length);
         leaf.count += 1;
-        if leaf.count as usize == LEAF {
+        if leaf.count as usize == MAX_LEAF_SLICES {
             self.close();
         }
     }
 
     fn close(&mut self) {
         let Some(mut leaf) = self.open.take() else { return };
-        let most = self.kinds.iter().max_by_key(|kind| (kind.1, kind.2, std::cmp::Reverse(kind.0)));
-        if let Some(&(kind, busy, count)) = most {
-            leaf.kind = kind;
+        let order = |sums: &&KindSums| (sums.busy, sums.count, std::cmp::Reverse(sums.kind));
+        if let Some(largest) = self.kinds.iter().max_by_key(order) {
+            leaf.kind = largest.kind;
             leaf.share = match leaf.busy {
-                0 => share(count.into(), leaf.count.into()),
-                all => share(busy, all),
+                0 => share(largest.count.into(), leaf.count.into()),
+                busy => share(largest.busy, busy),
             };
         }
         self.leaves.push(leaf);
@@ -173,7 +187,7 @@ impl RowBuilder {
 
     fn finish(mut self, key: BlockKey) -> BlockRow {
         self.close();
-        let full = (0..).zip(self.lengths).filter(|entry| entry.1 > 0);
-        BlockRow { key, leaves: self.leaves, lengths: full.collect() }
+        let lengths = (0..).zip(self.lengths).filter(|entry| entry.1 > 0);
+        BlockRow { key, leaves: self.leaves, lengths: lengths.collect() }
     }
 }

@@ -4,33 +4,33 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::block::{self, IndexBlock};
-use crate::chunks::ChunkReader;
+use crate::chunk_reader::ChunkReader;
 use crate::error::ViewError;
 use crate::index::{TrackIndex, surroundings};
 use crate::layout::ViewLayout;
 use crate::reach::Reach;
 use crate::slice::{ChunkSlices, Slice};
 
-/// Frames of the tracks that are built together, about: rows appear when their track is done.
-const TOGETHER: u64 = 2_000_000;
+/// The approximate number of frames in a batch of tracks. The rows of a batch appear when all are done.
+const BATCH_FRAMES: u64 = 2_000_000;
 
-/// How far an index is built.
+/// The progress of building an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Frames of chunks that are done.
+    /// The number of frames in finished chunks.
     pub done: u64,
-    /// All frames.
+    /// The number of all frames.
     pub frames: u64,
 }
 
-/// What building an index took.
+/// The work of building an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BuildCost {
-    /// Chunks whose block was there already.
+    /// The number of chunks with a valid stored block.
     pub kept: u64,
-    /// Chunks whose block was built.
+    /// The number of chunks whose block was built.
     pub built: u64,
-    /// How often frames of a chunk were decoded.
+    /// The number of times that the frames of a chunk were decoded.
     pub decoded: u64,
 }
 
@@ -38,28 +38,46 @@ pub struct BuildCost {
 pub(crate) struct Builder<'a> {
     pub layout: &'a ViewLayout,
     pub threads: usize,
-    /// All frames.
+    /// The number of all frames.
     pub frames: u64,
-    /// Bytes of slices that are held at once, about.
+    /// The approximate memory of slices in bytes.
     pub memory: usize,
-    /// A block of a chunk that was built before.
+    /// Returns the stored block of a chunk.
     pub stored: &'a (dyn Fn(usize) -> Option<Arc<IndexBlock>> + Sync),
-    /// Takes the index of a track.
+    /// Receives the index of a track.
     pub publish: &'a (dyn Fn(usize, TrackIndex) + Sync),
     pub progress: &'a (dyn Fn(Progress) + Sync),
     pub cancel: &'a AtomicBool,
 }
 
-/// What is known of a chunk after the first step.
-struct Scanned {
+/// A chunk of a track.
+#[derive(Clone, Copy)]
+struct TrackChunk {
+    track: usize,
+    /// The index of the chunk in the track.
+    place: usize,
+}
+
+/// The result of the first step for a chunk.
+struct ScannedChunk {
     reach: Option<Reach>,
+    /// None for a chunk with a stored block, and after its run.
     slices: Option<Arc<ChunkSlices>>,
+    /// The stored block with valid times.
     stored: Option<Arc<IndexBlock>>,
     clocks: block::ClockMark,
 }
 
+/// The result of the second step for a chunk.
+struct BuiltChunk {
+    block: Arc<IndexBlock>,
+    /// The number of slices that contain the whole chunk.
+    depth: u32,
+}
+
+/// The sums of all threads.
 #[derive(Default)]
-struct CellSums {
+struct BuildSums {
     kept: AtomicU64,
     built: AtomicU64,
     decoded: AtomicU64,
@@ -68,13 +86,13 @@ struct CellSums {
 
 impl Builder<'_> {
     pub fn run(&self) -> Result<BuildCost, ViewError> {
-        let sums = CellSums::default();
+        let sums = BuildSums::default();
         let tracks = &self.layout.tracks;
         let mut next = 0;
         while next < tracks.len() {
             let first = next;
             let mut frames = 0;
-            while next < tracks.len() && (next == first || frames < TOGETHER) {
+            while next < tracks.len() && (next == first || frames < BATCH_FRAMES) {
                 let counts =
                     tracks[next].chunks.iter().map(|&chunk| self.layout.chunks[chunk].share.count);
                 frames += counts.map(u64::from).sum::<u64>();
@@ -82,38 +100,40 @@ impl Builder<'_> {
             }
             self.batch(first..next, &sums)?;
         }
-        let told = |atomic: &AtomicU64| atomic.load(Ordering::Relaxed);
-        let (kept, built) = (told(&sums.kept), told(&sums.built));
-        Ok(BuildCost { kept, built, decoded: told(&sums.decoded) })
+        let sum = |atomic: &AtomicU64| atomic.load(Ordering::Relaxed);
+        let (kept, built) = (sum(&sums.kept), sum(&sums.built));
+        Ok(BuildCost { kept, built, decoded: sum(&sums.decoded) })
     }
 
-    fn batch(&self, tracks: std::ops::Range<usize>, sums: &CellSums) -> Result<(), ViewError> {
-        let mut chunks = Vec::new();
+    /// Builds and publishes the indexes of some tracks.
+    fn batch(&self, tracks: std::ops::Range<usize>, sums: &BuildSums) -> Result<(), ViewError> {
+        let mut chunks: Vec<TrackChunk> = Vec::new();
         let mut starts = Vec::new();
         for track in tracks.clone() {
             starts.push(chunks.len());
-            chunks.extend((0..self.layout.tracks[track].chunks.len()).map(|index| (track, index)));
+            let places = 0..self.layout.tracks[track].chunks.len();
+            chunks.extend(places.map(|place| TrackChunk { track, place }));
         }
-        let number = |(track, place): (usize, usize)| self.layout.tracks[track].chunks[place];
-        let mut scanned: Vec<Scanned> = Vec::new();
-        // The scanned chunks of the track of a chunk, as many as there are by now.
-        let beside = |scanned: &[Scanned], (track, _): (usize, usize)| {
+        let mut scanned: Vec<ScannedChunk> = Vec::new();
+        // The chunks of a track that are scanned so far.
+        let scanned_of = |scanned: &[ScannedChunk], track: usize| {
             let first = starts[track - tracks.start];
             let end = first + self.layout.tracks[track].chunks.len();
             first..end.min(scanned.len())
         };
-        let mut blocks = Vec::new();
+        let mut built: Vec<BuiltChunk> = Vec::new();
         let runs = self.runs(&chunks);
         for run in &runs {
             let chunks = &chunks[run.clone()];
             scanned.extend(self.each(chunks.len(), |reader, index| {
-                self.scan(reader, number(chunks[index]), sums)
+                self.scan(reader, self.number(chunks[index]), sums)
             })?);
-            blocks.extend(self.each(chunks.len(), |reader, index| {
-                let own = &scanned[beside(&scanned, chunks[index])];
-                let stored = own[chunks[index].1].stored.as_ref();
-                let block = self.block(reader, chunks[index], (own, stored), sums)?;
-                let count = self.layout.chunks[number(chunks[index])].share.count.into();
+            built.extend(self.each(chunks.len(), |reader, index| {
+                let chunk = chunks[index];
+                let scanned = &scanned[scanned_of(&scanned, chunk.track)];
+                let stored = scanned[chunk.place].stored.as_ref();
+                let block = self.block(reader, chunk, (scanned, stored), sums)?;
+                let count = self.layout.chunks[self.number(chunk)].share.count.into();
                 let done = sums.done.fetch_add(count, Ordering::Relaxed) + count;
                 (self.progress)(Progress { done, frames: self.frames });
                 Ok(block)
@@ -121,29 +141,34 @@ impl Builder<'_> {
             scanned[run.clone()].iter_mut().for_each(|scanned| scanned.slices = None);
         }
         if runs.len() > 1 {
-            // Slices that begin long before they end may be around chunks of an earlier run.
-            blocks = self.each(chunks.len(), |reader, index| {
-                let own = &scanned[beside(&scanned, chunks[index])];
-                self.block(reader, chunks[index], (own, Some(&blocks[index].0)), sums)
+            // Long slices may contain chunks of an earlier run.
+            built = self.each(chunks.len(), |reader, index| {
+                let scanned = &scanned[scanned_of(&scanned, chunks[index].track)];
+                self.block(reader, chunks[index], (scanned, Some(&built[index].block)), sums)
             })?;
         }
-        let mut blocks = blocks.into_iter();
-        for track in tracks {
-            let of = &self.layout.tracks[track];
-            let (blocks, depths) = blocks.by_ref().take(of.chunks.len()).unzip();
-            (self.publish)(track, TrackIndex::new(self.layout, of, blocks, depths));
+        let mut built = built.into_iter().map(|chunk| (chunk.block, chunk.depth));
+        for number in tracks {
+            let track = &self.layout.tracks[number];
+            let (blocks, depths) = built.by_ref().take(track.chunks.len()).unzip();
+            (self.publish)(number, TrackIndex::new(self.layout, track, blocks, depths));
         }
         Ok(())
     }
 
+    /// The number of a chunk in the view.
+    fn number(&self, chunk: TrackChunk) -> usize {
+        self.layout.tracks[chunk.track].chunks[chunk.place]
+    }
+
     /// Divides chunks so that the slices of each run fit into memory.
-    fn runs(&self, chunks: &[(usize, usize)]) -> Vec<std::ops::Range<usize>> {
+    fn runs(&self, chunks: &[TrackChunk]) -> Vec<std::ops::Range<usize>> {
         let mut runs = Vec::new();
         let (mut first, mut held) = (0, 0);
-        for (index, &(track, place)) in chunks.iter().enumerate() {
-            let entry = &self.layout.chunks[self.layout.tracks[track].chunks[place]];
-            let most = self.layout.kinds(entry).most_of_a_frame() * size_of::<Slice>();
-            let size = entry.share.count as usize * most;
+        for (index, &chunk) in chunks.iter().enumerate() {
+            let entry = &self.layout.chunks[self.number(chunk)];
+            let per_frame = self.layout.kinds(entry).max_slices_per_frame() * size_of::<Slice>();
+            let size = entry.share.count as usize * per_frame;
             if index > first && held + size > self.memory {
                 runs.push(first..index);
                 (first, held) = (index, 0);
@@ -154,22 +179,22 @@ impl Builder<'_> {
         runs
     }
 
-    /// The first step: how far the slices of a chunk reach.
+    /// The first step: finds the reach of the slices of a chunk.
     fn scan(
         &self,
         reader: &mut ChunkReader<'_>,
         number: usize,
-        sums: &CellSums,
-    ) -> Result<Scanned, ViewError> {
+        sums: &BuildSums,
+    ) -> Result<ScannedChunk, ViewError> {
         let entry = &self.layout.chunks[number];
         if let Some(stored) = (self.stored)(number)
             && self.layout.is_current(entry, stored.clocks)
         {
             let (reach, clocks) = (stored.reach.clone(), stored.clocks);
-            return Ok(Scanned { reach, slices: None, stored: Some(stored), clocks });
+            return Ok(ScannedChunk { reach, slices: None, stored: Some(stored), clocks });
         }
         let slices = self.read(reader, number, sums)?;
-        Ok(Scanned {
+        Ok(ScannedChunk {
             reach: Reach::spanning(&slices.slices),
             clocks: self.layout.clock_mark(entry, slices.ticks),
             slices: Some(Arc::new(slices)),
@@ -181,21 +206,21 @@ impl Builder<'_> {
         &self,
         reader: &mut ChunkReader<'_>,
         number: usize,
-        sums: &CellSums,
+        sums: &BuildSums,
     ) -> Result<ChunkSlices, ViewError> {
         sums.decoded.fetch_add(1, Ordering::Relaxed);
         reader.slices(number)
     }
 
-    /// The second step: the block of a chunk, and how many slices are around all of it. `scanned` are the
-    /// chunks of its track; `known` is its block, if the slices around it are still those that counted.
+    /// The second step: makes the block of a chunk. `scanned` are the chunks of its track. `stored` is an
+    /// earlier block, which is used if it depends on the same slices of other chunks.
     fn block(
         &self,
         reader: &mut ChunkReader<'_>,
-        (track, place): (usize, usize),
-        (scanned, known): (&[Scanned], Option<&Arc<IndexBlock>>),
-        sums: &CellSums,
-    ) -> Result<(Arc<IndexBlock>, u32), ViewError> {
+        TrackChunk { track, place }: TrackChunk,
+        (scanned, stored): (&[ScannedChunk], Option<&Arc<IndexBlock>>),
+        sums: &BuildSums,
+    ) -> Result<BuiltChunk, ViewError> {
         let track = &self.layout.tracks[track];
         let own = &scanned[place];
         let entry = &self.layout.chunks[track.chunks[place]];
@@ -206,20 +231,20 @@ impl Builder<'_> {
         let reach = |place: usize| scanned.get(place)?.reach.as_ref();
         let around = surroundings(self.layout, track, place, reach, &mut slices)?;
         let inner = block::mark(&around);
-        if let Some(known) = known.filter(|block| block.inner == inner) {
+        if let Some(stored) = stored.filter(|block| block.inner == inner) {
             sums.kept.fetch_add(1, Ordering::Relaxed);
-            return Ok((known.clone(), around.depth));
+            return Ok(BuiltChunk { block: stored.clone(), depth: around.depth });
         }
         sums.built.fetch_add(1, Ordering::Relaxed);
         let slices = slices(place)?;
-        let depths = around.depths(&slices.slices, |slice| ViewLayout::placed(entry, *slice));
+        let depths = around.depths(&slices.slices, |slice| ViewLayout::ordered(entry, *slice));
         let (reach, clocks) = (own.reach.clone(), own.clocks);
         let block = IndexBlock { reach, clocks, inner, rows: IndexBlock::rows(&slices, &depths) };
-        Ok((Arc::new(block), around.depth))
+        Ok(BuiltChunk { block: Arc::new(block), depth: around.depth })
     }
 
-    /// Calls `make` for each number below `count`, with as many threads as there are, and returns what it
-    /// made in their order.
+    /// Calls `make` for each number below `count`, in all threads. Returns the results in the order of the
+    /// numbers.
     fn each<T: Send + Sync>(
         &self,
         count: usize,
@@ -241,7 +266,7 @@ impl Builder<'_> {
                     make(&mut reader, number)
                 };
                 match result {
-                    Ok(it) => _ = made[number].set(it),
+                    Ok(result) => _ = made[number].set(result),
                     Err(error) => {
                         is_failed.store(true, Ordering::Relaxed);
                         let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
-//! Keeps blocks in files: a file for each capture, in a folder that only its user can read.
+//! Keeps blocks in files, one for each capture, in a folder that only its user can read.
 //!
-//! A block counts for a chunk with the same capture, number and checksum, and only as long as the clocks of the
-//! capture give the same times. What is read may be anything.
+//! A block is valid for a chunk with the same capture, number and checksum, as long as the clocks of the
+//! capture give the same times. The content of the files is untrusted.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File};
@@ -15,21 +15,35 @@ use ppt_output::{Output, OutputError, Readers, Rules};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::block::IndexBlock;
+use crate::block_bytes::{self, UnreadBytes};
 use crate::error::ViewError;
-use crate::record::{self, UnreadBytes};
 
-/// The version of what is in the files. It is part of their names.
+/// The version of the format of the files, which is part of their names.
 pub const INDEX_VERSION: u32 = 2;
 
 pub(crate) const MAGIC: [u8; 8] = *b"ppt-view";
-/// Bytes of the files in the folder, at most.
+/// The largest size of all files in the folder.
 const MAX_BYTES: u64 = 2 << 30;
 
-/// What distinguishes the block of a chunk: its number in the capture, the checksum of its bytes, and the
-/// thread that its frames are about (0: the one that wrote them).
-pub(crate) type BlockId = (u64, u32, u32);
+/// Identifies the block of a chunk, or of the share of a thread in a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct BlockId {
+    /// The number of the chunk in the capture.
+    pub ordinal: u64,
+    /// The checksum of its bytes.
+    pub crc: u32,
+    /// The thread of the share. 0 for the thread that wrote the chunk.
+    pub thread: u32,
+}
 
-/// The blocks of a capture, as bytes.
+/// The limits of the numbers in the block of a chunk.
+pub(crate) struct ChunkLimits {
+    pub frames: u32,
+    /// The number of kinds of slices.
+    pub kinds: usize,
+}
+
+/// The bytes of a file with the blocks of a capture.
 pub(crate) fn encode<'a>(
     capture: &str,
     blocks: impl Iterator<Item = (BlockId, &'a IndexBlock)>,
@@ -41,51 +55,52 @@ pub(crate) fn encode<'a>(
     let mut body = Vec::new();
     for (id, block) in blocks {
         body.clear();
-        record::write(block, &mut body);
+        block_bytes::write(block, &mut body);
         append(id, &body, &mut bytes);
     }
     bytes
 }
 
-/// Appends the bytes of a block of that chunk.
-pub(crate) fn append((ordinal, crc, thread): BlockId, body: &[u8], bytes: &mut Vec<u8>) {
-    bytes.extend(ordinal.to_le_bytes());
-    bytes.extend(crc.to_le_bytes());
-    bytes.extend(thread.to_le_bytes());
+/// Appends the bytes of a block with this id.
+pub(crate) fn append(id: BlockId, body: &[u8], bytes: &mut Vec<u8>) {
+    bytes.extend(id.ordinal.to_le_bytes());
+    bytes.extend(id.crc.to_le_bytes());
+    bytes.extend(id.thread.to_le_bytes());
     bytes.extend((body.len() as u32).to_le_bytes());
     bytes.extend(xxh3_64(body).to_le_bytes());
     bytes.extend(body);
 }
 
-/// The blocks that `bytes` hold of a capture. `limits` says how many frames and kinds of slices a chunk has,
-/// if there is such a chunk. What is damaged is left out, and so is all that follows it.
+/// The blocks of a capture in the bytes of a file. `limits` returns the limits of a chunk, if the capture has
+/// it. Leaves out invalid blocks, and all blocks after damaged bytes.
 pub(crate) fn decode(
     bytes: &[u8],
     capture: &str,
-    limits: impl Fn(BlockId) -> Option<(u32, usize)>,
+    limits: impl Fn(BlockId) -> Option<ChunkLimits>,
 ) -> HashMap<BlockId, Arc<IndexBlock>> {
     let mut blocks = HashMap::new();
     let mut from = UnreadBytes(bytes);
     let head = |from: &mut UnreadBytes<'_>| {
-        let is_right = from.take()? == MAGIC && from.number()? == INDEX_VERSION;
+        let is_current = from.take()? == MAGIC && from.number()? == INDEX_VERSION;
         let len = from.count()?;
-        Some(is_right && from.some(len)? == capture.as_bytes())
+        Some(is_current && from.slice(len)? == capture.as_bytes())
     };
     if head(&mut from) != Some(true) {
         return blocks;
     }
-    while let Some((id, body)) = record(&mut from) {
-        let block = limits(id).and_then(|(frames, kinds)| record::read(body, frames, kinds));
+    while let Some((id, body)) = next_block(&mut from) {
+        let limits = limits(id);
+        let block = limits.and_then(|limits| block_bytes::read(body, limits.frames, limits.kinds));
         blocks.extend(block.map(|block| (id, Arc::new(block))));
     }
     blocks
 }
 
-/// The next block's chunk, and its bytes.
-fn record<'a>(from: &mut UnreadBytes<'a>) -> Option<(BlockId, &'a [u8])> {
-    let id = (from.word()?, from.number()?, from.number()?);
+/// The id and the bytes of the next block. None at the end, and if the bytes are damaged.
+fn next_block<'a>(from: &mut UnreadBytes<'a>) -> Option<(BlockId, &'a [u8])> {
+    let id = BlockId { ordinal: from.word()?, crc: from.number()?, thread: from.number()? };
     let (len, sum) = (from.count()?, from.word()?);
-    let body = from.some(len)?;
+    let body = from.slice(len)?;
     (xxh3_64(body) == sum).then_some((id, body))
 }
 
@@ -104,7 +119,7 @@ impl Cache {
         self.folder.join(format!("{capture}.{INDEX_VERSION}"))
     }
 
-    /// What is kept of a capture; nothing where nothing can be read.
+    /// The bytes of the file of a capture. Empty if it cannot be read.
     pub fn load(&self, capture: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut read = || -> io::Result<File> {
@@ -116,24 +131,24 @@ impl Cache {
             }
             Ok(file)
         };
-        // Those that are used are removed last.
+        // `prune` removes the files with the earliest times first.
         if let Ok(file) = read() {
             let _ = file.set_modified(SystemTime::now());
         }
         bytes
     }
 
-    /// Keeps the blocks of a capture.
+    /// Writes the file of a capture.
     ///
     /// # Errors
-    /// The folder is not its user's own, or cannot be written.
+    /// Other users can access the folder, or it cannot be written.
     pub fn store(&self, capture: &str, bytes: &[u8]) -> Result<(), ViewError> {
         let failed = |error| ViewError::Cache { path: self.folder.clone(), error };
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
         self.check().map_err(failed)?;
         let rules = Rules { force: true, readers: Readers::Owner, ..Rules::default() };
         let mut output = match Output::open(&self.path(capture), &rules) {
-            // Another view of the capture keeps the same blocks.
+            // Another view of the capture writes the same blocks.
             Err(OutputError::InUse(..)) => return Ok(()),
             output => output?,
         };
@@ -145,7 +160,7 @@ impl Cache {
         self.prune().map_err(failed)
     }
 
-    /// Whether only its user can write here.
+    /// Fails unless the folder belongs to the user and others cannot access it.
     fn check(&self) -> io::Result<()> {
         let found = fs::symlink_metadata(&self.folder)?;
         let own = rustix::process::geteuid().as_raw();
@@ -158,7 +173,7 @@ impl Cache {
         ))
     }
 
-    /// Removes what was not used for longest, until the rest is small enough.
+    /// Removes the files that were not used for longest, until the rest is small enough.
     fn prune(&self) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -171,13 +186,13 @@ impl Cache {
             }
         }
         files.sort();
-        let mut all: u64 = files.iter().map(|file| file.1).sum();
+        let mut total: u64 = files.iter().map(|file| file.1).sum();
         for (_, len, path) in files {
-            if all <= MAX_BYTES {
+            if total <= MAX_BYTES {
                 break;
             }
             fs::remove_file(path)?;
-            all -= len;
+            total -= len;
         }
         Ok(())
     }

@@ -1,59 +1,58 @@
-//! Cells: what is said of slices that follow each other in a row.
+//! Cells: sums over consecutive slices of a row.
 
-/// The cell begins before the window. A sum over windows side by side leaves it out.
+/// The cell begins before the window. Sums over adjacent windows leave it out.
 pub const BEGINS_BEFORE: u16 = 1;
-/// It is one slice: `from`, `to` and `best` are its own.
+/// The cell is one slice. `from`, `to` and `best` are those of the slice.
 pub const SINGLE: u16 = 2;
-/// Slices in it overlap: `busy` may be more than the time from `from` to `to`.
+/// Slices of the cell overlap, so that `busy` may exceed the time from `from` to `to`.
 pub const OVERLAP: u16 = 4;
-/// The end of a slice in it is before its start. It counts as having no length.
+/// A slice of the cell ends before its start. Its length counts as 0.
 pub const BACKWARD: u16 = 8;
-/// It is known from heads of chunks alone: `count` is a count of frames, and nothing is known of their
-/// lengths.
+/// The cell is made of heads of chunks. `count` is the number of frames; their lengths are unknown.
 pub const HEADS: u16 = 16;
 
-/// No name.
+/// The number of an unknown name.
 pub const NO_NAME: u32 = u32::MAX;
 
-/// A frame, by the numbers that a view gives chunks. [`View::frame_name`](crate::View::frame_name) says
-/// what others call it.
+/// A frame, by the numbers of this view. [`View::frame_name`](crate::View::frame_name) has the name that
+/// does not depend on the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FramePlace {
-    /// Number of its chunk in the view.
+    /// The number of its chunk in the view.
     pub chunk: u32,
-    /// Its place in the chunk.
+    /// The number of the frame in the chunk, from 0.
     pub frame: u32,
 }
 
-/// Slices that follow each other in a row.
+/// Consecutive slices of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cell {
     /// The start of the first slice, ns since the epoch.
     pub from: i64,
-    /// The latest end.
+    /// The latest end, ns since the epoch.
     pub to: i64,
     /// The sum of the lengths, ns.
     pub busy: u64,
-    /// The greatest length, ns.
+    /// The largest length, ns.
     pub longest: u64,
-    /// How many slices.
+    /// The number of slices.
     pub count: u64,
-    /// The frame of the longest slice; of equal ones, the first.
+    /// The frame of the longest slice, the first one if several are equally long.
     pub best: FramePlace,
-    /// What the longest slice is called: index of [`About::names`](crate::About::names).
+    /// The name of the longest slice, an index of [`About::names`](crate::About::names).
     pub best_name: u32,
-    /// The name that takes most of `busy`, or of `count` where `busy` is 0. [`NO_NAME`]: unknown.
+    /// The name with the largest share of `busy`, or of `count` if `busy` is 0. [`NO_NAME`] if unknown.
     pub name: u32,
-    /// How much of it at least, of 65,535.
+    /// A lower bound of the share of `name`, of 65,535.
     pub share: u16,
-    /// [`BEGINS_BEFORE`], [`SINGLE`], [`OVERLAP`], [`BACKWARD`], [`HEADS`].
+    /// A set of [`BEGINS_BEFORE`], [`SINGLE`], [`OVERLAP`], [`BACKWARD`] and [`HEADS`].
     pub flags: u16,
-    /// Of a single slice that overlaps others of its row: the lane that keeps it apart. Otherwise 0.
+    /// The lane of a single slice that overlaps others of its row, otherwise 0.
     pub lane: u16,
 }
 
 impl Cell {
-    /// Puts the slices of `next`, which begins no sooner, behind its own.
+    /// Appends the slices of `next`, which does not begin before this cell.
     pub(crate) fn append(&mut self, next: &Cell) {
         if next.from < self.to {
             self.flags |= OVERLAP;
@@ -76,19 +75,19 @@ impl Cell {
         self.flags = (self.flags | next.flags) & !SINGLE;
     }
 
-    /// How much the name takes, of `busy`, or of `count` where that is 0.
+    /// The part of the name in `busy`, or in `count` if `busy` is 0.
     fn weight(&self) -> u64 {
         let whole = if self.busy == 0 { self.count } else { self.busy };
         (u128::from(whole) * u128::from(self.share) / u128::from(u16::MAX)) as u64
     }
 
-    /// From its start to its end, ns.
+    /// The time from its start to its end, ns.
     pub fn width(&self) -> u64 {
         self.to.saturating_sub(self.from).max(0) as u64
     }
 }
 
-/// A part of a whole, of 65,535.
+/// The share of a part in a whole, of 65,535.
 pub(crate) fn share(part: u64, whole: u64) -> u16 {
     match whole {
         0 => 0,
@@ -96,10 +95,11 @@ pub(crate) fn share(part: u64, whole: u64) -> u16 {
     }
 }
 
-/// The bucket of a length in a histogram: 0 has none, 1 ns, 2 to 3 ns, 4 to 7 ns, up to 2^30 and more.
+/// The bucket of a length in a histogram. The buckets are 0 ns, 1 ns, 2 to 3 ns, 4 to 7 ns, up to 2^30 ns
+/// and more.
 pub(crate) fn bucket(length: u64) -> usize {
     (64 - length.leading_zeros() as usize).min(BUCKETS - 1)
 }
 
-/// Buckets of a histogram of lengths.
+/// The number of buckets in a histogram of lengths.
 pub const BUCKETS: usize = 32;

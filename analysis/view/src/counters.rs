@@ -1,4 +1,4 @@
-//! Counters: what their readings found, added up over the rings of a process.
+//! Counters: the values of their readings, summed over the rings of a process.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,25 +6,26 @@ use ppt_tables::{Contents, TableError};
 
 use crate::tree::PixelScale;
 
-/// What readings of a counter found in a stretch of time.
+/// The readings of a counter in a range of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterCell {
     /// The time of the first reading, ns since the epoch.
     pub from: i64,
-    /// The time of the last reading.
+    /// The time of the last reading, ns since the epoch.
     pub to: i64,
-    /// What the first reading found.
+    /// The value of the first reading.
     pub first: i64,
-    /// The least that was found.
+    /// The smallest value.
     pub min: i64,
-    /// The most that was found.
+    /// The largest value.
     pub max: i64,
-    /// What the last reading found.
+    /// The value of the last reading.
     pub last: i64,
-    /// How many readings.
+    /// The number of readings.
     pub count: u64,
 }
 
+/// The counters of all captures.
 #[derive(Debug, Default)]
 pub(crate) struct Counters(pub Vec<CounterTrack>);
 
@@ -35,7 +36,7 @@ pub(crate) struct CounterTrack {
     pub buffer: String,
     pub name: String,
     pub unit: String,
-    /// When it was read, and what was found.
+    /// The time (ns since the epoch) and the value of each reading, in order of time.
     pub points: Vec<(i64, i64)>,
 }
 
@@ -43,15 +44,16 @@ impl Counters {
     pub fn read(captures: &[Contents]) -> Result<Counters, TableError> {
         let mut counters = Counters::default();
         for contents in captures {
-            let mut known: HashMap<(usize, usize), usize> = HashMap::new();
+            // The number of a counter in this capture, by source and metric.
+            let mut numbers: HashMap<(usize, usize), usize> = HashMap::new();
             let mut values: BTreeMap<(usize, u64, Option<u32>), i64> = BTreeMap::new();
             let mut sums: Vec<i64> = Vec::new();
             let first = counters.0.len();
             for reading in contents.counters()? {
                 let info = &contents.sources()[reading.source];
                 let metric = &info.metrics[reading.metric];
-                let next = known.len();
-                let number = *known.entry((reading.source, reading.metric)).or_insert(next);
+                let next = numbers.len();
+                let number = *numbers.entry((reading.source, reading.metric)).or_insert(next);
                 if number == next {
                     sums.push(0);
                     counters.0.push(CounterTrack {
@@ -62,14 +64,14 @@ impl Counters {
                         points: Vec::new(),
                     });
                 }
-                let place = (number, reading.segment, reading.ring);
-                let before = values.insert(place, reading.value).unwrap_or(0);
+                let cell = (number, reading.segment, reading.ring);
+                let before = values.insert(cell, reading.value).unwrap_or(0);
                 let sum = &mut sums[number];
                 *sum = sum.wrapping_add(reading.value.wrapping_sub(before));
                 let Some(ts) = reading.ts else { continue };
                 let points = &mut counters.0[first + number].points;
                 match points.last_mut() {
-                    // Rows of one reading.
+                    // Cells of one reading have one time.
                     Some(last) if last.0 == ts => last.1 = *sum,
                     _ => points.push((ts, *sum)),
                 }
@@ -81,8 +83,8 @@ impl Counters {
 }
 
 impl CounterTrack {
-    /// The readings in a window, those of a pixel in one cell; with the last reading before it, which says
-    /// what held when it began.
+    /// The readings in a window. A cell has all readings of a pixel. The first cell may be the last reading
+    /// before the window, which has the value at its beginning.
     pub fn cells(&self, scale: &PixelScale) -> Vec<CounterCell> {
         let first = self.points.partition_point(|point| point.0 < scale.from);
         let last = self.points.partition_point(|point| point.0 < scale.to);

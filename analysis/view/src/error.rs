@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of a view.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use ppt_predicate::ExpressionError;
 use ppt_tables::{SetError, TableError};
 use thiserror::Error;
 
-/// Why a view cannot answer.
+/// The cause for which a view cannot answer.
 #[derive(Debug, Error)]
 pub enum ViewError {
     /// The captures cannot be opened.
@@ -20,40 +20,38 @@ pub enum ViewError {
     /// A capture cannot be read.
     #[error("{}: {error}", path.display())]
     Read {
-        /// Which one.
+        /// The path of the capture.
         path: PathBuf,
-        /// Why.
+        /// The error of the file or its content.
         error: CaptureError,
     },
-    /// The index cannot be kept.
+    /// The folder of indexes cannot be used.
     #[error("{}: {error}", path.display())]
     Cache {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: std::io::Error,
     },
     /// The index cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// There is no such row.
+    /// The view has no row with this text.
     #[error("there is no row `{0}`")]
     NoSuchRow(String),
-    /// There is no such frame.
+    /// The view has no frame with this name.
     #[error("there is no such frame")]
     NoSuchFrame,
-    /// No frame can have what is looked for.
+    /// The expression fits no kind of frames.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
-    /// Finding what matches takes too long.
-    #[error(
-        "what matches is not looked for in more than {most} frames at once: zoom in, and it is shown"
-    )]
+    /// A filter would have to read too many frames.
+    #[error("a filter searches at most {max} frames at once: zoom in")]
     TooManyFrames {
-        /// How many.
-        most: u64,
+        /// The most frames that are read for one window.
+        max: u64,
     },
-    /// Nobody waits for the answer any more.
+    /// The caller cancelled the request.
     #[error("cancelled")]
     Cancelled,
 }

@@ -1,4 +1,4 @@
-//! Which slices one wants to see: those of frames of which an expression is true, or those of a name.
+//! Filters of slices: those of frames for which an expression is true, or those with a name.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,57 +6,58 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ppt_capture::columns::frame_id;
 use ppt_predicate::{CheckedExpression, Chunk, FrameKind, Predicate, PredicateRow};
 
-use crate::chunks::ChunkReader;
+use crate::chunk_reader::ChunkReader;
 use crate::error::ViewError;
 use crate::layout::{ChunkEntry, ViewLayout};
 use crate::payload::frames;
 use crate::slice::Slice;
 
-/// Frames of which it is kept at once whether they are wanted: a bit for each.
-const KEPT: u64 = 1 << 28;
+/// The most frames with cached results, which take one bit each.
+const MAX_CACHED_FRAMES: u64 = 1 << 28;
 
-/// What one wants to see.
+/// The condition of a filter.
 #[derive(Debug, Clone)]
 pub enum WantedSlices {
-    /// Slices whose name has this part.
+    /// Slices whose name contains this text.
     Named(String),
-    /// All slices of the frames of which an expression is true.
+    /// All slices of the frames for which an expression is true.
     OfFrames {
-        /// The kind of frames; None: all kinds that have the fields.
+        /// The kind of frames. None for all kinds with the fields of the expression.
         frame: Option<String>,
-        /// The expression.
+        /// The expression, as it was parsed.
         expression: Predicate,
     },
 }
 
-/// What one wants to see of a view, and which frames are known to have it.
+/// A filter of the slices of a view, with a cache of its results.
 #[derive(Debug)]
 pub struct SliceFilter {
-    /// By capture and source.
+    /// The filters, indexed by capture and source.
     sources: Vec<Vec<SourceFilter>>,
-    known: Mutex<KnownFrames>,
+    cache: Mutex<CachedFrames>,
 }
 
 #[derive(Debug)]
 struct SourceFilter {
     multi: bool,
-    /// By kind of slices: whether these are wanted.
+    /// Whether a kind of slices is wanted.
     kinds: Vec<bool>,
-    /// By kind of frames; None: whatever frames hold.
+    /// The expression of each kind of frames. None if the content of frames does not matter.
     frames: Option<Vec<Option<CheckedExpression>>>,
 }
 
 #[derive(Debug, Default)]
-struct KnownFrames {
+struct CachedFrames {
     chunks: HashMap<usize, Arc<FoundFrames>>,
+    /// The number of frames in these chunks.
     frames: u64,
 }
 
-/// The frames of a chunk that are wanted.
+/// The frames of a chunk that match a filter.
 #[derive(Debug, Default)]
 pub(crate) struct FoundFrames {
     bits: Vec<u64>,
-    /// How many.
+    /// The number of frames that match.
     pub count: u64,
 }
 
@@ -76,7 +77,7 @@ impl FoundFrames {
 }
 
 impl SliceFilter {
-    /// Holds what is wanted against the frames that there are.
+    /// Compiles a condition for all kinds of frames of a view.
     ///
     /// # Errors
     /// The expression fits no kind of frames.
@@ -87,41 +88,41 @@ impl SliceFilter {
         let mut programs = programs(layout, wanted)?.into_iter();
         let mut sources = Vec::new();
         for (capture, contents) in layout.captures.iter().enumerate() {
-            let of_source = |(source, info): (usize, &ppt_capture::SourceInfo)| {
+            let source_filter = |(source, info): (usize, &ppt_capture::SourceInfo)| {
                 let kinds = &layout.source_kinds(capture, source).kinds;
                 let (kinds, frames) = match wanted {
                     WantedSlices::Named(part) => {
                         (kinds.iter().map(|kind| kind.name.contains(part)).collect(), None)
                     }
                     WantedSlices::OfFrames { .. } => {
-                        let own = programs.by_ref().take(info.schema.frames.len()).collect();
-                        (vec![true; kinds.len()], Some(own))
+                        let of_source = programs.by_ref().take(info.schema.frames.len());
+                        (vec![true; kinds.len()], Some(of_source.collect()))
                     }
                 };
                 SourceFilter { multi: info.schema.multi(), kinds, frames }
             };
-            sources.push(contents.sources().iter().enumerate().map(of_source).collect());
+            sources.push(contents.sources().iter().enumerate().map(source_filter).collect());
         }
-        Ok(SliceFilter { sources, known: Mutex::default() })
+        Ok(SliceFilter { sources, cache: Mutex::default() })
     }
 
     fn source(&self, entry: &ChunkEntry) -> &SourceFilter {
         &self.sources[entry.capture][entry.source]
     }
 
-    /// Whether a slice of a chunk is wanted, of which these frames are.
+    /// Whether a slice matches. `found` are the frames of its chunk that match.
     pub(crate) fn has(&self, entry: &ChunkEntry, found: &FoundFrames, slice: &Slice) -> bool {
-        let is_kind = self.source(entry).kinds.get(usize::from(slice.kind));
-        is_kind == Some(&true) && found.has(slice.frame)
+        let is_wanted = self.source(entry).kinds.get(usize::from(slice.kind));
+        is_wanted == Some(&true) && found.has(slice.frame)
     }
 
-    /// The frames of a chunk that are wanted, if that is known.
-    pub(crate) fn known(&self, chunk: usize) -> Option<Arc<FoundFrames>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.chunks.get(&chunk).cloned()
+    /// The frames of a chunk that match. None if the chunk is not in the cache.
+    pub(crate) fn cached(&self, chunk: usize) -> Option<Arc<FoundFrames>> {
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.chunks.get(&chunk).cloned()
     }
 
-    /// Reads which frames of a chunk are wanted.
+    /// Reads a chunk and finds the frames that match.
     ///
     /// # Errors
     /// The capture cannot be read.
@@ -132,33 +133,34 @@ impl SliceFilter {
         chunk: usize,
     ) -> Result<Arc<FoundFrames>, ViewError> {
         let entry = &layout.chunks[chunk];
-        let own = self.source(entry);
+        let source = self.source(entry);
         let mut found = FoundFrames::default();
-        match &own.frames {
-            None if own.kinds.contains(&true) => {
+        match &source.frames {
+            None if source.kinds.contains(&true) => {
                 let slices = reader.slices(chunk)?;
-                let all = slices.slices.iter().chain(&slices.moments);
-                let wanted =
-                    all.filter(|slice| own.kinds.get(usize::from(slice.kind)) == Some(&true));
+                let is_wanted =
+                    |slice: &&Slice| source.kinds.get(usize::from(slice.kind)) == Some(&true);
+                let wanted = slices.slices.iter().chain(&slices.moments).filter(is_wanted);
                 wanted.for_each(|slice| found.add(slice.frame));
             }
             Some(programs) if programs.iter().any(Option::is_some) => {
-                find_true(layout, reader, chunk, (own.multi, programs), &mut found)?;
+                find_true(layout, reader, chunk, (source.multi, programs), &mut found)?;
             }
             _ => {}
         }
         let found = Arc::new(found);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.frames += u64::from(entry.chunk.count);
-        if known.frames > KEPT {
-            *known = KnownFrames { frames: entry.chunk.count.into(), ..KnownFrames::default() };
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.frames += u64::from(entry.chunk.count);
+        if cache.frames > MAX_CACHED_FRAMES {
+            *cache = CachedFrames { frames: entry.chunk.count.into(), ..CachedFrames::default() };
         }
-        known.chunks.insert(chunk, found.clone());
+        cache.chunks.insert(chunk, found.clone());
         Ok(found)
     }
 }
 
-/// The programs of all kinds of frames, one capture and one source after the other.
+/// The expressions for all kinds of frames, in the order of captures and sources. None for other kinds than
+/// the requested ones.
 fn programs(
     layout: &ViewLayout,
     wanted: &WantedSlices,
@@ -170,14 +172,15 @@ fn programs(
         schema.frames.iter().map(move |frame| FrameKind { buffer, schema, frame })
     });
     let kinds: Vec<FrameKind<'_>> = kinds.collect();
-    let is_asked = |kind: &FrameKind<'_>| only.as_ref().is_none_or(|only| *only == kind.frame.name);
-    let asked: Vec<FrameKind<'_>> = kinds.iter().copied().filter(is_asked).collect();
-    let mut compiled = expression.compile(&asked)?.into_iter();
-    let program = |kind| if is_asked(kind) { compiled.next().flatten() } else { None };
+    let is_requested =
+        |kind: &FrameKind<'_>| only.as_ref().is_none_or(|only| *only == kind.frame.name);
+    let requested: Vec<FrameKind<'_>> = kinds.iter().copied().filter(is_requested).collect();
+    let mut compiled = expression.compile(&requested)?.into_iter();
+    let program = |kind| if is_requested(kind) { compiled.next().flatten() } else { None };
     Ok(kinds.iter().map(program).collect())
 }
 
-/// Finds the frames of a chunk of which their program is true.
+/// Finds the frames of a chunk for which the expression of their kind is true.
 fn find_true(
     layout: &ViewLayout,
     reader: &mut ChunkReader<'_>,
@@ -197,9 +200,9 @@ fn find_true(
             let id = if multi { usize::from(frame_id(bytes)) } else { 0 };
             let Some(Some(program)) = programs.get(id) else { return };
             let seqno = head.first_seq.saturating_add(row.into());
-            let is_its = || threads.is_none_or(|threads| entry.share.has(threads, bytes));
+            let is_in_share = || threads.is_none_or(|threads| entry.share.has(threads, bytes));
             let frame = PredicateRow { chunk: &context, seqno, bytes };
-            if program.matches(&frame) == Some(true) && is_its() {
+            if program.matches(&frame) == Some(true) && is_in_share() {
                 found.add(row);
             }
         });

@@ -1,4 +1,4 @@
-//! The index of a track: the blocks of its chunks, and the rows that these make together.
+//! The index of a track: the blocks of its chunks, and the rows made of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,36 +7,37 @@ use crate::block::{BlockKey, IndexBlock, Leaf};
 use crate::cell::{BUCKETS, Cell, FramePlace, NO_NAME, SINGLE};
 use crate::layout::{Track, ViewLayout};
 use crate::reach::{Around, Surroundings};
-use crate::slice::{ChunkSlices, Placed};
-use crate::tree::{PixelScale, RowTree};
+use crate::slice::{ChunkSlices, OrderedSlice};
+use crate::tree::{LeafCell, PixelScale, RowTree};
 
-/// A row of a track.
+/// Identifies a row of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum RowKey {
+    /// Slices of this depth.
     Depth(u32),
-    /// Moments of this name.
+    /// Moments with this number of a name.
     Moments(u32),
 }
 
 /// The index of a track.
 #[derive(Debug)]
 pub(crate) struct TrackIndex {
-    /// By the chunks of the track.
+    /// The block of each chunk of the track.
     pub blocks: Vec<Arc<IndexBlock>>,
-    /// By the chunks of the track: how many slices are around all of it.
+    /// For each chunk of the track, the number of slices that contain all of it.
     pub depths: Vec<u32>,
     pub rows: BTreeMap<RowKey, RowTree>,
 }
 
 impl TrackIndex {
-    /// Of all blocks of a track.
+    /// Makes the rows of all blocks of a track.
     pub fn new(
         layout: &ViewLayout,
         track: &Track,
         blocks: Vec<Arc<IndexBlock>>,
         depths: Vec<u32>,
     ) -> TrackIndex {
-        let mut leaves: BTreeMap<RowKey, Vec<(Cell, u32)>> = BTreeMap::new();
+        let mut leaves: BTreeMap<RowKey, Vec<LeafCell>> = BTreeMap::new();
         for ((&number, block), depth) in track.chunks.iter().zip(&blocks).zip(&depths) {
             let entry = &layout.chunks[number];
             for row in &block.rows {
@@ -46,7 +47,7 @@ impl TrackIndex {
                 };
                 let cells = (0..).zip(&row.leaves).map(|(place, leaf)| {
                     let name = |kind| layout.name(entry, kind);
-                    (cell(leaf, number as u32, name), place)
+                    LeafCell { cell: cell(leaf, number as u32, name), place }
                 });
                 leaves.entry(key).or_default().extend(cells);
             }
@@ -55,8 +56,8 @@ impl TrackIndex {
         TrackIndex { rows: rows.collect(), blocks, depths }
     }
 
-    /// How many slices of a row have a length in each bucket, in the chunks of the track that overlap a
-    /// window.
+    /// The number of slices of a row in each bucket of lengths. Counts all slices of the chunks that overlap
+    /// the window.
     pub fn lengths(
         &self,
         layout: &ViewLayout,
@@ -77,7 +78,7 @@ impl TrackIndex {
                 _ => false,
             };
             let overlaps = |leaves: &[Leaf]| {
-                leaves.iter().any(|leave| leave.from < scale.to && leave.to >= scale.from)
+                leaves.iter().any(|leaf| leaf.from < scale.to && leaf.to >= scale.from)
             };
             let rows = block.rows.iter().filter(|row| is_wanted(row.key) && overlaps(&row.leaves));
             for (bucket, count) in rows.flat_map(|row| &row.lengths) {
@@ -88,6 +89,7 @@ impl TrackIndex {
     }
 }
 
+/// The cell of a leaf. `name` returns the number of the name of a kind.
 pub(crate) fn cell(leaf: &Leaf, chunk: u32, name: impl Fn(u16) -> u32) -> Cell {
     Cell {
         from: leaf.from,
@@ -104,7 +106,7 @@ pub(crate) fn cell(leaf: &Leaf, chunk: u32, name: impl Fn(u16) -> u32) -> Cell {
     }
 }
 
-/// A cell of which nothing is known but how many frames there are.
+/// The cell of a chunk of which only the number of frames is known.
 pub(crate) fn heads_cell(from: i64, to: i64, count: u64, chunk: u32) -> Cell {
     Cell {
         from,
@@ -121,35 +123,35 @@ pub(crate) fn heads_cell(from: i64, to: i64, count: u64, chunk: u32) -> Cell {
     }
 }
 
-/// What the other chunks of a track have around the slices of the one at `place`. `reach` is that of a
-/// chunk, `all` are all slices of one, by its place.
+/// The slices of the other chunks of a track that may contain slices of the chunk at index `place`. `reach`
+/// and `slices` return the reach and the slices of the chunk at an index.
 ///
 /// # Errors
-/// Those of `all`.
+/// The errors of `slices`.
 pub(crate) fn surroundings<'a, E>(
     layout: &ViewLayout,
     track: &Track,
     place: usize,
     reach: impl Fn(usize) -> Option<&'a crate::reach::Reach>,
-    mut all: impl FnMut(usize) -> Result<Arc<ChunkSlices>, E>,
+    mut slices: impl FnMut(usize) -> Result<Arc<ChunkSlices>, E>,
 ) -> Result<Surroundings, E> {
     let Some(own) = reach(place) else { return Ok(Surroundings::default()) };
-    let mut others: Vec<Placed> = Vec::new();
+    let mut others: Vec<OrderedSlice> = Vec::new();
     for (other, &number) in track.chunks.iter().enumerate().filter(|entry| entry.0 != place) {
         let Some(reach) = reach(other) else { continue };
-        let kept;
-        let from = match reach.extent.around(&own.extent) {
+        let chunk_slices;
+        let candidates = match reach.extent.around(&own.extent) {
             Around::Nothing => continue,
             Around::Early => &reach.early,
             Around::Late => &reach.late,
             Around::All => {
-                kept = all(other)?;
-                &kept.slices
+                chunk_slices = slices(other)?;
+                &chunk_slices.slices
             }
         };
         let entry = &layout.chunks[number];
-        let may = from.iter().filter(|slice| own.extent.may_be_in(slice));
-        others.extend(may.map(|slice| ViewLayout::placed(entry, *slice)));
+        let possible = candidates.iter().filter(|slice| own.extent.may_be_in(slice));
+        others.extend(possible.map(|slice| ViewLayout::ordered(entry, *slice)));
     }
     Ok(Surroundings::around(others, &own.extent))
 }

@@ -1,21 +1,23 @@
-//! What there is before slices are read: chunks, whose they are, and what is missing. Of frames, only those
-//! are read that may be about other threads than the one that wrote them.
+//! The layout of a view: chunks, tracks, names and losses. It is read before slices. Only frames that may be
+//! about other threads than the one that wrote them are read for it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use ppt_capture::columns::FrameThreads;
-use ppt_capture::{Cause, ChunkFile};
-use ppt_tables::{CaptureSet, Contents, FrameChunk, MissingFrames, ProcessRow, Processes};
+use ppt_capture::{Cause, ChunkFile, SourceInfo};
+use ppt_tables::{
+    CaptureSet, Contents, FrameChunk, MissingFrames, ProcessRow, Processes, RingOwner,
+};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::block::ClockMark;
 use crate::counters::Counters;
 use crate::error::ViewError;
-use crate::share::{KnownShares, ThreadShare, shares};
-use crate::slice::{Placed, Slice, SourceKinds};
+use crate::slice::{OrderedSlice, Slice, SourceKinds, TickRange};
+use crate::thread_share::{CaptureShares, ChunkId, KnownShares, ThreadShare, shares};
 
-/// What there is.
+/// The chunks and tracks of a view.
 #[derive(Debug)]
 pub(crate) struct ViewLayout {
     pub captures: Vec<Contents>,
@@ -23,57 +25,57 @@ pub(crate) struct ViewLayout {
     pub chunks: Vec<ChunkEntry>,
     pub tracks: Vec<Track>,
     pub names: Vec<SliceName>,
-    /// By capture and source.
+    /// The sources, indexed by capture and source.
     sources: Vec<Vec<SourceEntry>>,
-    /// By capture.
+    /// The clocks of each capture.
     clocks: Vec<ClockMark>,
     pub counters: Counters,
     shares: KnownShares,
 }
 
-/// What slices are called.
+/// The name of a kind of slices.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SliceName {
-    /// `job.handle` of an interval, `job` of a frame that has none.
+    /// `job.handle` of an interval, `job` of a frame without an interval.
     pub name: String,
-    /// The buffer.
+    /// The name of the buffer.
     pub buffer: String,
 }
 
-/// A chunk of frames, or the share of a thread in one, by its number in the view.
+/// A chunk of frames, or the share of a thread in one. Its index is its number in the view.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChunkEntry {
     pub capture: usize,
     pub source: usize,
-    /// Number of the ring in the view.
+    /// The number of the ring in the view.
     pub ring: u32,
     pub chunk: FrameChunk,
-    /// Which of its frames.
+    /// The frames of the chunk that belong to the entry.
     pub share: ThreadShare,
 }
 
-/// A thread, or a ring of which nobody knows whose it was.
+/// A thread, or a ring whose thread is unknown.
 #[derive(Debug)]
 pub(crate) struct Track {
     pub process: usize,
     pub tid: Option<u32>,
-    /// The thread's name, as its process says.
+    /// The name of the thread in the capture.
     pub name: Option<String>,
     /// The numbers of its chunks, in the order of the captures.
     pub chunks: Vec<usize>,
     pub losses: Vec<LostFrames>,
 }
 
-/// Frames that are missing.
+/// Missing frames with one cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LostFrames {
-    /// When they were written at the earliest, ns since the epoch.
+    /// The earliest time at which they were written, ns since the epoch.
     pub from: i64,
-    /// When they were written at the latest.
+    /// The latest time at which they were written, ns since the epoch.
     pub to: i64,
-    /// How many.
+    /// The number of frames.
     pub count: u64,
-    /// Why. Some causes are no losses: see [`Cause::is_loss`].
+    /// The cause. Not every cause is a loss, see [`Cause::is_loss`].
     pub cause: Cause,
 }
 
@@ -81,30 +83,46 @@ pub struct LostFrames {
 struct SourceEntry {
     kinds: Arc<SourceKinds>,
     other_threads: Option<FrameThreads>,
-    /// By the kind of a slice: its name.
+    /// The name of each kind of slices.
     names: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum TrackKey {
+    /// A process and a thread id.
     Thread(u32, u32),
-    Ring(ViewRing),
+    Ring(RingId),
 }
 
-/// Capture, source, segment, ring.
-type ViewRing = (usize, usize, u64, u32);
+/// Identifies a ring in the view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct RingId {
+    capture: usize,
+    source: usize,
+    segment: u64,
+    ring: u32,
+}
 
+/// The track and the ring of an owner of chunks.
+#[derive(Debug, Clone, Copy)]
+struct OwnerNumbers {
+    track: usize,
+    ring: u32,
+}
+
+/// The tracks found so far.
 #[derive(Debug, Default)]
 struct Tracks {
-    known: HashMap<TrackKey, usize>,
+    numbers: HashMap<TrackKey, usize>,
     tracks: Vec<Track>,
 }
 
 impl Tracks {
-    fn number(&mut self, process: u32, tid: Option<u32>, ring: ViewRing) -> usize {
+    /// The number of the track of a thread, or of a ring if the thread is unknown.
+    fn number(&mut self, process: u32, tid: Option<u32>, ring: RingId) -> usize {
         let key = tid.map_or(TrackKey::Ring(ring), |tid| TrackKey::Thread(process, tid));
         let process = process as usize;
-        *self.known.entry(key).or_insert_with(|| {
+        *self.numbers.entry(key).or_insert_with(|| {
             let (chunks, losses) = (Vec::new(), Vec::new());
             self.tracks.push(Track { process, tid, name: None, chunks, losses });
             self.tracks.len() - 1
@@ -112,8 +130,127 @@ impl Tracks {
     }
 }
 
+/// The names of slices found so far.
+#[derive(Debug, Default)]
+struct SliceNames {
+    numbers: HashMap<SliceName, u32>,
+    names: Vec<SliceName>,
+}
+
+impl SliceNames {
+    fn number(&mut self, buffer: &str, name: &str) -> u32 {
+        let name = SliceName { name: name.to_owned(), buffer: buffer.to_owned() };
+        *self.numbers.entry(name.clone()).or_insert_with(|| {
+            self.names.push(name);
+            self.names.len() as u32 - 1
+        })
+    }
+}
+
+/// Reads the captures of a layout one after the other.
+#[derive(Debug, Default)]
+struct LayoutReader {
+    tracks: Tracks,
+    rings: HashMap<RingId, u32>,
+    chunks: Vec<ChunkEntry>,
+    names: SliceNames,
+    sources: Vec<Vec<SourceEntry>>,
+    shares: KnownShares,
+    /// The number of processes with a source.
+    process_count: usize,
+}
+
+impl LayoutReader {
+    /// Reads the next capture. `known` are the shares of its chunks that were read before.
+    fn read(
+        &mut self,
+        contents: &Contents,
+        known: Option<&CaptureShares>,
+    ) -> Result<(), ViewError> {
+        let capture = self.sources.len();
+        let sources = contents.sources().iter().map(|info| self.source(info)).collect::<Vec<_>>();
+        let processes = (0..sources.len()).map(|source| contents.process(source) as usize + 1);
+        self.process_count = self.process_count.max(processes.max().unwrap_or(0));
+        let owners = contents.owners();
+        let mut track_of_ring = HashMap::new();
+        let numbers: Vec<OwnerNumbers> = owners
+            .iter()
+            .map(|owner| {
+                let numbers = self.owner(capture, owner);
+                track_of_ring.entry(ring_id(capture, owner)).or_insert(numbers.track);
+                numbers
+            })
+            .collect();
+        let mut shares_read = CaptureShares::new();
+        let mut file = ChunkFile::new(contents.file().clone());
+        for chunk in contents.chunks() {
+            let owner = &owners[chunk.owner];
+            let id = ChunkId { ordinal: chunk.ordinal, crc: chunk.crc };
+            let other_threads = &sources[owner.source].other_threads;
+            let chunk_shares = match (other_threads, known.and_then(|known| known.get(&id))) {
+                (None, _) => vec![ThreadShare::whole(chunk.count)],
+                (Some(_), Some(known)) => known.clone(),
+                (Some(threads), None) => shares(contents, &mut file, &chunk, (threads, owner.tid))?,
+            };
+            self.add_chunk(chunk, &chunk_shares, (capture, owner), numbers[chunk.owner]);
+            if other_threads.is_some() {
+                shares_read.insert(id, chunk_shares);
+            }
+        }
+        for gap in contents.missing() {
+            let ring = RingId { capture, source: gap.source, segment: gap.segment, ring: gap.ring };
+            let track = match (gap.tid, track_of_ring.get(&ring)) {
+                (None, Some(&track)) => track,
+                (tid, _) => self.tracks.number(contents.process(gap.source), tid, ring),
+            };
+            self.tracks.tracks[track].losses.extend(loss(&gap));
+        }
+        self.sources.push(sources);
+        self.shares.insert(contents.id().to_owned(), shares_read);
+        Ok(())
+    }
+
+    fn source(&mut self, info: &SourceInfo) -> SourceEntry {
+        let kinds = SourceKinds::from_schema(&info.schema);
+        let number = |name: &str| self.names.number(&info.source.buffer, name);
+        let names = kinds.kinds.iter().map(|kind| kind.name.as_str()).map(number).collect();
+        let other_threads = FrameThreads::from_schema(&info.schema);
+        SourceEntry { kinds: Arc::new(kinds), other_threads, names }
+    }
+
+    fn owner(&mut self, capture: usize, owner: &RingOwner) -> OwnerNumbers {
+        let id = ring_id(capture, owner);
+        let next = self.rings.len() as u32;
+        let ring = *self.rings.entry(id).or_insert(next);
+        OwnerNumbers { track: self.tracks.number(owner.process, owner.tid, id), ring }
+    }
+
+    /// Adds each share of a chunk to the track of its thread.
+    fn add_chunk(
+        &mut self,
+        chunk: FrameChunk,
+        shares: &[ThreadShare],
+        (capture, owner): (usize, &RingOwner),
+        OwnerNumbers { track: own_track, ring }: OwnerNumbers,
+    ) {
+        for share in shares {
+            let track = match share.thread.cast_unsigned() {
+                0 => own_track,
+                tid => self.tracks.number(owner.process, Some(tid), ring_id(capture, owner)),
+            };
+            self.tracks.tracks[track].chunks.push(self.chunks.len());
+            let source = owner.source;
+            self.chunks.push(ChunkEntry { capture, source, ring, chunk, share: *share });
+        }
+    }
+}
+
+fn ring_id(capture: usize, owner: &RingOwner) -> RingId {
+    RingId { capture, source: owner.source, segment: owner.segment, ring: owner.ring }
+}
+
 impl ViewLayout {
-    /// Reads what there is; what is known of the shares of chunks is taken from the layout `before`.
+    /// Reads the layout of captures. Takes the shares of unchanged chunks from the layout `before`.
     ///
     /// # Errors
     /// A capture cannot be read.
@@ -122,106 +259,29 @@ impl ViewLayout {
         before: Option<&ViewLayout>,
     ) -> Result<ViewLayout, ViewError> {
         let captures = set.contents();
-        let known = Processes::new(set);
-        let (mut tracks, mut rings) = (Tracks::default(), HashMap::new());
-        let (mut chunks, mut missing) = (Vec::new(), Vec::new());
-        let (mut names, mut name_numbers) = (Vec::new(), HashMap::new());
-        let mut sources = Vec::new();
-        let mut last_process = None;
-        let mut all_shares = KnownShares::new();
-        for (capture, contents) in captures.iter().enumerate() {
-            let of_source = |info: &ppt_capture::SourceInfo| {
-                let kinds = SourceKinds::from_schema(&info.schema);
-                let number = |name: &str| {
-                    let buffer = info.source.buffer.clone();
-                    let name = SliceName { name: name.to_owned(), buffer };
-                    *name_numbers.entry(name.clone()).or_insert_with(|| {
-                        names.push(name);
-                        names.len() as u32 - 1
-                    })
-                };
-                let names = kinds.kinds.iter().map(|kind| kind.name.as_str()).map(number).collect();
-                let other_threads = FrameThreads::from_schema(&info.schema);
-                SourceEntry { kinds: Arc::new(kinds), other_threads, names }
-            };
-            sources.push(contents.sources().iter().map(of_source).collect::<Vec<_>>());
-            let processes = (0..contents.sources().len()).map(|source| contents.process(source));
-            last_process = last_process.max(processes.max());
-            let owners = contents.owners();
-            let mut of_rings = HashMap::new();
-            let placed: Vec<(usize, u32)> = owners
-                .iter()
-                .map(|owner| {
-                    let ring = (capture, owner.source, owner.segment, owner.ring);
-                    let next = rings.len() as u32;
-                    let number = *rings.entry(ring).or_insert(next);
-                    let track = tracks.number(owner.process, owner.tid, ring);
-                    of_rings.entry(ring).or_insert(track);
-                    (track, number)
-                })
-                .collect();
-            let known = before.and_then(|before| before.shares.get(contents.id()));
-            let mut shares_here = HashMap::new();
-            let mut file = ChunkFile::new(contents.file().clone());
-            for chunk in contents.chunks() {
-                let owner = &owners[chunk.owner];
-                let (own_track, ring) = placed[chunk.owner];
-                let source = owner.source;
-                let of_source: &SourceEntry = &sources[capture][source];
-                let id = (chunk.ordinal, chunk.crc);
-                let of_chunk = match (&of_source.other_threads, known.and_then(|it| it.get(&id))) {
-                    (None, _) => vec![ThreadShare::whole(chunk.count)],
-                    (Some(_), Some(known)) => known.clone(),
-                    (Some(threads), None) => {
-                        shares(contents, &mut file, &chunk, (threads, owner.tid))?
-                    }
-                };
-                for share in &of_chunk {
-                    let track = match share.thread.cast_unsigned() {
-                        0 => own_track,
-                        tid => {
-                            let ring = (capture, source, owner.segment, owner.ring);
-                            tracks.number(owner.process, Some(tid), ring)
-                        }
-                    };
-                    tracks.tracks[track].chunks.push(chunks.len());
-                    chunks.push(ChunkEntry { capture, source, ring, chunk, share: *share });
-                }
-                if of_source.other_threads.is_some() {
-                    shares_here.insert(id, of_chunk);
-                }
-            }
-            all_shares.insert(contents.id().to_owned(), shares_here);
-            for gap in contents.missing() {
-                let ring = (capture, gap.source, gap.segment, gap.ring);
-                let process = contents.process(gap.source);
-                let track = match (gap.tid, of_rings.get(&ring)) {
-                    (None, Some(&track)) => track,
-                    (tid, _) => tracks.number(process, tid, ring),
-                };
-                missing.push((track, gap));
-            }
+        let processes = Processes::new(set);
+        let mut reader = LayoutReader::default();
+        for contents in &captures {
+            reader.read(contents, before.and_then(|before| before.shares.get(contents.id())))?;
         }
-        let mut tracks = tracks.tracks;
+        let mut tracks = reader.tracks.tracks;
         for track in &mut tracks {
             let tid = track.tid.and_then(|tid| i32::try_from(tid).ok());
-            track.name = tid.and_then(|tid| known.thread_name(track.process, tid)).map(Into::into);
+            let name = tid.and_then(|tid| processes.thread_name(track.process, tid));
+            track.name = name.map(Into::into);
+            track.losses.sort_by_key(|loss| (loss.from, loss.to));
         }
-        for (track, gap) in missing {
-            tracks[track].losses.extend(loss(&gap));
-        }
-        tracks.iter_mut().for_each(|track| track.losses.sort_by_key(|loss| (loss.from, loss.to)));
-        let processes = 0..last_process.map_or(0, |last_process| last_process as usize + 1);
+        let numbers = 0..reader.process_count;
         Ok(ViewLayout {
             clocks: captures.iter().map(clock_mark).collect(),
             counters: Counters::read(&captures)?,
-            shares: all_shares,
-            processes: processes.map(|number| known.get(number).clone()).collect(),
+            shares: reader.shares,
+            processes: numbers.map(|number| processes.get(number).clone()).collect(),
             captures,
-            chunks,
+            chunks: reader.chunks,
             tracks,
-            names,
-            sources,
+            names: reader.names.names,
+            sources: reader.sources,
         })
     }
 
@@ -229,24 +289,24 @@ impl ViewLayout {
         self.source_kinds(chunk.capture, chunk.source)
     }
 
-    /// What the slices of a source of a capture are.
+    /// The kinds of slices of a source.
     pub fn source_kinds(&self, capture: usize, source: usize) -> &Arc<SourceKinds> {
         &self.sources[capture][source].kinds
     }
 
-    /// Which threads the frames of a chunk are about, if these may be others than the one that wrote them.
+    /// The field with the thread of a frame. None if all frames of the chunk are about the thread that wrote it.
     pub fn other_threads(&self, chunk: &ChunkEntry) -> Option<&FrameThreads> {
         self.sources[chunk.capture][chunk.source].other_threads.as_ref()
     }
 
-    /// The name of a kind of slices of a chunk.
+    /// The number of the name of a kind of slices.
     pub fn name(&self, chunk: &ChunkEntry, kind: u16) -> u32 {
         let names = &self.sources[chunk.capture][chunk.source].names;
         names.get(usize::from(kind)).copied().unwrap_or(crate::cell::NO_NAME)
     }
 
-    /// What the times of a chunk depend on, if its stamps of the CPU's counter are these.
-    pub fn clock_mark(&self, chunk: &ChunkEntry, ticks: Option<(u64, u64)>) -> ClockMark {
+    /// The clocks on which the times of a chunk depend. `ticks` is the range of its stamps.
+    pub fn clock_mark(&self, chunk: &ChunkEntry, ticks: Option<TickRange>) -> ClockMark {
         let mark = self.clocks[chunk.capture];
         let clocks = self.captures[chunk.capture].clocks();
         let points = clocks.tick_points();
@@ -257,36 +317,38 @@ impl ViewLayout {
         });
         let is_settled = match (ticks, first, last) {
             (None, ..) => true,
-            (Some((least, most)), Some(first), Some(last)) => {
-                first <= least && most < last && clocks.tick_steps().is_empty()
+            (Some(ticks), Some(first), Some(last)) => {
+                first <= ticks.min && ticks.max < last && clocks.tick_steps().is_empty()
             }
             _ => false,
         };
         ClockMark { base: mark.base, all: if is_settled { 0 } else { mark.all } }
     }
 
-    /// Whether times that were made by these clocks are still right.
+    /// Whether times that depend on these clocks are still valid.
     pub fn is_current(&self, chunk: &ChunkEntry, mark: ClockMark) -> bool {
         let now = self.clocks[chunk.capture];
         mark.base == now.base && (mark.all == 0 || mark.all == now.all)
     }
 
-    /// A slice of a chunk, with what orders it.
-    pub fn placed(chunk: &ChunkEntry, slice: Slice) -> Placed {
+    /// A slice of a chunk, with the numbers that order it.
+    pub fn ordered(chunk: &ChunkEntry, slice: Slice) -> OrderedSlice {
         let seqno = chunk.chunk.first_seq.saturating_add(slice.frame.into());
-        Placed { slice, seqno, ring: chunk.ring }
+        OrderedSlice { slice, seqno, ring: chunk.ring }
     }
 }
 
+/// None if the times of the missing frames are unknown.
 fn loss(gap: &MissingFrames) -> Option<LostFrames> {
     let (from, to) = match gap.times {
         (Some(from), Some(to)) => (from, to),
-        (Some(one), None) | (None, Some(one)) => (one, one),
+        (Some(time), None) | (None, Some(time)) => (time, time),
         (None, None) => return None,
     };
     Some(LostFrames { from, to, count: gap.count, cause: gap.cause })
 }
 
+/// The clocks of a capture.
 fn clock_mark(contents: &Contents) -> ClockMark {
     let clocks = contents.clocks();
     let base = format!(

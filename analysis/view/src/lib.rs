@@ -1,10 +1,10 @@
 //! Timelines of captures of any size, also while they are written.
 //!
-//! A [`View`] reads the heads of chunks, and says at once what there is ([`View::about`]): processes,
-//! threads, counters, how many frames each thread wrote and when, and what is missing. [`View::build`] then
-//! reads each frame once and makes an *index*: for each row, cells that say how many slices follow each
-//! other in a stretch of time, how long they took, and which one was the longest. [`View::window`] answers
-//! any zoom from these cells; with [`Phase::Frames`] it reads frames where a cell would be wide.
+//! A [`View`] reads the heads of chunks. They suffice for [`View::about`]: processes, threads, counters, the
+//! number of frames of each thread over time, and losses. [`View::build`] then reads each frame once and
+//! makes an *index*: the cells of each row. A cell has the number of consecutive slices, their total length,
+//! and the longest one. [`View::window`] answers any zoom from these cells. With [`Phase::Frames`] it reads
+//! frames where a cell would be wide.
 //!
 //! ```no_run
 //! # use std::sync::atomic::AtomicBool;
@@ -26,45 +26,46 @@
 //! ```
 //!
 //! # Rows
-//! The slices of a thread lie in rows by depth, as the table `slices` says: a slice is one deeper than the
+//! The slices of a thread lie in rows by depth, as in the table `slices`. A slice is one deeper than the
 //! innermost slice of its thread, of any buffer, that contains it. Slices of one depth may overlap without
-//! one being in the other; then [`OVERLAP`] is set, and single slices get lanes. Frames without an interval
-//! are moments: a row for each kind of them. Spans and chains, which are in no thread, have no rows.
+//! nesting. [`OVERLAP`] is then set, and single slices get lanes. Frames without an interval are moments, and
+//! each kind of them has a row. Spans and chains belong to no thread and have no rows.
 //!
 //! # Sums
-//! A slice counts in one cell. A cell belongs to the window in which it begins; one that only reaches into
-//! a window has [`BEGINS_BEFORE`]. Without those, the sums of windows side by side are the sums of all.
+//! A slice counts in one cell. A cell belongs to the window in which it begins. Other windows that it
+//! overlaps have it with [`BEGINS_BEFORE`]. Without these cells, the sums of adjacent windows are the sums of
+//! all slices.
 //!
-//! # What is kept
-//! A block of the index follows from the bytes of its chunk, from the clocks of its capture, and from the
-//! slices of other chunks that begin or end in it: see `block.rs` and `reach.rs`. [`View::save`] keeps
-//! blocks in a folder, and [`View::open`] takes those that are still right.
+//! # Cache
+//! A block of the index depends only on the bytes of its chunk, the clocks of its capture, and the slices of
+//! other chunks that begin or end in it (`block.rs`, `reach.rs`). [`View::save`] writes blocks into a folder,
+//! and [`View::open`] uses those that are still valid.
 //!
-//! This library prints nothing, and reads nothing of the environment. It takes texts of targets as they are.
+//! This library prints nothing and does not read the environment. It does not escape texts of targets.
 #![forbid(unsafe_code)]
 
 mod about;
 mod block;
+mod block_bytes;
 mod build;
 mod cache;
 mod cell;
-mod chunks;
+mod chunk_reader;
 mod counters;
 mod error;
 mod filter;
-mod frame;
+mod frame_fields;
 mod hostile;
 mod index;
 mod layout;
 mod payload;
 mod reach;
-mod record;
 mod row;
-mod share;
 mod slice;
+mod thread_share;
 mod tree;
 mod view;
-mod window;
+mod window_cells;
 
 pub use about::{About, AboutCapture, AboutRow};
 pub use build::{BuildCost, Progress};
@@ -75,7 +76,7 @@ pub use cell::{
 pub use counters::CounterCell;
 pub use error::ViewError;
 pub use filter::{SliceFilter, WantedSlices};
-pub use frame::{Content, FieldContent, FrameFields, FrameName};
+pub use frame_fields::{Content, FieldContent, FrameFields, FrameName};
 #[doc(hidden)]
 pub use hostile::{read_index, sealed_index};
 pub use layout::{LostFrames, SliceName};
@@ -83,4 +84,4 @@ pub use ppt_capture::Cause;
 pub use ppt_tables::{CaptureSet, ProcessRow, SetError, Trouble};
 pub use row::RowId;
 pub use view::View;
-pub use window::{Phase, WIDE, WindowRequest, WindowRow, begins_within, give_lanes};
+pub use window_cells::{Phase, WIDE, WindowRequest, WindowRow, begins_within, give_lanes};

@@ -5,7 +5,7 @@ use ppt_tables::{Contents, FrameChunk};
 
 use crate::error::ViewError;
 
-/// Gives the frames of a chunk to `take`; None where the chunk is damaged, or another one is there now.
+/// Passes the payload of a chunk to `take`. None if the chunk is damaged or was overwritten.
 ///
 /// # Errors
 /// The capture cannot be read.
@@ -32,7 +32,7 @@ pub(crate) fn payload<R>(
     }
 }
 
-/// Gives the frames that carry their own numbers to `take`, each with its place in the chunk.
+/// Passes each valid frame to `take`, with its number in the chunk.
 pub(crate) fn frames(payload: &Payload<'_>, mut take: impl FnMut(u32, &[u8])) {
     let (bytes, stride) = (payload.bytes(), payload.head.stride as usize);
     if payload.is_whole() {

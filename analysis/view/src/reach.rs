@@ -1,111 +1,117 @@
-//! How far the slices of a chunk reach, and which of them may be around slices of other chunks.
+//! The reach of the slices of a chunk, and the slices that may contain slices of other chunks.
 //!
-//! How deep a slice lies depends on the slices that contain it, and on nothing else. Those of other chunks
-//! are few where the chunks of a thread follow each other in time: what begins before the first end of
-//! its chunk, or ends after the last start. A [`Reach`] keeps these. Where chunks lie side by side, as
-//! those of two buffers of a thread, the slices of both must be there.
+//! The depth of a slice depends only on the slices that contain it. If the chunks of a thread follow each
+//! other in time, few slices of other chunks contain it: those that begin before the first end of their
+//! chunk, or end after its last start. A [`Reach`] has these slices. If chunks overlap in time, as those of
+//! two buffers of a thread do, all slices of both are needed.
 
-use crate::slice::{Placed, Slice};
+use crate::slice::{OrderedSlice, Slice};
 
-/// How far the slices of a chunk reach.
+/// The extent of the slices of a chunk, and those that may contain slices of other chunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reach {
     pub extent: Extent,
-    /// Those that begin no later than the first end.
+    /// The slices that begin no later than the first end.
     pub early: Vec<Slice>,
-    /// Those that end no sooner than the last start.
+    /// The slices that end no sooner than the last start.
     pub late: Vec<Slice>,
 }
 
-/// The starts and ends of the slices of a chunk: the least and the greatest.
+/// The first and last starts and ends of the slices of a chunk, ns since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extent {
-    pub start: (i64, i64),
-    pub end: (i64, i64),
+    pub first_start: i64,
+    pub last_start: i64,
+    pub first_end: i64,
+    pub last_end: i64,
 }
 
-/// What one chunk has that may be around slices of another one.
+/// The slices of one chunk that may contain slices of another chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Around {
     Nothing,
+    /// The early slices of the reach.
     Early,
+    /// The late slices of the reach.
     Late,
-    /// They lie side by side.
+    /// All slices, because the chunks overlap in time.
     All,
 }
 
 impl Reach {
-    /// Of slices in the order in which they nest; None: there are none.
+    /// The reach of slices in nesting order. None without slices.
     pub fn spanning(slices: &[Slice]) -> Option<Reach> {
         let (first, last) = (slices.first()?, slices.last()?);
-        let least = slices.iter().map(Slice::end).min()?;
-        let most = slices.iter().map(Slice::end).max()?;
-        let extent = Extent { start: (first.start, last.start), end: (least, most) };
-        let early = slices.iter().take_while(|slice| slice.start <= least).copied().collect();
-        let late = slices.iter().filter(|slice| slice.end() >= last.start).copied().collect();
+        let first_end = slices.iter().map(Slice::end).min()?;
+        let last_end = slices.iter().map(Slice::end).max()?;
+        let (first_start, last_start) = (first.start, last.start);
+        let extent = Extent { first_start, last_start, first_end, last_end };
+        let early = slices.iter().take_while(|slice| slice.start <= first_end).copied().collect();
+        let late = slices.iter().filter(|slice| slice.end() >= last_start).copied().collect();
         Some(Reach { extent, early, late })
     }
 }
 
 impl Extent {
-    /// What this chunk may have around slices of `other`.
+    /// The slices of this chunk that may contain slices of `other`.
     pub fn around(&self, other: &Extent) -> Around {
-        if self.start.0 > other.start.1 || self.end.1 < other.end.0 {
+        if self.first_start > other.last_start || self.last_end < other.first_end {
             Around::Nothing
-        } else if other.start.1 < self.end.0 {
+        } else if other.last_start < self.first_end {
             Around::Early
-        } else if self.start.1 < other.end.0 {
+        } else if self.last_start < other.first_end {
             Around::Late
         } else {
             Around::All
         }
     }
 
-    /// Whether a slice may be around one of this chunk.
+    /// Whether `slice` may contain a slice of this chunk.
     pub fn may_be_in(&self, slice: &Slice) -> bool {
-        slice.start <= self.start.1 && slice.end() >= self.end.0
+        slice.start <= self.last_start && slice.end() >= self.first_end
     }
 
-    /// Whether a slice is around all of this chunk, and begins before it.
+    /// Whether `slice` begins before all slices of this chunk and contains them.
     fn is_in(&self, slice: &Slice) -> bool {
-        slice.start < self.start.0 && slice.end() >= self.end.1
+        slice.start < self.first_start && slice.end() >= self.last_end
     }
 }
 
-/// What other chunks have around the slices of one.
+/// The slices of other chunks that contain slices of one chunk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Surroundings {
-    /// How many slices, each in the one before, are around all slices of the chunk and of `inner`.
+    /// The number of nested slices that contain all slices of the chunk and of `inner`.
     pub depth: u32,
-    /// The others, in the order in which they nest.
-    pub inner: Vec<Placed>,
+    /// The other slices, in nesting order.
+    pub inner: Vec<OrderedSlice>,
 }
 
 impl Surroundings {
-    /// Of these slices of other chunks, in any order, around those of a chunk with this extent.
-    pub fn around(mut others: Vec<Placed>, extent: &Extent) -> Surroundings {
-        others.sort_unstable_by(Placed::order);
-        let (outer, inner): (Vec<Placed>, Vec<Placed>) =
-            others.iter().copied().partition(|placed| extent.is_in(&placed.slice));
+    /// The surroundings of a chunk with this extent. `others` are the slices of other chunks that may contain
+    /// slices of the chunk, in any order.
+    pub fn around(mut others: Vec<OrderedSlice>, extent: &Extent) -> Surroundings {
+        others.sort_unstable_by(OrderedSlice::order);
+        let (outer, inner): (Vec<OrderedSlice>, Vec<OrderedSlice>) =
+            others.iter().copied().partition(|other| extent.is_in(&other.slice));
         let Some(innermost) = outer.last() else { return Surroundings { depth: 0, inner } };
-        // Who is in the innermost is in nothing else of `outer` more closely.
-        if !inner.iter().all(|placed| innermost.contains(placed)) {
+        // `depth` counts for all of `inner` only if the innermost slice contains them.
+        if !inner.iter().all(|slice| innermost.contains(slice)) {
             return Surroundings { depth: 0, inner: others };
         }
         let mut nest = Nest::default();
-        let depth = outer.iter().map(|placed| nest.push(&placed.slice)).last().unwrap_or(0) + 1;
+        let depth = outer.iter().map(|other| nest.push(&other.slice)).last().unwrap_or(0) + 1;
         Surroundings { depth, inner }
     }
 
-    /// How deep each of `slices` lies in the others and in `inner`; `placed` says what orders one.
-    pub fn depths(&self, slices: &[Slice], placed: impl Fn(&Slice) -> Placed) -> Vec<u32> {
+    /// The depth of each of `slices` among themselves and `inner`. `ordered` adds the order of a slice.
+    pub fn depths(&self, slices: &[Slice], ordered: impl Fn(&Slice) -> OrderedSlice) -> Vec<u32> {
         let mut nest = Nest::default();
         let mut inner = self.inner.iter().peekable();
         let depth = |slice: &Slice| {
-            // Few chunks have any around them that begin within.
+            // `inner` is empty for most chunks.
             if inner.peek().is_some() {
-                let own = placed(slice);
-                while let Some(other) = inner.next_if(|placed| placed.order(&own).is_lt()) {
+                let own = ordered(slice);
+                while let Some(other) = inner.next_if(|other| other.order(&own).is_lt()) {
                     nest.push(&other.slice);
                 }
             }
@@ -115,19 +121,19 @@ impl Surroundings {
     }
 }
 
-/// The ends of the slices that are open, the innermost last.
+/// The ends of the open slices, the innermost last.
 #[derive(Debug, Default)]
 struct Nest {
     open: Vec<i64>,
 }
 
 impl Nest {
-    /// How deep the next slice lies.
+    /// Adds the next slice. Returns its depth.
     #[inline]
     fn push(&mut self, slice: &Slice) -> u32 {
         let end = slice.start.saturating_add(slice.len);
-        let most = end.max(slice.start);
-        while self.open.last().is_some_and(|&open| open < most) {
+        let latest = end.max(slice.start);
+        while self.open.last().is_some_and(|&open| open < latest) {
             self.open.pop();
         }
         self.open.push(end);
@@ -139,7 +145,7 @@ impl Nest {
 mod tests {
     use super::*;
 
-    /// Numbers that look random.
+    /// A generator of pseudo-random numbers.
     struct PseudoRandom(u64);
 
     impl PseudoRandom {
@@ -149,50 +155,50 @@ mod tests {
         }
     }
 
-    fn place(slice: Slice, chunk: usize) -> Placed {
-        Placed { slice, seqno: (100 * chunk) as u64 + u64::from(slice.frame), ring: 0 }
+    fn ordered(slice: Slice, chunk: usize) -> OrderedSlice {
+        OrderedSlice { slice, seqno: (100 * chunk) as u64 + u64::from(slice.frame), ring: 0 }
     }
 
-    /// By all pairs: the chain of the innermost slices around.
-    fn expected(all: &[Placed], of: &Placed) -> u32 {
-        let (mut depth, mut at) = (0, *of);
-        let parent = |at: &Placed| {
-            all.iter().filter(|placed| placed.contains(at)).max_by(|a, b| a.order(b)).copied()
+    /// The depth of a slice, found by comparing all pairs.
+    fn expected(all: &[OrderedSlice], slice: &OrderedSlice) -> u32 {
+        let (mut depth, mut current) = (0, *slice);
+        let parent = |slice: &OrderedSlice| {
+            all.iter().filter(|other| other.contains(slice)).max_by(|a, b| a.order(b)).copied()
         };
-        while let Some(up) = parent(&at) {
+        while let Some(outer) = parent(&current) {
             depth += 1;
-            at = up;
+            current = outer;
         }
         depth
     }
 
     #[test]
-    fn what_chunks_keep_of_each_other_tells_how_deep_slices_lie() {
-        let mut dice = PseudoRandom(3);
+    fn the_reaches_of_other_chunks_suffice_for_the_depths_of_slices() {
+        let mut random = PseudoRandom(3);
         let mut deepest = 0;
         for round in 0..400 {
             let spread = [3, 12, 100][round % 3];
             let chunks: Vec<Vec<Slice>> = (0..4)
                 .map(|chunk| {
                     let slice = |frame| {
-                        let start = chunk * spread + dice.below(14);
-                        let long = if dice.below(6) == 0 { 400 } else { 9 };
-                        Slice { start, len: dice.below(long) - 1, frame, kind: 0 }
+                        let start = chunk * spread + random.below(14);
+                        let long = if random.below(6) == 0 { 400 } else { 9 };
+                        Slice { start, len: random.below(long) - 1, frame, kind: 0 }
                     };
                     let mut slices: Vec<Slice> = (0..6).map(slice).collect();
-                    if dice.below(3) == 0 {
-                        let start = dice.below(10);
+                    if random.below(3) == 0 {
+                        let start = random.below(10);
                         let len = chunk * spread + 20 - start;
                         slices.push(Slice { start, len, frame: 6, kind: 0 });
                     }
-                    slices.sort_by(|a, b| place(*a, 0).order(&place(*b, 0)));
+                    slices.sort_by(|a, b| ordered(*a, 0).order(&ordered(*b, 0)));
                     slices
                 })
                 .collect();
-            let all: Vec<Placed> = chunks
+            let all: Vec<OrderedSlice> = chunks
                 .iter()
                 .enumerate()
-                .flat_map(|(chunk, slices)| slices.iter().map(move |slice| place(*slice, chunk)))
+                .flat_map(|(chunk, slices)| slices.iter().map(move |slice| ordered(*slice, chunk)))
                 .collect();
             let reaches: Vec<Reach> =
                 chunks.iter().filter_map(|chunk| Reach::spanning(chunk)).collect();
@@ -200,22 +206,21 @@ mod tests {
                 let extent = &reaches[chunk].extent;
                 let mut others = Vec::new();
                 for (other, reach) in reaches.iter().enumerate().filter(|entry| entry.0 != chunk) {
-                    let from: &[Slice] = match reach.extent.around(extent) {
+                    let candidates: &[Slice] = match reach.extent.around(extent) {
                         Around::Nothing => &[],
                         Around::Early => &reach.early,
                         Around::Late => &reach.late,
                         Around::All => &chunks[other],
                     };
-                    let may = from.iter().filter(|slice| extent.may_be_in(slice));
-                    others.extend(may.map(|slice| place(*slice, other)));
+                    let possible = candidates.iter().filter(|slice| extent.may_be_in(slice));
+                    others.extend(possible.map(|slice| ordered(*slice, other)));
                 }
                 let around = Surroundings::around(others, extent);
-                let depths = around.depths(slices, |slice| place(*slice, chunk));
+                let depths = around.depths(slices, |slice| ordered(*slice, chunk));
                 for (slice, depth) in slices.iter().zip(depths) {
-                    let told = around.depth + depth;
-                    assert_eq!(told, expected(&all, &place(*slice, chunk)), "{round}: {chunks:?}");
-                    // The others are counted as well as those that are known to be around all.
-                    deepest = deepest.max(told);
+                    let sum = around.depth + depth;
+                    assert_eq!(sum, expected(&all, &ordered(*slice, chunk)), "{round}: {chunks:?}");
+                    deepest = deepest.max(sum);
                 }
             }
         }

@@ -1,29 +1,29 @@
-//! Rows, and what they are called.
+//! The ids of rows.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::ViewError;
 
-/// A row. Its text (`depth.3.0`) is the same whenever the same captures are opened.
+/// Identifies a row. Its text (`depth.3.0`) is the same each time the same captures are opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowId {
-    /// A process: it has no cells.
+    /// A process. Its row has no cells.
     Process(u32),
-    /// A thread: how many frames it wrote, as heads of chunks say.
+    /// A thread. Its cells count frames, from the heads of chunks.
     Thread(u32),
-    /// The slices of a thread that lie so deep.
+    /// The slices of a thread with one depth.
     Depth {
         /// The number of the thread.
         thread: u32,
-        /// 0: in no other slice.
+        /// The number of slices that contain each of them.
         depth: u32,
     },
-    /// The frames of a kind that have no interval, of a thread.
+    /// The frames of one kind without an interval, of a thread.
     Moments {
         /// The number of the thread.
         thread: u32,
-        /// Index of [`About::names`](crate::About::names).
+        /// The index of the kind in [`About::names`](crate::About::names).
         name: u32,
     },
     /// A counter of a process.
@@ -59,7 +59,7 @@ impl FromStr for RowId {
             "counter" => number().map(RowId::Counter),
             _ => None,
         };
-        // One text for each row.
+        // A row has only one text.
         row.filter(|row| row.to_string() == text)
             .ok_or_else(|| ViewError::NoSuchRow(text.to_owned()))
     }

@@ -1,4 +1,4 @@
-//! Slices: the intervals of frames, and the moments of frames that have none.
+//! Slices: the intervals of frames, and the moments of frames without an interval.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -6,23 +6,24 @@ use ppt_capture::columns::{Time, TimeScale, frame_id};
 use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame, Schema};
 use ppt_capture::{Payload, Stamps};
 
-/// Stands in a stamp that is ns of the monotonic clock.
+/// The bit of a stamp in ns of the monotonic clock.
 const IS_MONOTONIC: u64 = 1 << 63;
 
 /// An interval of a frame, or its moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slice {
+    /// Its start, ns since the epoch.
     pub start: i64,
-    /// As the frame has it: a clock that was set back makes it negative.
+    /// Its end minus its start, ns. Negative if a clock was set back.
     pub len: i64,
-    /// Its frame in the chunk.
+    /// The number of its frame in the chunk.
     pub frame: u32,
-    /// Index of [`SourceKinds::kinds`].
+    /// An index of [`SourceKinds::kinds`].
     pub kind: u16,
 }
 
 impl Slice {
-    /// Its end; not before its start.
+    /// Its end, which is not before its start.
     pub fn end(&self) -> i64 {
         self.start.saturating_add(self.len.max(0))
     }
@@ -32,43 +33,39 @@ impl Slice {
     }
 }
 
-/// A slice with what orders it among those of other rings.
+/// A slice with the numbers that order it among the slices of all rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Placed {
+pub(crate) struct OrderedSlice {
     pub slice: Slice,
     pub seqno: u64,
-    /// Number of the ring in the view.
+    /// The number of the ring in the view.
     pub ring: u32,
 }
 
-impl Placed {
-    /// The order in which slices nest: a slice is around those behind it.
-    pub fn order(&self, other: &Placed) -> Ordering {
-        let key = |placed: &Placed| {
-            (
-                placed.slice.start,
-                Reverse(placed.slice.len),
-                Reverse(placed.seqno),
-                placed.ring,
-                placed.slice.kind,
-            )
+impl OrderedSlice {
+    /// The order in which slices nest. A slice comes before the slices that it contains.
+    pub fn order(&self, other: &OrderedSlice) -> Ordering {
+        let key = |ordered: &OrderedSlice| {
+            let slice = &ordered.slice;
+            let (len, seqno) = (Reverse(slice.len), Reverse(ordered.seqno));
+            (slice.start, len, seqno, ordered.ring, slice.kind)
         };
         key(self).cmp(&key(other))
     }
 
-    /// Whether the other one lies in it, both ends included, and comes after it.
-    pub fn contains(&self, other: &Placed) -> bool {
+    /// Whether this slice contains the other one, both ends included, and comes before it.
+    pub fn contains(&self, other: &OrderedSlice) -> bool {
         let end = self.slice.start.saturating_add(self.slice.len);
         self.order(other).is_lt() && other.slice.end() <= end
     }
 }
 
-/// What the slices of a source are.
+/// The kinds of slices of a source, and their positions in frames.
 #[derive(Debug)]
 pub(crate) struct SourceKinds {
     multi: bool,
     frames: Vec<FrameSlices>,
-    /// By the kind of a slice.
+    /// The kinds, indexed by [`Slice::kind`].
     pub kinds: Vec<SliceKind>,
 }
 
@@ -80,11 +77,21 @@ pub(crate) struct SliceKind {
     pub is_moment: bool,
 }
 
-/// Where the slices of a kind of frames are.
+/// The positions of slices in a kind of frames.
 #[derive(Debug, Default)]
 struct FrameSlices {
-    intervals: Vec<(Time, Time, u16)>,
+    intervals: Vec<IntervalFields>,
+    /// The time and the kind of the moment. None for frames with an interval or without a time.
     moment: Option<(Time, u16)>,
+}
+
+/// The fields of an interval.
+#[derive(Debug)]
+struct IntervalFields {
+    start: Time,
+    end: Time,
+    /// The kind of its slices.
+    kind: u16,
 }
 
 impl SourceKinds {
@@ -99,7 +106,7 @@ impl SourceKinds {
             let mut slices = FrameSlices::default();
             for (start, end, name) in intervals(frame) {
                 if let Some(kind) = number(format!("{}.{name}", frame.name), false) {
-                    slices.intervals.push((start, end, kind));
+                    slices.intervals.push(IntervalFields { start, end, kind });
                 }
             }
             if slices.intervals.is_empty()
@@ -113,13 +120,13 @@ impl SourceKinds {
         SourceKinds { multi: schema.multi(), frames, kinds }
     }
 
-    /// How many slices a frame has at most; at least 1.
-    pub fn most_of_a_frame(&self) -> usize {
+    /// The largest number of slices of a frame; at least 1.
+    pub fn max_slices_per_frame(&self) -> usize {
         self.frames.iter().map(|frame| frame.intervals.len()).max().unwrap_or(0).max(1)
     }
 }
 
-/// The intervals of time of a kind of frames. CPU time has no place in time.
+/// The intervals of a kind of frames, except those of CPU time, which are not on the timeline.
 fn intervals(frame: &Frame) -> impl Iterator<Item = (Time, Time, &str)> {
     let ends = frame.fields.iter().filter_map(|field| {
         let interval = field.interval.as_ref().filter(|interval| interval.edge == Edge::End)?;
@@ -131,7 +138,7 @@ fn intervals(frame: &Frame) -> impl Iterator<Item = (Time, Time, &str)> {
                 let is_start = other
                     .interval
                     .as_ref()
-                    .is_some_and(|it| it.edge == Edge::Start && it.name == interval.name);
+                    .is_some_and(|start| start.edge == Edge::Start && start.name == interval.name);
                 is_start && other.ty == field.ty
             })?;
             Some((Time::from_field(start)?, Time::from_field(field)?, interval.name.as_str()))
@@ -142,16 +149,23 @@ fn intervals(frame: &Frame) -> impl Iterator<Item = (Time, Time, &str)> {
 /// The slices of a chunk.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkSlices {
-    /// Of intervals, in the order in which they nest.
+    /// The intervals, in nesting order.
     pub slices: Vec<Slice>,
-    /// Of frames that have none, by kind, each in the order of time.
+    /// The moments, ordered by kind and time.
     pub moments: Vec<Slice>,
-    /// The least and the greatest stamp of the CPU's counter that was read.
-    pub ticks: Option<(u64, u64)>,
+    /// The range of the stamps in ticks. None if there are none.
+    pub ticks: Option<TickRange>,
+}
+
+/// The smallest and the largest stamp in ticks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TickRange {
+    pub min: u64,
+    pub max: u64,
 }
 
 impl ChunkSlices {
-    /// Reads the slices of the frames of `payload` that are `wanted`.
+    /// Reads the slices of the frames of `payload` for which `wanted` is true.
     pub fn read(
         payload: &Payload<'_>,
         kinds: &SourceKinds,
@@ -162,24 +176,25 @@ impl ChunkSlices {
         let whole = payload.is_whole();
         let good: Vec<u32> = if whole { Vec::new() } else { payload.good().collect() };
         let stride = payload.head.stride as usize;
-        let mut read = Read { found: ChunkSlices::default(), least: u64::MAX, most: 0 };
-        read.found.slices.reserve(if whole { payload.head.count as usize } else { good.len() });
+        let ticks = TickRange { min: u64::MAX, max: 0 };
+        let mut reader = SliceReader { found: ChunkSlices::default(), ticks };
+        reader.found.slices.reserve(if whole { payload.head.count as usize } else { good.len() });
         let mut take = |(row, frame): (u32, &[u8])| {
             let id = if kinds.multi { usize::from(frame_id(frame)) } else { 0 };
             let Some(slices) = kinds.frames.get(id).filter(|_| wanted(frame)) else { return };
-            for &(start, end, kind) in &slices.intervals {
-                let start = read.time(start, frame, stamps, offset);
-                let end = read.time(end, frame, stamps, offset);
+            for &IntervalFields { start, end, kind } in &slices.intervals {
+                let start = reader.time(start, frame, stamps, offset);
+                let end = reader.time(end, frame, stamps, offset);
                 if let (Some(start), Some(end)) = (start, end)
                     && let Some(len) = end.checked_sub(start)
                 {
-                    read.found.slices.push(Slice { start, len, frame: row, kind });
+                    reader.found.slices.push(Slice { start, len, frame: row, kind });
                 }
             }
             if let Some((at, kind)) = slices.moment
-                && let Some(start) = read.time(at, frame, stamps, offset)
+                && let Some(start) = reader.time(at, frame, stamps, offset)
             {
-                read.found.moments.push(Slice { start, len: 0, frame: row, kind });
+                reader.found.moments.push(Slice { start, len: 0, frame: row, kind });
             }
         };
         if whole {
@@ -189,8 +204,8 @@ impl ChunkSlices {
                 .map(|&row| (row, &payload.bytes()[row as usize * stride..][..stride]))
                 .for_each(&mut take);
         }
-        let Read { mut found, least, most } = read;
-        found.ticks = (least <= most).then_some((least, most));
+        let SliceReader { mut found, ticks } = reader;
+        found.ticks = (ticks.min <= ticks.max).then_some(ticks);
         let key =
             |slice: &Slice| (slice.start, Reverse(slice.len), Reverse(slice.frame), slice.kind);
         found.slices.sort_unstable_by_key(key);
@@ -199,13 +214,13 @@ impl ChunkSlices {
     }
 }
 
-struct Read {
+/// Converts times, and records the range of ticks.
+struct SliceReader {
     found: ChunkSlices,
-    least: u64,
-    most: u64,
+    ticks: TickRange,
 }
 
-impl Read {
+impl SliceReader {
     #[inline(always)]
     fn time(
         &mut self,
@@ -217,8 +232,8 @@ impl Read {
         let word = time.word(frame);
         if time.scale() == TimeScale::Ticks {
             if word & IS_MONOTONIC == 0 && word != 0 {
-                self.least = self.least.min(word);
-                self.most = self.most.max(word);
+                self.ticks.min = self.ticks.min.min(word);
+                self.ticks.max = self.ticks.max.max(word);
             }
             return stamps.epoch(word);
         }

@@ -1,18 +1,26 @@
-//! The cells of a row, in levels: leaves in the order of time, and above eight of each level one more.
+//! The cells of a row, as a tree: leaves in the order of time, and a parent for each eight cells of a level.
 
-use crate::block::FAN;
+use crate::block::CHILDREN;
 use crate::cell::{BEGINS_BEFORE, Cell};
 
-/// A row.
+/// The cells of a row.
 #[derive(Debug, Default)]
 pub(crate) struct RowTree {
-    /// Leaves first; each level in the order of `from`.
+    /// The levels, from the leaves to the root. Each is ordered by `from`.
     levels: Vec<Vec<Cell>>,
-    /// By leaf: its place in its row of its block.
+    /// For each leaf, its index in the row of its block.
     pub places: Vec<u32>,
 }
 
-/// A window of time, from its first ns up to the one after its last, and how long a pixel is.
+/// The cell of a leaf.
+#[derive(Debug)]
+pub(crate) struct LeafCell {
+    pub cell: Cell,
+    /// The index of the leaf in the row of its block.
+    pub place: u32,
+}
+
+/// A window of time from `from` (included) to `to` (excluded), and the length of a pixel, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PixelScale {
     pub from: i64,
@@ -43,13 +51,14 @@ impl PixelScale {
 }
 
 impl RowTree {
-    /// Of leaves in any order, each with its place in its block.
-    pub fn new(mut leaves: Vec<(Cell, u32)>) -> RowTree {
-        leaves.sort_by_key(|(cell, place)| (cell.from, cell.best.chunk, *place));
-        let (cells, places): (Vec<Cell>, Vec<u32>) = leaves.into_iter().unzip();
+    /// The tree of leaves in any order.
+    pub fn new(mut leaves: Vec<LeafCell>) -> RowTree {
+        leaves.sort_by_key(|LeafCell { cell, place }| (cell.from, cell.best.chunk, *place));
+        let leaves = leaves.into_iter().map(|leaf| (leaf.cell, leaf.place));
+        let (cells, places): (Vec<Cell>, Vec<u32>) = leaves.unzip();
         let mut levels = vec![cells];
         while let Some(below) = levels.last().filter(|level| level.len() > 1) {
-            let above = below.chunks(FAN).filter_map(|cells| {
+            let above = below.chunks(CHILDREN).filter_map(|cells| {
                 let (first, rest) = cells.split_first()?;
                 let mut sum = *first;
                 rest.iter().for_each(|cell| sum.append(cell));
@@ -61,7 +70,7 @@ impl RowTree {
         RowTree { levels, places }
     }
 
-    /// All of it in one cell.
+    /// The sum of all cells.
     pub fn whole(&self) -> Option<&Cell> {
         self.levels.last()?.first()
     }
@@ -72,8 +81,8 @@ impl RowTree {
         leaves.take_while(|cell| cell.from < scale.to).filter(|cell| scale.overlaps(cell))
     }
 
-    /// Gives cells that overlap the window to `take`, in the order of `from`: those that are no longer than
-    /// a pixel and within it, or else leaves, with their number.
+    /// Passes cells that overlap the window to `take`, in the order of `from`. A cell within the window that
+    /// is no longer than a pixel is passed as a whole. Otherwise its leaves are passed, with their numbers.
     pub fn visit(&self, scale: &PixelScale, take: &mut impl FnMut(&Cell, Option<usize>)) {
         if let Some(top) = self.levels.len().checked_sub(1) {
             self.descend(top, 0, scale, take);
@@ -87,7 +96,7 @@ impl RowTree {
         scale: &PixelScale,
         take: &mut impl FnMut(&Cell, Option<usize>),
     ) {
-        for (number, cell) in self.levels[level].iter().enumerate().skip(first).take(FAN) {
+        for (number, cell) in self.levels[level].iter().enumerate().skip(first).take(CHILDREN) {
             if cell.from >= scale.to {
                 break;
             }
@@ -97,13 +106,13 @@ impl RowTree {
             match level.checked_sub(1) {
                 None => take(cell, Some(number)),
                 Some(_) if cell.width() <= scale.pixel && scale.holds(cell) => take(cell, None),
-                Some(below) => self.descend(below, number * FAN, scale, take),
+                Some(below) => self.descend(below, number * CHILDREN, scale, take),
             }
         }
     }
 }
 
-/// Puts cells of one pixel together.
+/// Merges the cells of one pixel.
 #[derive(Debug)]
 pub(crate) struct Pixels {
     scale: PixelScale,

@@ -1,51 +1,67 @@
-//! The view: what there is, the index, and the answers.
+//! The view: its layout, its index, and its answers.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use ppt_tables::{CaptureSet, FrameChunk, Trouble};
+use ppt_tables::{CaptureSet, Contents, Trouble};
 
 use crate::about::{self, About};
-use crate::block::{IndexBlock, LEAF};
+use crate::block::{IndexBlock, MAX_LEAF_SLICES};
 use crate::build::{BuildCost, Builder, Progress};
-use crate::cache::{self, BlockId, Cache};
-use crate::cell::{Cell, FramePlace};
-use crate::chunks::{ChunkReader, OpenChunk, Recent};
+use crate::cache::{self, BlockId, Cache, ChunkLimits};
+use crate::cell::Cell;
+use crate::chunk_reader::{ChunkCache, ChunkReader, OpenChunk};
 use crate::error::ViewError;
-use crate::frame::{self, FrameFields, FrameName};
 use crate::index::{RowKey, TrackIndex, heads_cell, surroundings};
 use crate::layout::{ChunkEntry, ViewLayout};
 use crate::row::RowId;
 use crate::slice::Slice;
 use crate::tree::{PixelScale, Pixels, RowTree};
-use crate::window::{self, Phase, WIDE, WindowRequest, WindowRow};
+use crate::window_cells::{self, Phase, WIDE, WindowRequest, WindowRow};
 
 mod filtered;
+mod frame_lookup;
 
-/// Captures, as one looks at them over time.
+/// A view of captures over time.
 ///
-/// Several threads may ask it at once, also while one of them builds the index.
+/// Several threads may use it at once, also while one of them builds the index.
 #[derive(Debug)]
 pub struct View {
     set: Arc<CaptureSet>,
     layout: ViewLayout,
-    /// By track, once it is built.
+    /// The index of each track. None before it is built.
     index: Vec<RwLock<Option<Arc<TrackIndex>>>>,
-    /// Blocks that were there before, by capture.
+    /// The blocks of each capture that were built before.
     stored: Mutex<Vec<HashMap<BlockId, Arc<IndexBlock>>>>,
     cache: Option<Cache>,
-    recent: Recent,
+    recent: ChunkCache,
     progress: Mutex<Progress>,
+    /// The most bytes of cached slices.
     memory: usize,
 }
 
+/// A leaf that is wider than [`WIDE`] pixels.
+#[derive(Clone, Copy)]
+struct WideLeaf {
+    cell: Cell,
+    /// The number of the leaf in the tree of its row.
+    number: usize,
+}
+
+/// A row of a track.
+#[derive(Clone, Copy)]
+struct TrackRow {
+    track: usize,
+    key: RowKey,
+}
+
 impl View {
-    /// Opens captures: see [`View::from_set`].
+    /// Opens captures, as [`View::from_set`] does.
     ///
     /// # Errors
-    /// One of them cannot be read, or is none.
+    /// A file cannot be read, or is not a capture.
     pub fn open(
         captures: &[PathBuf],
         cache: Option<&Path>,
@@ -54,10 +70,9 @@ impl View {
         View::from_set(CaptureSet::open(captures)?, cache, memory)
     }
 
-    /// Looks at captures, of which only the heads of chunks are read, and frames that may be about another
-    /// thread than the one that wrote them. `cache`: the folder where indexes are
-    /// kept, which is made if need be; a folder for nothing else. `memory`: how many bytes the frames may
-    /// take that are read; it does not bound the index.
+    /// Makes a view of captures. Reads only the heads of chunks, and frames that may be about another thread
+    /// than the one that wrote them. `cache` is a folder for indexes alone, which is created if it does not
+    /// exist. `memory` limits the bytes of frames that are read; it does not limit the index.
     ///
     /// # Errors
     /// Counters cannot be read.
@@ -81,58 +96,60 @@ impl View {
         let mut view = View {
             index: layout.tracks.iter().map(|_| RwLock::new(None)).collect(),
             stored: Mutex::default(),
-            recent: Recent::default(),
+            recent: ChunkCache::default(),
             progress: Mutex::default(),
             set,
             layout,
             cache,
             memory,
         };
-        view.load();
+        view.load_stored();
         Ok(view)
     }
 
-    /// The same captures, opened once more because they have grown. What was built of them counts.
+    /// A view of the same captures after they have grown. It uses the blocks of this view.
     ///
     /// # Errors
-    /// As [`View::from_set`].
+    /// Counters cannot be read.
     pub fn grown(&self, set: CaptureSet) -> Result<View, ViewError> {
         let mut view = View::from_layout(set, None, self.memory, Some(&self.layout))?;
         view.cache.clone_from(&self.cache);
-        let own = self.blocks();
+        let built = self.blocks();
         let stored = self.stored();
-        let of = |capture: &ppt_tables::Contents| {
-            let place =
+        let blocks_of = |capture: &Contents| {
+            let number =
                 self.layout.captures.iter().position(|contents| contents.id() == capture.id());
             let mut blocks = HashMap::new();
-            if let Some(place) = place {
-                blocks
-                    .extend(stored.get(place).into_iter().flatten().map(|(k, v)| (*k, v.clone())));
-                blocks.extend(own[place].iter().cloned());
+            if let Some(number) = number {
+                let stored = stored.get(number).into_iter().flatten();
+                blocks.extend(stored.map(|(id, block)| (*id, block.clone())));
+                blocks.extend(built[number].iter().cloned());
             }
             blocks
         };
-        let blocks = view.layout.captures.iter().map(of).collect();
+        let blocks = view.layout.captures.iter().map(blocks_of).collect();
         drop(stored);
         *view.stored() = blocks;
         Ok(view)
     }
 
-    fn load(&mut self) {
+    /// Loads the blocks of all captures from the cache.
+    fn load_stored(&mut self) {
         let mut chunks: Vec<HashMap<BlockId, usize>> =
             self.layout.captures.iter().map(|_| HashMap::new()).collect();
         for (number, entry) in self.layout.chunks.iter().enumerate() {
             chunks[entry.capture].insert(block_id(&self.layout, number), number);
         }
-        let of = |(capture, chunks): (&ppt_tables::Contents, &HashMap<BlockId, usize>)| {
+        let load = |(capture, chunks): (&Contents, &HashMap<BlockId, usize>)| {
             let limits = |id: BlockId| {
                 let entry = &self.layout.chunks[*chunks.get(&id)?];
-                Some((entry.chunk.count, self.layout.kinds(entry).kinds.len()))
+                let kinds = self.layout.kinds(entry).kinds.len();
+                Some(ChunkLimits { frames: entry.chunk.count, kinds })
             };
             let bytes = self.cache.as_ref().map_or_else(Vec::new, |cache| cache.load(capture.id()));
             cache::decode(&bytes, capture.id(), limits)
         };
-        let stored = self.layout.captures.iter().zip(&chunks).map(of).collect();
+        let stored = self.layout.captures.iter().zip(&chunks).map(load).collect();
         self.stored = Mutex::new(stored);
     }
 
@@ -140,7 +157,7 @@ impl View {
         self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What there is to be seen. Until the index is built, rows are missing within threads.
+    /// The content of the view. Rows within threads are missing until the index is built.
     pub fn about(&self) -> About {
         let rows = about::rows(&self.layout, |track| self.track(track));
         About {
@@ -154,12 +171,12 @@ impl View {
         }
     }
 
-    /// What is wrong with the captures, as far as it is known by now.
+    /// The faults of the captures that were found so far.
     pub fn troubles(&self) -> Vec<Trouble> {
         self.set.troubles()
     }
 
-    /// The captures.
+    /// The captures of the view.
     pub fn captures(&self) -> &Arc<CaptureSet> {
         &self.set
     }
@@ -180,10 +197,10 @@ impl View {
             self.stored().get(self.layout.chunks[number].capture)?.get(&id).cloned()
         };
         let publish = |track: usize, index: TrackIndex| {
-            let mut place = self.index[track].write().unwrap_or_else(PoisonError::into_inner);
-            *place = Some(Arc::new(index));
+            let mut slot = self.index[track].write().unwrap_or_else(PoisonError::into_inner);
+            *slot = Some(Arc::new(index));
         };
-        let told = |now: Progress| {
+        let report = |now: Progress| {
             let mut last = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
             if now.done >= last.done {
                 *last = now;
@@ -199,16 +216,16 @@ impl View {
             memory: self.memory,
             stored: &stored,
             publish: &publish,
-            progress: &told,
+            progress: &report,
             cancel,
         };
         builder.run()
     }
 
-    /// Keeps the index in the cache's folder, if there is one.
+    /// Writes the index into the folder of the cache, if the view has one.
     ///
     /// # Errors
-    /// The folder is not its user's own, or cannot be written.
+    /// Other users can access the folder, or it cannot be written.
     pub fn save(&self) -> Result<(), ViewError> {
         let Some(cache) = &self.cache else { return Ok(()) };
         for (number, capture) in self.layout.captures.iter().enumerate() {
@@ -217,14 +234,14 @@ impl View {
         Ok(())
     }
 
-    /// The index of a capture, by its number, as a file has it. It follows from the captures alone.
+    /// The bytes of the index file of the capture with this number. They depend only on the captures.
     pub fn index_bytes(&self, capture: usize) -> Vec<u8> {
         let blocks = self.blocks();
         let blocks = blocks[capture].iter().map(|(id, block)| (*id, &**block));
         cache::encode(self.layout.captures[capture].id(), blocks)
     }
 
-    /// The blocks that are built, by capture, in the order of the file.
+    /// The built blocks of each capture, in the order of its file.
     fn blocks(&self) -> Vec<Vec<(BlockId, Arc<IndexBlock>)>> {
         let mut blocks: Vec<Vec<(BlockId, Arc<IndexBlock>)>> =
             self.layout.captures.iter().map(|_| Vec::new()).collect();
@@ -243,7 +260,7 @@ impl View {
         self.index[number].read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The rows of a window, one after the other.
+    /// Returns the requested rows of a window, in the order of the request.
     pub fn window<'a>(
         &'a self,
         request: &'a WindowRequest,
@@ -281,9 +298,9 @@ impl View {
         };
         let number = thread as usize;
         let track = self.layout.tracks.get(number).ok_or_else(unknown)?;
-        row.losses = window::losses(&track.losses, scale);
+        row.losses = window_cells::losses_in(&track.losses, scale);
         let Some(key) = key else {
-            row.cells = self.heads(number, scale);
+            row.cells = self.head_cells(number, scale);
             return Ok(row);
         };
         let Some(index) = self.track(number) else {
@@ -295,7 +312,7 @@ impl View {
         let mut wide = Vec::new();
         tree.visit(scale, &mut |cell, leaf| match leaf {
             Some(leaf) if cell.count > 1 && cell.width() > WIDE.saturating_mul(scale.pixel) => {
-                wide.push((*cell, leaf));
+                wide.push(WideLeaf { cell: *cell, number: leaf });
                 if phase == Phase::Index {
                     pixels.push(cell);
                 }
@@ -306,14 +323,15 @@ impl View {
         if phase == Phase::Index {
             row.has_more = !wide.is_empty();
         } else if !wide.is_empty() {
-            row.cells = self.open_leaves((number, key), (tree, &wide), &index, scale, cancel)?;
+            let track_row = TrackRow { track: number, key };
+            row.cells = self.open_leaves(track_row, (tree, wide), &index, scale, cancel)?;
         }
-        window::give_lanes(&mut row.cells);
+        window_cells::give_lanes(&mut row.cells);
         Ok(row)
     }
 
-    /// How many frames of a track there are, by the heads of its chunks.
-    fn heads(&self, track: usize, scale: &PixelScale) -> Vec<Cell> {
+    /// The cells of a thread, which count frames, from the heads of its chunks.
+    fn head_cells(&self, track: usize, scale: &PixelScale) -> Vec<Cell> {
         let chunks = self.layout.tracks[track].chunks.iter();
         let cells = chunks.filter_map(|&number| {
             let entry = &self.layout.chunks[number];
@@ -327,11 +345,11 @@ impl View {
         pixels.cells
     }
 
-    /// The cells of a row in which the slices of wide leaves stand for themselves.
+    /// The cells of a row with single slices in place of the wide leaves.
     fn open_leaves(
         &self,
-        (track, key): (usize, RowKey),
-        (tree, wide): (&RowTree, &[(Cell, usize)]),
+        row: TrackRow,
+        (tree, mut wide): (&RowTree, Vec<WideLeaf>),
         index: &TrackIndex,
         scale: &PixelScale,
         cancel: &AtomicBool,
@@ -344,28 +362,26 @@ impl View {
             }
         });
         let mut reader = ChunkReader::new(&self.layout);
-        let mut row: (usize, Vec<Slice>) = (usize::MAX, Vec::new());
-        let mut wide = wide.to_vec();
-        wide.sort_by_key(|(cell, leaf)| (cell.best.chunk, *leaf));
-        for (cell, leaf) in wide {
+        let (mut open_number, mut slices) = (usize::MAX, Vec::new());
+        wide.sort_by_key(|leaf| (leaf.cell.best.chunk, leaf.number));
+        for WideLeaf { cell, number } in wide {
             if cancel.load(Ordering::Relaxed) {
                 return Err(ViewError::Cancelled);
             }
             let chunk = cell.best.chunk as usize;
-            if row.0 != chunk {
-                let open = self.open_chunk(&mut reader, track, chunk, index)?;
-                row = (chunk, self.slices_of(&open, (track, chunk), key, index));
+            if open_number != chunk {
+                let open = self.open_chunk(&mut reader, row.track, chunk, index)?;
+                (open_number, slices) = (chunk, self.slices_of(&open, chunk, row, index));
             }
             let entry = &self.layout.chunks[chunk];
-            let first = tree.places[leaf] as usize * LEAF;
-            // A chunk that was cut off or written over since has other slices, or none: what was known
-            // of it stays.
-            if row.1.len() <= first {
+            let first = tree.places[number] as usize * MAX_LEAF_SLICES;
+            // A chunk that was cut off or overwritten lacks the slices of the leaf. Its cell stays.
+            if slices.len() <= first {
                 cells.push(cell);
             }
-            for slice in row.1.iter().skip(first).take(LEAF) {
+            for slice in slices.iter().skip(first).take(MAX_LEAF_SLICES) {
                 let name = self.layout.name(entry, slice.kind);
-                let cell = window::single(slice, cell.best.chunk, name);
+                let cell = window_cells::single(slice, cell.best.chunk, name);
                 if scale.overlaps(&cell) {
                     cells.push(cell);
                 }
@@ -377,32 +393,32 @@ impl View {
         Ok(pixels.cells)
     }
 
-    /// The slices of a chunk that are in a row of its track, in their order.
+    /// The slices of a chunk that are in a row of its track, in nesting order.
     fn slices_of(
         &self,
         open: &OpenChunk,
-        (track, chunk): (usize, usize),
-        key: RowKey,
+        chunk: usize,
+        row: TrackRow,
         index: &TrackIndex,
     ) -> Vec<Slice> {
         let entry = &self.layout.chunks[chunk];
-        let place = self.layout.tracks[track].chunks.iter().position(|&index| index == chunk);
-        let outer = place.map_or(0, |place| index.depths[place]);
-        match key {
+        let mut chunks = self.layout.tracks[row.track].chunks.iter();
+        let outer =
+            chunks.position(|&number| number == chunk).map_or(0, |place| index.depths[place]);
+        match row.key {
             RowKey::Depth(depth) => {
-                let all = open.slices.slices.iter().zip(&open.depths);
-                all.filter(|entry| outer.saturating_add(*entry.1) == depth)
-                    .map(|entry| *entry.0)
-                    .collect()
+                let slices = open.slices.slices.iter().zip(&open.depths);
+                let in_row = slices.filter(|entry| outer.saturating_add(*entry.1) == depth);
+                in_row.map(|entry| *entry.0).collect()
             }
             RowKey::Moments(name) => {
-                let all = open.slices.moments.iter();
-                all.filter(|slice| self.layout.name(entry, slice.kind) == name).copied().collect()
+                let is_in_row = |slice: &&Slice| self.layout.name(entry, slice.kind) == name;
+                open.slices.moments.iter().filter(is_in_row).copied().collect()
             }
         }
     }
 
-    /// The slices of a chunk, and how deep they lie.
+    /// The slices of a chunk with their depths, from the cache or the file.
     fn open_chunk(
         &self,
         reader: &mut ChunkReader<'_>,
@@ -413,31 +429,31 @@ impl View {
         if let Some(open) = self.recent.get(chunk) {
             return Ok(open);
         }
-        let of = &self.layout.tracks[track];
+        let track = &self.layout.tracks[track];
         let entry = &self.layout.chunks[chunk];
         let slices = Arc::new(reader.slices(chunk)?);
         let mut depths = vec![0; slices.slices.len()];
-        if let Some(place) = of.chunks.iter().position(|&index| index == chunk) {
+        if let Some(place) = track.chunks.iter().position(|&number| number == chunk) {
             let reach = |place: usize| index.blocks[place].reach.as_ref();
-            let around = surroundings(&self.layout, of, place, reach, |other| {
-                let number = of.chunks[other];
+            let around = surroundings(&self.layout, track, place, reach, |other| {
+                let number = track.chunks[other];
                 match self.recent.get(number) {
                     Some(open) => Ok(open.slices.clone()),
                     None => reader.slices(number).map(Arc::new),
                 }
             })?;
-            depths = around.depths(&slices.slices, |slice| ViewLayout::placed(entry, *slice));
+            depths = around.depths(&slices.slices, |slice| ViewLayout::ordered(entry, *slice));
         }
         let open = Arc::new(OpenChunk { slices, depths });
-        self.recent.keep(chunk, &open, self.memory);
+        self.recent.insert(chunk, &open, self.memory);
         Ok(open)
     }
 
-    /// How many slices of a row have a length in each bucket: 0 ns, 1, 2 to 3, 4 to 7, and so on. Chunks
-    /// count as a whole if they overlap the window.
+    /// The number of slices of a row in each bucket of lengths: 0 ns, 1, 2 to 3, 4 to 7, and so on. Counts all
+    /// slices of the chunks that overlap the window. Empty until the index is built.
     ///
     /// # Errors
-    /// There is no such row.
+    /// The view has no such row.
     pub fn lengths(&self, row: RowId, from: i64, to: i64) -> Result<Vec<u64>, ViewError> {
         let (thread, key) = match row {
             RowId::Depth { thread, depth } => (thread as usize, RowKey::Depth(depth)),
@@ -450,107 +466,9 @@ impl View {
         let index = self.track(thread);
         Ok(index.map_or_else(Vec::new, |index| index.lengths(&self.layout, track, key, &scale)))
     }
-
-    /// What a frame is called; None for a place where no frame is.
-    pub fn frame_name(&self, place: FramePlace) -> Option<FrameName> {
-        let entry = self.layout.chunks.get(place.chunk as usize)?;
-        if place.frame >= entry.chunk.count {
-            return None;
-        }
-        let contents = &self.layout.captures[entry.capture];
-        let owner = contents.owners()[entry.chunk.owner];
-        Some(FrameName {
-            capture: contents.id().to_owned(),
-            buffer: contents.sources()[entry.source].source.buffer.clone(),
-            segment: owner.segment,
-            ring: owner.ring,
-            seqno: entry.chunk.first_seq.saturating_add(place.frame.into()),
-        })
-    }
-
-    /// The fields of a frame.
-    ///
-    /// # Errors
-    /// There is no such frame, or its capture cannot be read.
-    pub fn frame(&self, name: &FrameName) -> Result<FrameFields, ViewError> {
-        let (chunk, frame) = self.find(name).ok_or(ViewError::NoSuchFrame)?;
-        let entry = &self.layout.chunks[chunk];
-        let contents = &self.layout.captures[entry.capture];
-        let info = &contents.sources()[entry.source];
-        let writer = contents.owners()[entry.chunk.owner].tid;
-        let threads = self.layout.other_threads(entry);
-        let stamps = contents.stamps(&entry.chunk);
-        let read = ChunkReader::new(&self.layout).frame(chunk, frame, |bytes| {
-            let id = if info.schema.multi() {
-                usize::from(ppt_capture::columns::frame_id(bytes))
-            } else {
-                0
-            };
-            let kind = info.schema.frames.get(id)?;
-            Some(FrameFields {
-                name: name.clone(),
-                frame: kind.name.clone(),
-                tid: threads.and_then(|it| it.of(bytes)).map(i32::cast_unsigned).or(writer),
-                pid: info.source.process.pid,
-                host: contents.host().to_owned(),
-                fields: frame::fields(&info.schema, kind, bytes, &stamps, contents.offset()),
-            })
-        })?;
-        read.flatten().ok_or(ViewError::NoSuchFrame)
-    }
-
-    /// The row of the thread that a frame is about; None: there is no such frame.
-    pub fn thread_row(&self, name: &FrameName) -> Option<RowId> {
-        let (chunk, _) = self.find(name)?;
-        let is_its = |track: &crate::layout::Track| track.chunks.contains(&chunk);
-        let thread = self.layout.tracks.iter().position(is_its)?;
-        Some(RowId::Thread(thread as u32))
-    }
-
-    /// Where a frame is; None: there is no such frame.
-    pub fn frame_place(&self, name: &FrameName) -> Option<FramePlace> {
-        let (chunk, frame) = self.find(name)?;
-        Some(FramePlace { chunk: chunk as u32, frame })
-    }
-
-    /// The chunk of a frame, and its place in it.
-    fn find(&self, name: &FrameName) -> Option<(usize, u32)> {
-        let capture =
-            self.layout.captures.iter().position(|capture| capture.id() == name.capture)?;
-        let contents = &self.layout.captures[capture];
-        let owners: Vec<bool> = contents
-            .owners()
-            .iter()
-            .map(|owner| {
-                (owner.segment, owner.ring) == (name.segment, name.ring)
-                    && contents.sources()[owner.source].source.buffer == name.buffer
-            })
-            .collect();
-        let in_chunk = |chunk: &FrameChunk| {
-            let frame = name.seqno.checked_sub(chunk.first_seq)?;
-            u32::try_from(frame).ok().filter(|&number| number < chunk.count)
-        };
-        let mut places = self.layout.chunks.iter().enumerate().filter_map(|(number, entry)| {
-            let is_its = entry.capture == capture && owners[entry.chunk.owner];
-            Some((number, in_chunk(&entry.chunk).filter(|_| is_its)?))
-        });
-        let first = places.next()?;
-        let Some(threads) = self.layout.other_threads(&self.layout.chunks[first.0]) else {
-            return Some(first);
-        };
-        // The shares of threads follow each other.
-        let mut reader = ChunkReader::new(&self.layout);
-        let mut shares = std::iter::once(first).chain(places);
-        let its = shares.find(|&(number, frame)| {
-            let share = self.layout.chunks[number].share;
-            let is_its = reader.frame(number, frame, |bytes| share.has(threads, bytes));
-            matches!(is_its, Ok(Some(true)))
-        });
-        its.or(Some(first))
-    }
 }
 
 fn block_id(layout: &ViewLayout, chunk: usize) -> BlockId {
     let ChunkEntry { chunk, share, .. } = &layout.chunks[chunk];
-    (chunk.ordinal, chunk.crc, share.thread.cast_unsigned())
+    BlockId { ordinal: chunk.ordinal, crc: chunk.crc, thread: share.thread.cast_unsigned() }
 }

@@ -1,4 +1,4 @@
-//! Indexes that are kept: what is right is taken, and what is not is built again.
+//! Stored indexes: valid blocks are used, and others are built again.
 
 mod nested;
 
@@ -68,7 +68,7 @@ fn a_kept_index_is_not_built_again() {
     assert_eq!((mode(&kept.cache()), mode(&kept.index())), (0o700, 0o600));
     let second = kept.open();
     let again = build(&second);
-    // Chunks of two buffers of a thread lie side by side: to know how deep slices lie takes both.
+    // The chunks of two buffers of a thread overlap in time, so depths depend on both.
     assert_eq!((again.built, again.kept), (0, cost.built), "{again:?}");
     assert_eq!(first.index_bytes(0), second.index_bytes(0));
     assert_eq!(fs::read(kept.index()).unwrap(), first.index_bytes(0));
@@ -80,7 +80,7 @@ fn a_chunk_that_changed_costs_its_own_block() {
     let first = kept.open();
     let cost = build(&first);
     first.save().unwrap();
-    // Another capture with the same id, of which one frame has another time.
+    // Another capture with the same id. One frame has another time.
     let mut bytes = fs::read(&kept.capture).unwrap();
     change_a_frame(&mut bytes);
     fs::write(&kept.capture, &bytes).unwrap();
@@ -93,13 +93,13 @@ fn a_chunk_that_changed_costs_its_own_block() {
     assert_ne!(second.index_bytes(0), first.index_bytes(0));
 }
 
-/// Moves the first start of the last chunk of frames, and makes its checksums right.
+/// Moves the first start of the last chunk of frames, and corrects its checksums.
 fn change_a_frame(bytes: &mut [u8]) {
     const CHUNK: &[u8] = b"\x89ppt-ch1";
     let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let starts: Vec<usize> =
         (0..bytes.len() - 64).step_by(64).filter(|&at| bytes[at..].starts_with(CHUNK)).collect();
-    // Kind 2 is frames.
+    // Chunks of kind 2 have frames.
     let frames = |at: &&usize| u16::from_le_bytes(bytes[**at + 20..**at + 22].try_into().unwrap());
     let kinds: Vec<u16> = starts.iter().map(|at| frames(&at)).collect();
     let at = starts[kinds.iter().rposition(|&kind| kind == 2).unwrap()];
@@ -158,7 +158,7 @@ fn an_index_of_another_version_or_capture_does_not_count() {
         again.save().unwrap();
         assert_eq!(fs::read(&index).unwrap(), expected, "it is written anew");
     }
-    // That of another version has another name, and stays: the other version may come back.
+    // The index of another version has another name. It stays, because that version may run again.
     let other = index.with_extension((INDEX_VERSION + 1).to_string());
     fs::write(&other, "another").unwrap();
     build(&kept.open());
@@ -171,7 +171,7 @@ fn a_folder_that_cannot_be_written_costs_the_index_alone() {
     let kept = KeptIndex::new();
     let alone = View::open(std::slice::from_ref(&kept.capture), None, 1 << 24).unwrap();
     build(&alone);
-    // Nobody makes a folder there, whatever rights they have; and a file is no folder.
+    // No user can create a folder in /proc, and a file is not a folder.
     for folder in [Path::new("/proc/ppt-view"), &kept.capture] {
         let captures = std::slice::from_ref(&kept.capture);
         let view = View::open(captures, Some(folder), 1 << 24).unwrap();
@@ -252,7 +252,7 @@ fn a_cell_leads_to_its_frame() {
         assert_eq!(size.unit, "B");
         assert_eq!(size.content, Some(ppt_view::Content::Integer(name.seqno.into())));
     }
-    // Every slice is found in the row of the thread that its frame is about.
+    // Each slice is in the row of the thread that its frame is about.
     let rows: Vec<RowId> = about.rows.iter().map(|row| row.id).collect();
     let request = WindowRequest { rows, ..request };
     let threads: HashMap<RowId, Option<u32>> =

@@ -20,7 +20,7 @@ pub struct ClockReadings {
     probes: Vec<Probe>,
     one_ways: Vec<OneWay>,
     pulses: Vec<Pulse>,
-    said: Vec<TimeSourceReport>,
+    reports: Vec<TimeSourceReport>,
     counts: BTreeMap<String, u64>,
     unknown: u64,
     cut: u64,
@@ -60,27 +60,29 @@ impl ClockReadings {
     }
 
     fn add(&mut self, record: Record, indices: &mut HashMap<u32, u32>) -> Result<(), RecordError> {
-        let place = |host| indices.get(&host).copied().ok_or(RecordError::UnknownHost { host });
+        let own_index = |host| indices.get(&host).copied().ok_or(RecordError::UnknownHost { host });
         match record {
             Record::Host(index, host) => {
                 if indices.contains_key(&index) {
                     return Err(RecordError::Redeclared { host: index });
                 }
-                let place = self.place(host)?;
-                indices.insert(index, place);
+                let own_index = self.add_host(host)?;
+                indices.insert(index, own_index);
             }
-            Record::Clock(host, reading) => self.clocks[place(host)? as usize].push(reading),
+            Record::Clock(host, reading) => self.clocks[own_index(host)? as usize].push(reading),
             Record::Probe(probe) => {
-                let (from, to) = different(place(probe.from)?, place(probe.to)?)?;
+                let (from, to) = different(own_index(probe.from)?, own_index(probe.to)?)?;
                 self.probes.push(Probe { from, to, ..probe });
             }
             Record::OneWay(way) => {
-                let (from, to) = different(place(way.from)?, place(way.to)?)?;
+                let (from, to) = different(own_index(way.from)?, own_index(way.to)?)?;
                 self.one_ways.push(OneWay { from, to, ..way });
             }
-            Record::Pulse(pulse) => self.pulses.push(Pulse { host: place(pulse.host)?, ..pulse }),
+            Record::Pulse(pulse) => {
+                self.pulses.push(Pulse { host: own_index(pulse.host)?, ..pulse });
+            }
             Record::Reported(report) => {
-                self.said.push(TimeSourceReport { host: place(report.host)?, ..report });
+                self.reports.push(TimeSourceReport { host: own_index(report.host)?, ..report });
             }
             Record::Count(what, n) => {
                 let sum = self.counts.entry(what).or_default();
@@ -91,9 +93,9 @@ impl ClockReadings {
     }
 
     /// The index of a host, which is added if it is new.
-    fn place(&mut self, host: Host) -> Result<u32, RecordError> {
-        if let Some(known) = self.hosts.iter().position(|it| it.is(&host)) {
-            return Ok(known as u32);
+    fn add_host(&mut self, host: Host) -> Result<u32, RecordError> {
+        if let Some(index) = self.hosts.iter().position(|entered| entered.is(&host)) {
+            return Ok(index as u32);
         }
         if self.hosts.len() == MAX_HOSTS {
             return Err(RecordError::TooManyHosts);
@@ -105,26 +107,28 @@ impl ClockReadings {
 
     /// Adds all of a file or nothing.
     fn merge(&mut self, file: Self) -> Result<(), RecordError> {
-        let known = self.hosts.len();
-        let places: Result<Vec<_>, _> =
-            file.hosts.into_iter().map(|host| self.place(host)).collect();
-        let places = places.inspect_err(|_| {
-            self.hosts.truncate(known);
-            self.clocks.truncate(known);
+        let old_count = self.hosts.len();
+        let own_indices: Result<Vec<_>, _> =
+            file.hosts.into_iter().map(|host| self.add_host(host)).collect();
+        let own_indices = own_indices.inspect_err(|_| {
+            self.hosts.truncate(old_count);
+            self.clocks.truncate(old_count);
         })?;
-        let place = |host: u32| places[host as usize];
-        for (readings, &place) in file.clocks.into_iter().zip(&places) {
-            self.clocks[place as usize].extend(readings);
+        let own_index = |host: u32| own_indices[host as usize];
+        for (readings, &own_index) in file.clocks.into_iter().zip(&own_indices) {
+            self.clocks[own_index as usize].extend(readings);
         }
-        let probe = |probe: Probe| Probe { from: place(probe.from), to: place(probe.to), ..probe };
+        let probe =
+            |probe: Probe| Probe { from: own_index(probe.from), to: own_index(probe.to), ..probe };
         self.probes.extend(file.probes.into_iter().map(probe));
-        let one_way = |way: OneWay| OneWay { from: place(way.from), to: place(way.to), ..way };
+        let one_way =
+            |way: OneWay| OneWay { from: own_index(way.from), to: own_index(way.to), ..way };
         self.one_ways.extend(file.one_ways.into_iter().map(one_way));
-        let pulse = |pulse: Pulse| Pulse { host: place(pulse.host), ..pulse };
+        let pulse = |pulse: Pulse| Pulse { host: own_index(pulse.host), ..pulse };
         self.pulses.extend(file.pulses.into_iter().map(pulse));
-        let said =
-            |report: TimeSourceReport| TimeSourceReport { host: place(report.host), ..report };
-        self.said.extend(file.said.into_iter().map(said));
+        let reports =
+            |report: TimeSourceReport| TimeSourceReport { host: own_index(report.host), ..report };
+        self.reports.extend(file.reports.into_iter().map(reports));
         for (what, n) in file.counts {
             let sum = self.counts.entry(what).or_default();
             *sum = sum.saturating_add(n);
@@ -162,7 +166,7 @@ impl ClockReadings {
 
     /// The reports of other programs.
     pub fn time_sources(&self) -> &[TimeSourceReport] {
-        &self.said
+        &self.reports
     }
 
     /// The number of packets that did not count as readings, by cause.

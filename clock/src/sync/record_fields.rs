@@ -51,9 +51,9 @@ impl<'a> RecordFields<'a> {
         let wrong = RecordError::Number { field };
         match self.fields[field] {
             [b'-', digits @ ..] => {
-                let mut all = Self { fields: self.fields };
-                all.fields[field] = digits;
-                0i64.checked_sub_unsigned(all.number(field)?).ok_or(wrong)
+                let mut fields = Self { fields: self.fields };
+                fields.fields[field] = digits;
+                0i64.checked_sub_unsigned(fields.number(field)?).ok_or(wrong)
             }
             _ => i64::try_from(self.number(field)?).map_err(|_| wrong),
         }

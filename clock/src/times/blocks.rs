@@ -56,19 +56,19 @@ impl Blocks {
         let least = upper.iter().map(|entry| entry.1).min_by(f64::total_cmp);
         let most = || lower.iter().map(|entry| entry.1).max_by(f64::total_cmp);
         let pivot = least.or_else(most).unwrap_or(0.0);
-        let mut all = Self { pivot, ..Self::default() };
+        let mut hulls = Self { pivot, ..Self::default() };
         let mut hull = Vec::new();
         loop {
             let next = [upper, lower]
                 .into_iter()
                 .filter_map(|entries| Some(index(entries.first()?.0)))
                 .min();
-            let Some(index) = next else { return all };
-            let start = all.points.len();
-            all.hull(&mut upper, index, 1.0, curve, &mut hull);
-            let split = all.points.len();
-            all.hull(&mut lower, index, -1.0, curve, &mut hull);
-            all.blocks.push(HullBlock { index, start, lower: split, end: all.points.len() });
+            let Some(index) = next else { return hulls };
+            let start = hulls.points.len();
+            hulls.hull(&mut upper, index, 1.0, curve, &mut hull);
+            let split = hulls.points.len();
+            hulls.hull(&mut lower, index, -1.0, curve, &mut hull);
+            hulls.blocks.push(HullBlock { index, start, lower: split, end: hulls.points.len() });
         }
     }
 

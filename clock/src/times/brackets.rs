@@ -13,7 +13,7 @@ use crate::{ClockId, ClockReading};
 /// Readings of ticks and CLOCK_REALTIME of one host, in order.
 #[derive(Debug, Default)]
 pub(super) struct Brackets {
-    all: Vec<Bracket>,
+    brackets: Vec<Bracket>,
     /// The start of each run.
     runs: Vec<usize>,
     slew: f64,
@@ -56,21 +56,21 @@ impl Brackets {
             let value = reading.b_value;
             (stamps && before <= after).then_some(Bracket { before, after, value, run: 0 })
         });
-        let mut all: Vec<_> = brackets.collect();
-        all.sort_by(|a, b| a.before.total_cmp(&b.before).then(a.after.total_cmp(&b.after)));
-        let runs = all.first().map(|_| 0).into_iter().collect();
+        let mut brackets: Vec<_> = brackets.collect();
+        brackets.sort_by(|a, b| a.before.total_cmp(&b.before).then(a.after.total_cmp(&b.after)));
+        let runs = brackets.first().map(|_| 0).into_iter().collect();
         let steps = offsets::steps(readings, scale);
-        let mut it = Self { all, runs, slew, steps };
-        for i in 1..it.all.len() {
-            let (last, this) = (it.all[i - 1], it.all[i]);
-            let ahead = it.from(last, this.value);
+        let mut result = Self { brackets, runs, slew, steps };
+        for i in 1..result.brackets.len() {
+            let (last, this) = (result.brackets[i - 1], result.brackets[i]);
+            let ahead = result.from(last, this.value);
             let apart = ahead.lo > this.after || ahead.hi < this.before;
             if apart {
-                it.runs.push(i);
+                result.runs.push(i);
             }
-            it.all[i].run = it.runs.len() as u32 - 1;
+            result.brackets[i].run = result.runs.len() as u32 - 1;
         }
-        it
+        result
     }
 
     /// When the clock showed `value`, if it was not stepped since `bracket`.
@@ -83,11 +83,11 @@ impl Brackets {
 
     /// What the clock showed at `tick`: a value, and the bounds of what must be added to it.
     pub fn shown(&self, tick: f64, hint: &mut usize) -> Result<(u64, f64, f64), Unplaced> {
-        *hint = partition_near(&self.all, *hint, |bracket| bracket.before <= tick);
-        let (Some(last), Some(to)) = (hint.checked_sub(1), self.all.get(*hint)) else {
+        *hint = partition_near(&self.brackets, *hint, |bracket| bracket.before <= tick);
+        let (Some(last), Some(to)) = (hint.checked_sub(1), self.brackets.get(*hint)) else {
             return Err(Unplaced::Far);
         };
-        let from = self.all[last];
+        let from = self.brackets[last];
         let stepped = self.steps.iter().any(|step| step.0 <= tick && tick <= step.1);
         if stepped || from.run != to.run {
             return Err(Unplaced::Stepped);
@@ -107,18 +107,19 @@ impl Brackets {
         hint: &mut usize,
     ) -> Result<BracketedMoment, Unplaced> {
         // The readings on both sides of `near`, and those of the same run.
-        *hint = partition_near(&self.all, *hint, |bracket| bracket.before <= near);
+        *hint = partition_near(&self.brackets, *hint, |bracket| bracket.before <= near);
         let last = hint.checked_sub(1).ok_or(Unplaced::Far)?;
-        let run = self.all[last].run as usize;
-        let (start, end) = (self.runs[run], *self.runs.get(run + 1).unwrap_or(&self.all.len()));
-        if *hint == end && end < self.all.len() {
+        let run = self.brackets[last].run as usize;
+        let (start, end) =
+            (self.runs[run], *self.runs.get(run + 1).unwrap_or(&self.brackets.len()));
+        if *hint == end && end < self.brackets.len() {
             return Err(Unplaced::Stepped);
         }
         // Among them, those on both sides of the value.
-        let same = &self.all[start..end];
+        let same = &self.brackets[start..end];
         let next = partition_near(same, last - start, |bracket| bracket.value <= value);
         if next == 0 || next == same.len() {
-            let stepped = if next == 0 { start > 0 } else { end < self.all.len() };
+            let stepped = if next == 0 { start > 0 } else { end < self.brackets.len() };
             return Err(if stepped { Unplaced::Stepped } else { Unplaced::Far });
         }
         // The most precise of the readings next to it, because some took long.

@@ -10,7 +10,7 @@ use crate::sync::ClockReadings;
 #[derive(Debug)]
 pub(super) struct HostClocks {
     /// The clock of each host.
-    pub of: Vec<usize>,
+    pub of_host: Vec<usize>,
     /// True time, a clock without a host, which counts ns since the epoch.
     pub truth: usize,
     /// How each clock is counted.
@@ -33,7 +33,7 @@ impl HostClocks {
             }
         }
         let mut first: Vec<usize> = Vec::new();
-        let of = hosts.iter().enumerate().map(|(i, host)| {
+        let of_host = hosts.iter().enumerate().map(|(i, host)| {
             let shared = |index: &usize| {
                 let alone = apart.contains(&(*index as u32)) || apart.contains(&(i as u32));
                 !alone && hosts[*index].boot_id() == host.boot_id()
@@ -43,15 +43,15 @@ impl HostClocks {
                 first.len() - 1
             })
         });
-        let of: Vec<_> = of.collect();
+        let of_host: Vec<_> = of_host.collect();
         let mut base = vec![u64::MAX; first.len()];
-        let mut see = |host: usize, tick: u64| base[of[host]] = base[of[host]].min(tick);
+        let mut see = |host: usize, tick: u64| base[of_host[host]] = base[of_host[host]].min(tick);
         for host in 0..hosts.len() {
             let ticks = readings.clocks(host).iter().filter(|clock| clock.a == ClockId::Tick);
             ticks.for_each(|tick| see(host, tick.a_before));
         }
-        for it in readings.pulses() {
-            see(it.host as usize, it.tick_before);
+        for pulse in readings.pulses() {
+            see(pulse.host as usize, pulse.tick_before);
         }
         for way in readings.one_ways() {
             see(way.from as usize, way.from_tick);
@@ -66,11 +66,11 @@ impl HostClocks {
             shown.filter(|reading| reading.b == ClockId::Realtime).map(|reading| reading.b_value);
         let base = seconds.min().or_else(|| shown.min()).unwrap_or(0);
         scales.push(TickOrigin { base, hz: 1_000_000_000 });
-        Self { of, truth: first.len(), scales }
+        Self { of_host, truth: first.len(), scales }
     }
 
     /// A host that has this clock.
     pub fn host(&self, clock: usize) -> Option<usize> {
-        self.of.iter().position(|&index| index == clock)
+        self.of_host.iter().position(|&index| index == clock)
     }
 }

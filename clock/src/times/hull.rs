@@ -11,23 +11,24 @@ pub(super) type HullPoint = (f64, f64);
 
 /// Reduces `points`, which are sorted, to their lower hull.
 pub(super) fn lower(points: &mut Vec<HullPoint>) {
-    let mut kept = 0;
+    let mut hull_len = 0;
     for i in 0..points.len() {
         let point = points[i];
         // Of two points at one position, the lower one.
-        while kept > 0 && points[kept - 1].0 >= point.0 && points[kept - 1].1 >= point.1 {
-            kept -= 1;
+        while hull_len > 0 && points[hull_len - 1].0 >= point.0 && points[hull_len - 1].1 >= point.1
+        {
+            hull_len -= 1;
         }
-        if kept > 0 && points[kept - 1].0 >= point.0 {
+        if hull_len > 0 && points[hull_len - 1].0 >= point.0 {
             continue;
         }
-        while kept > 1 && !turns_up(points[kept - 2], points[kept - 1], point) {
-            kept -= 1;
+        while hull_len > 1 && !turns_up(points[hull_len - 2], points[hull_len - 1], point) {
+            hull_len -= 1;
         }
-        points[kept] = point;
-        kept += 1;
+        points[hull_len] = point;
+        hull_len += 1;
     }
-    points.truncate(kept);
+    points.truncate(hull_len);
 }
 
 fn turns_up(a: HullPoint, b: HullPoint, c: HullPoint) -> bool {
@@ -51,12 +52,12 @@ mod tests {
             all.sort_by(|a, b| a.0.total_cmp(&b.0));
             let mut hull = all.clone();
             lower(&mut hull);
-            let least = |of: &[HullPoint]| {
-                of.iter().map(|it| it.1 - slope * it.0).fold(f64::INFINITY, f64::min)
+            let least = |points: &[HullPoint]| {
+                points.iter().map(|point| point.1 - slope * point.0).fold(f64::INFINITY, f64::min)
             };
             prop_assert!((least(&all) - least(&hull)).abs() < 1e-9);
-            prop_assert!(hull.windows(2).all(|it| it[0].0 < it[1].0));
-            let bends = hull.windows(3).all(|it| turns_up(it[0], it[1], it[2]));
+            prop_assert!(hull.windows(2).all(|pair| pair[0].0 < pair[1].0));
+            let bends = hull.windows(3).all(|points| turns_up(points[0], points[1], points[2]));
             prop_assert!(bends);
         }
     }

@@ -34,8 +34,8 @@ impl Level {
 }
 
 /// Blocks in which θ steps.
-pub(super) fn steps(all: &Blocks, curve: f64) -> Vec<usize> {
-    let blocks: Vec<_> = all.blocks.iter().copied().enumerate().collect();
+pub(super) fn steps(hulls: &Blocks, curve: f64) -> Vec<usize> {
+    let blocks: Vec<_> = hulls.blocks.iter().copied().enumerate().collect();
     // Largest deviation of the slope in a chunk from the average one there.
     let most = curve * (CHUNK / 2) as f64;
     let mut found = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn steps(all: &Blocks, curve: f64) -> Vec<usize> {
     for start in (0..blocks.len()).step_by(CHUNK) {
         let own = start..(start + CHUNK).min(blocks.len());
         let around = own.start.saturating_sub(SIDE)..(own.end + SIDE).min(blocks.len());
-        let levels = flat(all, &blocks[around]);
+        let levels = flat(hulls, &blocks[around]);
         let sides = levels
             .windows(2 * SIDE + 1)
             .filter_map(|window| Some((window[SIDE].at, excess(window, most)?)));
@@ -77,8 +77,8 @@ fn excess(levels: &[Level], most_slope: f64) -> Option<f64> {
     };
     let levels: [Level; 2 * SIDE + 1] = std::array::from_fn(|i| flat(&levels[i]));
     let (before, after) = (&levels[..SIDE], &levels[SIDE + 1..]);
-    let range = |all: &mut dyn Iterator<Item = f64>| {
-        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), value| {
+    let range = |values: &mut dyn Iterator<Item = f64>| {
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), value| {
             (lo.min(value), hi.max(value))
         })
     };
@@ -97,11 +97,11 @@ fn excess(levels: &[Level], most_slope: f64) -> Option<f64> {
 fn own_slope(levels: &[Level]) -> f64 {
     let (mut products, mut squares) = (0.0, 0.0);
     for side in [&levels[..SIDE], &levels[SIDE + 1..]] {
-        let mean = |of: fn(&Level) -> f64| side.iter().map(of).sum::<f64>() / SIDE as f64;
+        let mean = |level: fn(&Level) -> f64| side.iter().map(level).sum::<f64>() / SIDE as f64;
         let (x, y) = (mean(|level| level.index as f64), mean(Level::middle));
-        for it in side {
-            let off = it.index as f64 - x;
-            products += off * (it.middle() - y);
+        for level in side {
+            let off = level.index as f64 - x;
+            products += off * (level.middle() - y);
             squares += off * off;
         }
     }
@@ -109,15 +109,15 @@ fn own_slope(levels: &[Level]) -> f64 {
 }
 
 /// The levels of blocks, without their common slope.
-fn flat(all: &Blocks, blocks: &[(usize, HullBlock)]) -> Vec<Level> {
+fn flat(hulls: &Blocks, blocks: &[(usize, HullBlock)]) -> Vec<Level> {
     let mut slope = 0.0;
     let mut levels = Vec::new();
     // The first slope is rough, because readings may be anywhere in a block.
     for _ in 0..4 {
         let level = |&(at, block): &(usize, HullBlock)| {
             let flat = |entry: &HullPoint| entry.1 - slope * (block.index as f64 + entry.0);
-            let upper = all.upper(block).iter().map(flat).min_by(f64::total_cmp)?;
-            let lower = all.lower(block).iter().map(flat).max_by(f64::total_cmp)?;
+            let upper = hulls.upper(block).iter().map(flat).min_by(f64::total_cmp)?;
+            let lower = hulls.lower(block).iter().map(flat).max_by(f64::total_cmp)?;
             Some(Level { at, index: block.index, upper, lower })
         };
         levels = blocks.iter().filter_map(level).collect();

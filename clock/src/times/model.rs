@@ -15,12 +15,12 @@ pub struct ClockModel {
     pub slew_ppm: f64,
     /// Whether the reports of other programs on true time (`said`) are within their stated errors.
     /// Bounds that use them hold only if that is true.
-    pub believes_said: bool,
+    pub trusts_reports: bool,
 }
 
 impl Default for ClockModel {
     fn default() -> Self {
-        Self { wander_ppm_per_min: 1.0, rate_ppm: 500.0, slew_ppm: 600.0, believes_said: false }
+        Self { wander_ppm_per_min: 1.0, rate_ppm: 500.0, slew_ppm: 600.0, trusts_reports: false }
     }
 }
 

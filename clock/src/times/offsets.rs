@@ -26,26 +26,26 @@ struct Offset {
 /// The intervals in which CLOCK_REALTIME was stepped. The readings of one file are in chronological
 /// order, so the readings of ticks before and after a reading of other clocks bound its time.
 pub(super) fn steps(readings: &[ClockReading], scale: TickOrigin) -> Vec<(f64, f64)> {
-    let (mut all, mut open): (Vec<Offset>, usize) = (Vec::new(), 0);
+    let (mut offsets, mut open): (Vec<Offset>, usize) = (Vec::new(), 0);
     let mut tick = None;
     for reading in readings {
         if reading.a == ClockId::Tick
             && let (Some(before), Some(after)) =
                 (scale.ns(reading.a_before), scale.ns(reading.a_after))
         {
-            for it in &mut all[open..] {
-                if (it.since..it.until).contains(&after) {
-                    it.until = after;
+            for offset in &mut offsets[open..] {
+                if (offset.since..offset.until).contains(&after) {
+                    offset.until = after;
                 }
             }
-            (open, tick) = (all.len(), Some(before));
+            (open, tick) = (offsets.len(), Some(before));
         } else if let (Some(since), Some((least, most))) = (tick, offset(reading)) {
-            all.push(Offset { least, most, since, until: since + ALONE });
+            offsets.push(Offset { least, most, since, until: since + ALONE });
         }
     }
-    all.sort_by(|a, b| a.since.total_cmp(&b.since));
+    offsets.sort_by(|a, b| a.since.total_cmp(&b.since));
     let differ = |a: &Offset, b: &Offset| a.most < b.least || b.most < a.least;
-    let pairs = all.windows(2).filter(|window| differ(&window[0], &window[1]));
+    let pairs = offsets.windows(2).filter(|window| differ(&window[0], &window[1]));
     let mut steps: Vec<_> =
         pairs.map(|pair| (pair[0].since - ORDER, pair[1].until + ORDER)).collect();
     if steps.len() > MAX_STEPS {

@@ -10,7 +10,7 @@ pub(super) struct HostEdge {
     pub far: usize,
     parts: Vec<SteadyStretch>,
     pub jumps: Vec<Jump>,
-    pub untold: Vec<i64>,
+    pub unbounded: Vec<i64>,
 }
 
 /// An interval without a step: lines between knots.
@@ -81,7 +81,7 @@ fn cross(y: f64, from: (f64, f64), to: (f64, f64)) -> Option<f64> {
 impl HostEdge {
     pub fn new(near: usize, far: usize, track: Track) -> Self {
         let parts = track.parts.into_iter().map(SteadyStretch::new).collect();
-        Self { near, far, parts, jumps: track.jumps, untold: track.untold }
+        Self { near, far, parts, jumps: track.jumps, unbounded: track.unbounded }
     }
 
     /// The part that covers `x`.

@@ -88,7 +88,7 @@ impl Times {
             return Err(TimesError::NoHost { host: reference, hosts });
         }
         let clocks = HostClocks::from_readings(readings);
-        let root = clocks.of[reference];
+        let root = clocks.of_host[reference];
         Ok(Self::compare(readings, clocks, root, model))
     }
 
@@ -100,8 +100,8 @@ impl Times {
     pub fn of_truth(readings: &ClockReadings, model: &ClockModel) -> Result<Self, TimesError> {
         let clocks = HostClocks::from_readings(readings);
         let root = clocks.truth;
-        let said = model.believes_said && !readings.time_sources().is_empty();
-        if said || !readings.pulses().is_empty() {
+        let has_reports = model.trusts_reports && !readings.time_sources().is_empty();
+        if has_reports || !readings.pulses().is_empty() {
             Ok(Self::compare(readings, clocks, root, model))
         } else {
             Err(TimesError::NoTruth)
@@ -144,8 +144,9 @@ impl Times {
             parts.filter(|part| !part.is_empty()).collect()
         };
         let lines = tracks.into_iter().enumerate().map(line).collect();
-        let of = |index: &usize| wrong.contains(index);
-        let wrong = (0..clocks.of.len()).filter(|&index| of(&clocks.of[index])).collect();
+        let is_wrong = |index: &usize| wrong.contains(index);
+        let wrong =
+            (0..clocks.of_host.len()).filter(|&index| is_wrong(&clocks.of_host[index])).collect();
         Self { root, clocks, lines, steps, loops, wrong, unused }
     }
 
@@ -153,7 +154,7 @@ impl Times {
     /// the host is not connected to the reference, its clock stepped there, or the tick is more
     /// than an hour before or after the readings.
     pub fn at(&self, host: usize, tick: u64) -> Option<TickBounds> {
-        let clock = *self.clocks.of.get(host)?;
+        let clock = *self.clocks.of_host.get(host)?;
         if clock == self.root {
             let tick = tick.into();
             return Some(TickBounds { lo: tick, mid: tick, hi: tick });
@@ -168,13 +169,13 @@ impl Times {
 
     /// Whether the clock of `host` is that of the reference.
     pub fn is_reference(&self, host: usize) -> bool {
-        self.clocks.of.get(host) == Some(&self.root)
+        self.clocks.of_host.get(host) == Some(&self.root)
     }
 
     /// The parts of a host's line: [`Times::at`] is linear between the knots of a part, and `None`
     /// between parts. Empty for the reference itself, and for hosts that are not comparable.
     pub fn parts(&self, host: usize) -> impl Iterator<Item = &[Knot]> {
-        let clock = self.clocks.of.get(host).filter(|_| !self.is_reference(host));
+        let clock = self.clocks.of_host.get(host).filter(|_| !self.is_reference(host));
         clock.into_iter().flat_map(|&index| &self.lines[index]).map(Vec::as_slice)
     }
 
@@ -205,12 +206,12 @@ fn ranks(joined: &[BTreeSet<usize>], root: usize) -> (Vec<usize>, Vec<Option<usi
     let (mut rank, mut parent) = (vec![usize::MAX; joined.len()], vec![None; joined.len()]);
     let mut queue = VecDeque::from([root]);
     rank[root] = 0;
-    let mut seen = 0;
+    let mut found = 0;
     while let Some(clock) = queue.pop_front() {
         for &next in &joined[clock] {
             if rank[next] == usize::MAX {
-                seen += 1;
-                (rank[next], parent[next]) = (seen, Some(clock));
+                found += 1;
+                (rank[next], parent[next]) = (found, Some(clock));
                 queue.push_back(next);
             }
         }
@@ -222,8 +223,8 @@ fn ranks(joined: &[BTreeSet<usize>], root: usize) -> (Vec<usize>, Vec<Option<usi
 fn moments(edges: &[HostEdge], parents: &[Option<usize>], root: usize) -> Vec<f64> {
     let mut indices = Vec::new();
     for edge in edges {
-        let untold = edge.untold.iter().map(|&number| blocks::middle(number));
-        for mut x in edge.knots().map(|knot| knot.x).chain(untold) {
+        let unbounded = edge.unbounded.iter().map(|&number| blocks::middle(number));
+        for mut x in edge.knots().map(|knot| knot.x).chain(unbounded) {
             let mut at = edge.near;
             while let Some(parent) = parents[at] {
                 let joins = |edge: &&HostEdge| (edge.near, edge.far) == (parent, at);
@@ -310,15 +311,15 @@ fn tracks(
         }
         for clock in (0..count).filter(|&index| index != root) {
             let (lo, hi) = (moment.lo[clock], moment.hi[clock]);
-            let told = lo.is_finite() && hi.is_finite();
-            if told && !open[clock] {
+            let is_bounded = lo.is_finite() && hi.is_finite();
+            if is_bounded && !open[clock] {
                 tracks[clock].push(Vec::new());
             }
-            if told && let Some(part) = tracks[clock].last_mut() {
+            if is_bounded && let Some(part) = tracks[clock].last_mut() {
                 // Rounding may have moved a lower bound slightly above the upper one.
                 part.push(track::Knot { x, lo: lo.min(hi) - x, hi: hi.max(lo) - x });
             }
-            open[clock] = told;
+            open[clock] = is_bounded;
         }
         for (edge, sum, number, worst) in &mut loops {
             let middle = |index: usize| moment.lo[index].midpoint(moment.hi[index]);

@@ -35,7 +35,7 @@ pub(super) struct Track {
     pub parts: Vec<Vec<Knot>>,
     pub jumps: Vec<Jump>,
     /// Blocks without a result.
-    pub untold: Vec<i64>,
+    pub unbounded: Vec<i64>,
 }
 
 /// Makes tracks.
@@ -51,9 +51,9 @@ impl<'a> Tracker<'a> {
 
     /// The track, given that the difference steps within the blocks `steps`.
     pub fn track(&self, steps: &[usize]) -> Track {
-        let all = self.blocks.blocks.len();
+        let count = self.blocks.blocks.len();
         let mut track = Track::default();
-        let ends = steps.iter().copied().chain([all]);
+        let ends = steps.iter().copied().chain([count]);
         let starts = [0].into_iter().chain(steps.iter().map(|step| step + 1));
         let mut parts: Vec<Vec<usize>> = Vec::new();
         for (start, end) in starts.zip(ends) {
@@ -65,19 +65,19 @@ impl<'a> Tracker<'a> {
             }
         }
         parts.retain(|part| !part.is_empty());
-        let told: Vec<_> = parts.iter().flatten().copied().collect();
-        let mut told = told.into_iter().peekable();
-        for i in 0..all {
-            match told.peek() {
-                Some(&next) if next == i => drop(told.next()),
-                _ => track.untold.push(self.blocks.blocks[i].index),
+        let bounded: Vec<_> = parts.iter().flatten().copied().collect();
+        let mut bounded = bounded.into_iter().peekable();
+        for i in 0..count {
+            match bounded.peek() {
+                Some(&next) if next == i => drop(bounded.next()),
+                _ => track.unbounded.push(self.blocks.blocks[i].index),
             }
         }
         for pair in parts.windows(2) {
             track.jumps.push(self.jump(&pair[0], &pair[1]));
         }
         for part in &parts {
-            let (before, after) = (part.first() == Some(&0), part.last() == Some(&(all - 1)));
+            let (before, after) = (part.first() == Some(&0), part.last() == Some(&(count - 1)));
             track.parts.push(self.smooth(part, before, after));
         }
         track

@@ -7,8 +7,8 @@ use crate::model::{BufferModel, FieldModel};
 use crate::text::GeneratedText;
 
 /// The first lines of a generated file.
-pub(crate) fn banner(model: &BufferModel<'_>, what: &str) -> String {
-    let [first, second] = model.banner(what).map(|line| comment(&line));
+pub(crate) fn banner(model: &BufferModel<'_>, subject: &str) -> String {
+    let [first, second] = model.banner(subject).map(|line| comment(&line));
     format!("/* {first}\n * {second}\n */")
 }
 
@@ -39,8 +39,8 @@ pub(crate) fn remark(field: &FieldModel<'_>) -> String {
     if field.own {
         parts.push("set by ppt".into());
     }
-    if let Stored::Enum(it) = field.stored {
-        parts.push(format!("enum {}", it.name));
+    if let Stored::Enum(declared) = field.stored {
+        parts.push(format!("enum {}", declared.name));
     }
     // The clock of a struct timeval is in its name.
     if let Some(clock) = field.clock().filter(|_| field.stored != Stored::Timeval) {

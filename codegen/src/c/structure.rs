@@ -15,7 +15,7 @@ pub(crate) fn members(
 ) {
     for member in &frame.members {
         let name = &frame.member_name(member, half);
-        let (member, remark) = match member.what {
+        let (member, remark) = match member.kind {
             MemberKind::Sequence => (format!("uint64_t {name}"), "from 1; set when written".into()),
             MemberKind::FrameId => {
                 (format!("uint16_t {name}"), "which frame it is; set when written".into())
@@ -40,7 +40,7 @@ pub(crate) fn assertions(
     out: &mut GeneratedText,
 ) {
     out.line(&format!("PPT1_ASSERT(sizeof({name}) == {}, \"layout of {name}\");", frame.size));
-    for member in frame.members.iter().filter(|member| matches!(member.what, MemberKind::Field(_)))
+    for member in frame.members.iter().filter(|member| matches!(member.kind, MemberKind::Field(_)))
     {
         out.line(&format!(
             "PPT1_ASSERT(__builtin_offsetof({name}, {}) == {}, \"layout of {name}\");",

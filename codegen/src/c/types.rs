@@ -20,7 +20,7 @@ pub(crate) fn half_type(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> Strin
 pub(crate) fn element_type(stored: Stored<'_>) -> &'static str {
     match stored {
         Stored::Int(int) => int_type(int),
-        Stored::Enum(it) => int_type(it.repr),
+        Stored::Enum(declared) => int_type(declared.repr),
         Stored::F32 => "float",
         Stored::F64 => "double",
         Stored::Bool => "bool",

@@ -18,9 +18,9 @@ pub(crate) fn reason(frame: &FrameModel<'_>, name_of: impl Fn(&str) -> String) -
     let has_steps = frame.forms.iter().any(|form| {
         form.mark.as_ref().is_some_and(|mark| matches!(mark.value, MarkValue::Argument(_)))
     });
-    let what = if has_steps { "chain" } else { "span" };
+    let mark = if has_steps { "chain" } else { "span" };
     let names: Vec<String> = frame.forms.iter().map(|form| name_of(form.verb)).collect();
-    Some(format!("ppt: {} is a {what}: use {}", frame.name, names.join(" and ")))
+    Some(format!("ppt: {} is a {mark}: use {}", frame.name, names.join(" and ")))
 }
 
 /// The macros of both forms in C, with and without ppt.

@@ -31,11 +31,11 @@ pub(super) fn emit(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut Ge
 
 fn structure(frame: &FrameModel<'_>, half: Option<SpanHalf>, out: &mut GeneratedText) {
     let name = given(frame, half);
-    let what = match half {
+    let summary = match half {
         None => format!("{name} is a frame `{}`", frame.name),
         Some(half) => format!("{name} is the {} of a span `{}`", half.word(), frame.name),
     };
-    doc(&what, frame.doc, out);
+    doc(&summary, frame.doc, out);
     if frame.given_in(half).count() == 0 {
         out.line(&format!("type {name} struct{{}}"));
         out.blank();

@@ -7,7 +7,7 @@ use ppt_frame_dsl::names::block_macro;
 use super::native::added;
 use super::spelling::{chosen, of_form};
 use crate::c::comment::banner;
-use crate::c::header::call_close;
+use crate::c::commit::{FrameOrHalf, call_close};
 use crate::c::types::{half_type, int_type};
 use crate::model::{BufferModel, FrameModel, MarkValue, Stamp, WriteForm};
 use crate::text::GeneratedText;
@@ -81,8 +81,8 @@ fn now(model: &BufferModel<'_>, stamp: &Stamp<'_>, out: &mut GeneratedText) {
     };
     function(&format!("int64_t {}(void)", stamp.name), &[get, result], out);
     if let Some(length) = stamp.length() {
-        let of = "(uint64_t)start, (uint64_t)end";
-        let body = format!("return ppt_{}_{length}({of});", model.buffer());
+        let stamps = "(uint64_t)start, (uint64_t)end";
+        let body = format!("return ppt_{}_{length}({stamps});", model.buffer());
         function(&format!("int64_t {length}(int64_t start, int64_t end)"), &[body], out);
     }
 }
@@ -111,10 +111,10 @@ fn write(
         MarkValue::Argument(_) => "ppt_mark".into(),
     });
     let ticks = format!("{}()", model.symbol("ticks"));
-    let close = call_close(model, (frame, half), "&f", mark.as_deref(), &ticks);
+    let close = call_close(model, FrameOrHalf { frame, half }, "&f", mark.as_deref(), &ticks);
     body.push(format!("{close};"));
     let chosen = chosen(form)
-        .map_or_else(String::new, |mark| format!("{} ppt_mark, ", int_type(mark.of.repr)));
+        .map_or_else(String::new, |mark| format!("{} ppt_mark, ", int_type(mark.enum_type.repr)));
     let head = format!("void {}({chosen}{} f)", of_form(frame, form), half_type(frame, half));
     function(&head, &body, out);
 }

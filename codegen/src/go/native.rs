@@ -62,7 +62,7 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
             pass(frame, form, &mut out);
         }
     }
-    model.metrics.iter().for_each(|of| add(model, of, &mut out));
+    model.metrics.iter().for_each(|metric| add(model, metric, &mut out));
     tabs(&out.finish())
 }
 
@@ -79,7 +79,7 @@ fn structure(frame: &FrameModel<'_>, out: &mut GeneratedText) {
     let mut members = Vec::new();
     let mut asserted = vec![format!("const _ = -(unsafe.Sizeof({name}{{}}) ^ {})", frame.size)];
     for member in &frame.members {
-        members.push(match member.what {
+        members.push(match member.kind {
             MemberKind::Sequence => ("_".into(), "uint64".into()),
             MemberKind::FrameId => ("_".into(), "uint16".into()),
             MemberKind::Padding(bytes) => ("_".into(), format!("[{bytes}]byte")),
@@ -103,7 +103,7 @@ fn structure(frame: &FrameModel<'_>, out: &mut GeneratedText) {
     out.blank();
 }
 
-/// The function that fills it.
+/// The function that copies a frame into the struct with C's layout.
 fn put(frame: &FrameModel<'_>, half: Option<SpanHalf>, out: &mut GeneratedText) {
     if frame.given_in(half).count() == 0 {
         return;
@@ -146,14 +146,15 @@ fn pass(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) {
         out.line(&format!("ppt_put_{}(&c, f)", half_name(frame, form.half)));
     }
     let passed = format!("*(*C.{})(unsafe.Pointer(&c))", half_type(frame, form.half));
-    let mark = chosen(form)
-        .map_or_else(String::new, |mark| format!("C.{}({}), ", int_type(mark.of.repr), mark.field));
+    let mark = chosen(form).map_or_else(String::new, |mark| {
+        format!("C.{}({}), ", int_type(mark.enum_type.repr), mark.field)
+    });
     out.line(&format!("C.pptgo_{name}({mark}{passed})"));
     out.close("}");
     out.blank();
 }
 
-/// The types of what C and Go pass for a counter or a histogram.
+/// The types of C and Go of the value that is added to a counter or a histogram.
 pub(super) fn added(metric: &Metric) -> (&'static str, &'static str) {
     match metric.shape {
         MetricShape::Counter => ("uint64_t", "uint64"),

@@ -1,4 +1,4 @@
-//! `frames_off.go`: the same functions where C cannot be called. They do nothing.
+//! `frames_off.go`: functions without effect, for builds that cannot call C.
 
 use super::comment::banner;
 use super::native::{added, function};

@@ -1,4 +1,4 @@
-//! `frames.go`: what the program sees.
+//! `frames.go`: the package's interface for programs.
 
 use ppt_frame_dsl::metric::{Metric, MetricShape};
 use ppt_frame_dsl::names::upper_camel;
@@ -39,13 +39,13 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
         out.block(HASHES);
         out.blank();
     }
-    model.schema.enums.iter().for_each(|of| enumeration(of, &mut out));
+    model.schema.enums.iter().for_each(|declared| enumeration(declared, &mut out));
     model.frames.iter().for_each(|frame| frames::emit(model, frame, &mut out));
-    model.metrics.iter().for_each(|of| metric(model, of, &mut out));
+    model.metrics.iter().for_each(|declared| metric(model, declared, &mut out));
     tabs(&out.finish())
 }
 
-/// As gofmt has it: tabs, and one line end.
+/// The text as gofmt formats it: tabs, and one line end.
 pub(super) fn tabs(text: &str) -> String {
     let mut tabbed = String::with_capacity(text.len());
     for line in text.trim_end().lines() {
@@ -78,12 +78,13 @@ fn clock(stamp: &Stamp<'_>, out: &mut GeneratedText) {
     }
 }
 
-fn enumeration(of: &Enum, out: &mut GeneratedText) {
-    let name = upper_camel(&of.name);
-    doc(&format!("{name} is the enum `{}`", of.name), &of.doc, out);
-    out.line(&format!("type {name} {}", int(of.repr)));
+fn enumeration(declared: &Enum, out: &mut GeneratedText) {
+    let name = upper_camel(&declared.name);
+    doc(&format!("{name} is the enum `{}`", declared.name), &declared.doc, out);
+    out.line(&format!("type {name} {}", int(declared.repr)));
     out.blank();
-    let values = of.values.iter().map(|(value, number)| (enum_value(of, value), number));
+    let values =
+        declared.values.iter().map(|(value, number)| (enum_value(declared, value), number));
     let values: Vec<_> = values.collect();
     let longest = values.iter().map(|(value, _)| value.len()).max().unwrap_or(0);
     out.line(&format!("// The values of {name}."));

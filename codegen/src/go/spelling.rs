@@ -1,4 +1,4 @@
-//! Names and types that the files of a package spell alike.
+//! Names and types that the files of a package share.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::metric::{Metric, MetricShape};
@@ -8,7 +8,7 @@ use ppt_frame_dsl::schema::{Enum, FieldType, Int};
 
 use crate::model::{BufferModel, FieldModel, FormMark, FrameModel, MarkValue, Stamp, WriteForm};
 
-/// What every package exports, and where clocks and hashes are, more.
+/// The names that a package exports in any case, and those for its clocks and hashes.
 pub(super) fn exported(model: &BufferModel<'_>) -> impl Iterator<Item = String> {
     let fixed = ["NOW", "On", "Prepare", "AllowAttach"].into_iter().map(String::from);
     let stamps = model.stamps.iter().flat_map(|stamp| {
@@ -20,11 +20,11 @@ pub(super) fn exported(model: &BufferModel<'_>) -> impl Iterator<Item = String> 
 }
 
 /// The constant of an enum's value: `KindLogin`.
-pub(super) fn enum_value(of: &Enum, value: &str) -> String {
-    upper_camel(&of.name) + &upper_camel(value)
+pub(super) fn enum_value(declared: &Enum, value: &str) -> String {
+    upper_camel(&declared.name) + &upper_camel(value)
 }
 
-/// Go's integers.
+/// Go's type of an integer.
 pub(super) fn int(int: Int) -> &'static str {
     match int {
         Int::I8 => "int8",
@@ -38,7 +38,7 @@ pub(super) fn int(int: Int) -> &'static str {
     }
 }
 
-fn of_array(count: Option<u32>, element: &str) -> String {
+fn array_type(count: Option<u32>, element: &str) -> String {
     count.map_or_else(|| element.into(), |count| format!("[{count}]{element}"))
 }
 
@@ -53,17 +53,17 @@ pub(super) fn given_type(field: &FieldModel<'_>) -> String {
         (FieldType::Duration, _) => "time.Duration".into(),
         (FieldType::Addr, _) => "uintptr".into(),
         _ if is_time(field) => "int64".into(),
-        (_, Stored::Enum(of)) => upper_camel(&of.name),
+        (_, Stored::Enum(declared)) => upper_camel(&declared.name),
         (_, Stored::Text { .. }) => "string".into(),
         _ => stored_element(field.stored),
     };
-    of_array(field.array, &element)
+    array_type(field.array, &element)
 }
 
 fn stored_element(stored: Stored<'_>) -> String {
     match stored {
-        Stored::Int(of) => int(of).into(),
-        Stored::Enum(of) => int(of.repr).into(),
+        Stored::Int(ty) => int(ty).into(),
+        Stored::Enum(declared) => int(declared.repr).into(),
         Stored::F32 => "float32".into(),
         Stored::F64 => "float64".into(),
         Stored::Bool => "bool".into(),
@@ -72,17 +72,17 @@ fn stored_element(stored: Stored<'_>) -> String {
     }
 }
 
-/// The type of a field where C has it.
+/// The type of a field in the struct with C's layout.
 pub(super) fn stored_type(field: &FieldModel<'_>) -> String {
-    of_array(field.array, &stored_element(field.stored))
+    array_type(field.array, &stored_element(field.stored))
 }
 
-/// What is stored of an element that is called `value`; None: the same.
+/// The expression that converts an element `value` for C; None if it is stored unchanged.
 pub(super) fn stored_value(field: &FieldModel<'_>, value: &str) -> Option<String> {
     match (field.ty, field.stored) {
         (_, Stored::Timeval) => Some(format!("ppt_time({value}, 1000)")),
         (_, Stored::Timespec) => Some(format!("ppt_time({value}, 1)")),
-        (_, Stored::Enum(of)) => Some(format!("{}({value})", int(of.repr))),
+        (_, Stored::Enum(declared)) => Some(format!("{}({value})", int(declared.repr))),
         (FieldType::Duration, _) => Some(format!("int64({value})")),
         (FieldType::Addr | FieldType::Tsc, _) => Some(format!("uint64({value})")),
         _ => None,
@@ -94,23 +94,23 @@ pub(super) fn given(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> String {
     upper_camel(frame.name) + &half.map_or_else(String::new, |half| upper_camel(half.word()))
 }
 
-/// The same in names of functions that are not exported.
+/// The name of a frame or a half in names of functions that are not exported.
 pub(super) fn half_name(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> String {
     // No name of a frame has two of them.
     half.map_or_else(|| frame.name.into(), |half| format!("{}__{}", frame.name, half.word()))
 }
 
-/// The function that writes a frame in one way, and the program calls.
+/// The function by which the program writes a frame in one form.
 pub(super) fn writer(frame: &FrameModel<'_>, form: &WriteForm<'_>) -> String {
     upper_camel(form.verb) + &upper_camel(frame.name)
 }
 
-/// The end of the names of functions below it.
+/// The end of the names of internal functions for a form.
 pub(super) fn of_form(frame: &FrameModel<'_>, form: &WriteForm<'_>) -> String {
     format!("{}_{}", form.verb, frame.name)
 }
 
-/// The mark that the program chooses.
+/// The mark of a form, if the program chooses it.
 pub(super) fn chosen<'m, 'a>(form: &'m WriteForm<'a>) -> Option<&'m FormMark<'a>> {
     form.mark.as_ref().filter(|mark| matches!(mark.value, MarkValue::Argument(_)))
 }
@@ -119,17 +119,19 @@ pub(super) fn chosen<'m, 'a>(form: &'m WriteForm<'a>) -> Option<&'m FormMark<'a>
 pub(super) fn arguments(frame: &FrameModel<'_>, form: &WriteForm<'_>, by: &str) -> String {
     let given = given(frame, form.half);
     match chosen(form) {
-        Some(mark) => format!("{} {}, f {by}{given}", mark.field, upper_camel(&mark.of.name)),
+        Some(mark) => {
+            format!("{} {}, f {by}{given}", mark.field, upper_camel(&mark.enum_type.name))
+        }
         None => format!("f {by}{given}"),
     }
 }
 
-/// Those that pass what it got on, `frame` being the one of the frame.
+/// The arguments that pass on those of [`arguments`]; `frame` is the one for the frame.
 pub(super) fn passed(form: &WriteForm<'_>, frame: &str) -> String {
     chosen(form).map_or_else(|| frame.into(), |mark| format!("{}, {frame}", mark.field))
 }
 
-/// The type of what a counter or a histogram takes, and the name of the argument that has it.
+/// The type and the name of the argument that is added to a counter or a histogram.
 pub(super) fn added(metric: &Metric) -> (&'static str, &'static str) {
     match metric.shape {
         MetricShape::Counter => ("n", "uint64"),
@@ -139,7 +141,7 @@ pub(super) fn added(metric: &Metric) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether the package has lengths of time.
+/// Whether the package has functions for lengths of time.
 pub(super) fn has_lengths(model: &BufferModel<'_>) -> bool {
     let mut fields = model.frames.iter().flat_map(FrameModel::given);
     model.stamps.iter().any(|stamp| stamp.length().is_some())
@@ -147,7 +149,7 @@ pub(super) fn has_lengths(model: &BufferModel<'_>) -> bool {
         || model.metrics.iter().any(|metric| metric.shape == MetricShape::Exponential)
 }
 
-/// The function without exported name that reads a clock: `ppt_now`.
+/// The internal function that reads a clock: `ppt_now`.
 pub(super) fn now(stamp: &Stamp<'_>) -> String {
     format!("ppt_{}", stamp.name)
 }

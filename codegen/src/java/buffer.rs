@@ -1,4 +1,4 @@
-//! `Ppt`, the buffer's interface for programs, and `PptRuntime`, by which the classes call C.
+//! `Ppt`, the buffer's interface for programs, and `PptRuntime`, through which the classes call C.
 
 use super::comment::{banner, javadoc};
 use super::native::{ALLOW, HASH, HASH_U64, HASH128, Native, PREPARE, method, of_stamp};

@@ -8,10 +8,9 @@ use crate::model::{BufferModel, FieldModel};
 use crate::text::GeneratedText;
 
 /// The first lines of a generated file.
-pub(super) fn banner(model: &BufferModel<'_>, what: &str, out: &mut GeneratedText) {
-    for line in model.banner(what) {
-        // The compiler reads `\u` in comments, too.
-        // Whatever its encoding is for the compiler; which reads `\u` in comments, too.
+pub(super) fn banner(model: &BufferModel<'_>, subject: &str, out: &mut GeneratedText) {
+    for line in model.banner(subject) {
+        // The compiler may assume another encoding, and reads `\u` in comments, too.
         let is_plain = |char: char| char.is_ascii() && char != '\\';
         let line = line.chars().map(|char| if is_plain(char) { char } else { '?' });
         out.line(&format!("// {}", line.collect::<String>()));
@@ -22,9 +21,9 @@ pub(super) fn banner(model: &BufferModel<'_>, what: &str, out: &mut GeneratedTex
 
 /// Text for javadoc: it cannot end the comment, nor contain a tag, markup, or escapes that the compiler
 /// replaces before it recognises comments.
-pub(super) fn text(of: &str) -> String {
-    let mut text = String::with_capacity(of.len());
-    for char in masked(of, |char| matches!(char, '\t' | '\n')).chars() {
+pub(super) fn text(source: &str) -> String {
+    let mut text = String::with_capacity(source.len());
+    for char in masked(source, |char| matches!(char, '\t' | '\n')).chars() {
         match char {
             '&' | '<' | '>' | '@' | '\\' | '*' | '/' | '{' | '}' => {
                 text.push_str(&format!("&#{};", u32::from(char)));
@@ -43,17 +42,17 @@ fn paragraph(lines: &str) -> Vec<String> {
 }
 
 /// A doc comment: a generated sentence, the frame file's text, and tags.
-pub(super) fn javadoc(about: &str, said: &str, tags: &[String], out: &mut GeneratedText) {
-    let said = paragraph(said);
-    if said.is_empty() && tags.is_empty() {
+pub(super) fn javadoc(about: &str, description: &str, tags: &[String], out: &mut GeneratedText) {
+    let description = paragraph(description);
+    if description.is_empty() && tags.is_empty() {
         out.line(&format!("/** {about} */"));
         return;
     }
     out.line("/**");
     out.line(&format!(" * {about}"));
-    if !said.is_empty() {
+    if !description.is_empty() {
         out.line(" *");
-        for (index, line) in said.iter().enumerate() {
+        for (index, line) in description.iter().enumerate() {
             out.line(format!(" * {}{line}", if index == 0 { "<p>" } else { "" }).trim_end());
         }
     }

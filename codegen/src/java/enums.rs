@@ -7,13 +7,18 @@ use super::comment::{banner, javadoc};
 use crate::model::BufferModel;
 use crate::text::GeneratedText;
 
-pub(super) fn emit(model: &BufferModel<'_>, it: &Enum) -> String {
+pub(super) fn emit(model: &BufferModel<'_>, declared: &Enum) -> String {
     let mut out = GeneratedText::new();
-    let name = upper_camel(&it.name);
+    let name = upper_camel(&declared.name);
     banner(model, "An enum", &mut out);
-    javadoc("An enum of the frame file. A field is 0 where it is null.", &it.doc, &[], &mut out);
+    javadoc(
+        "An enum of the frame file. A field is 0 where it is null.",
+        &declared.doc,
+        &[],
+        &mut out,
+    );
     out.open(&format!("public enum {name} implements PptRuntime.Numbered {{"));
-    let (last, most) = it.values.split_last().expect("an enum has a value");
+    let (last, most) = declared.values.split_last().expect("an enum has a value");
     let mut constant = |(name, value): &(String, i128), end: &str| {
         out.line(&format!("/** {value}. */"));
         out.line(&format!("{name}({}){end}", literal(*value)));

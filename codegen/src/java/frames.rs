@@ -18,9 +18,9 @@ pub(super) fn emit(model: &BufferModel<'_>, frame: &FrameModel<'_>) -> String {
     let mut out = GeneratedText::new();
     let name = upper_camel(frame.name);
     banner(model, "A frame", &mut out);
-    let what =
+    let summary =
         format!("The frame {{@code {}}} of buffer {{@code {}}}.", frame.name, model.buffer());
-    javadoc(&what, frame.doc, &[], &mut out);
+    javadoc(&summary, frame.doc, &[], &mut out);
     out.open(&format!("public final class {name} {{"));
     out.open(&format!("private {name}() {{"));
     out.close("}");
@@ -56,11 +56,11 @@ pub(super) fn emit(model: &BufferModel<'_>, frame: &FrameModel<'_>) -> String {
     out.finish()
 }
 
-/// The parameter of a method that chooses the mark.
+/// The type and the name of the parameter that chooses the mark.
 fn mark_argument<'a>(form: &WriteForm<'a>) -> Option<(String, &'a str)> {
     match &form.mark {
-        Some(FormMark { field, of, value: MarkValue::Argument(_), .. }) => {
-            Some((upper_camel(&of.name), field))
+        Some(FormMark { field, enum_type, value: MarkValue::Argument(_), .. }) => {
+            Some((upper_camel(&enum_type.name), field))
         }
         _ => None,
     }
@@ -91,9 +91,9 @@ fn set_in_call(frame: &FrameModel<'_>, form: &WriteForm<'_>, at: &str, ends: &st
 /// Statements that convert the mark to a number.
 fn number_of_mark(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) {
     if let Some((ty, field)) = mark_argument(form) {
-        let what = format!("\"{}.{field} ({ty}): null is none\"", frame.name);
+        let message = format!("\"{}.{field} ({ty}): null is none\"", frame.name);
         out.line(&format!("if ({field} == null)"));
-        out.line(&format!("    throw new java.lang.IllegalArgumentException({what});"));
+        out.line(&format!("    throw new java.lang.IllegalArgumentException({message});"));
         out.line(&format!("long ppt_mark = {field}.number();"));
     }
 }
@@ -209,7 +209,7 @@ fn text(field: &FieldModel<'_>, len: u32, out: &mut GeneratedText) {
     out.close("}");
 }
 
-/// The class and the method of an interval.
+/// The class that stamps an interval, and the method that makes it.
 fn scope(
     model: &BufferModel<'_>,
     frame: &FrameModel<'_>,

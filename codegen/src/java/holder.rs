@@ -66,10 +66,10 @@ fn setters(frame: &FrameModel<'_>, field: &FieldModel<'_>, holder: &str, out: &m
         }
     });
     // Numbers without a name are valid, too.
-    if let Stored::Enum(it) = field.stored {
+    if let Stored::Enum(declared) = field.stored {
         setter(kept_type(field).as_str(), &|out| {
             checks_length(frame, field, "value", out);
-            if let Some((min, max)) = enum_range(it.repr) {
+            if let Some((min, max)) = enum_range(declared.repr) {
                 let check = if field.array.is_some() { "fit" } else { "fits" };
                 let place = place(frame, field);
                 out.line(&format!("PptRuntime.{check}(value, {min}, {max}, {place});"));

@@ -9,7 +9,7 @@ use super::native::{
 };
 use super::passing::{Passing, packed, passing, words_of_all};
 use crate::c::comment::banner;
-use crate::c::header::call_close;
+use crate::c::commit::{FrameOrHalf, call_close};
 use crate::c::metrics::argument;
 use crate::c::types::{half_type, int_type};
 use crate::model::{BufferModel, FieldModel, FrameModel, MarkValue, Stamp, WriteForm};
@@ -171,9 +171,9 @@ fn write(model: &BufferModel<'_>, frame: &FrameModel<'_>, form: &WriteForm<'_>) 
     }
     let mark = form.mark.as_ref().map(|mark| match &mark.value {
         MarkValue::Named(_, enumerator) => enumerator.clone(),
-        MarkValue::Argument(_) => format!("({})ppt_mark", int_type(mark.of.repr)),
+        MarkValue::Argument(_) => format!("({})ppt_mark", int_type(mark.enum_type.repr)),
     });
-    let close = call_close(model, (frame, half), "&f", mark.as_deref(), "at");
+    let close = call_close(model, FrameOrHalf { frame, half }, "&f", mark.as_deref(), "at");
     body.push(format!("{close};"));
     body
 }
@@ -182,7 +182,7 @@ fn write(model: &BufferModel<'_>, frame: &FrameModel<'_>, form: &WriteForm<'_>) 
 fn number(stored: Stored<'_>, value: &str) -> String {
     match stored {
         Stored::Int(int) => format!("({}){value}", int_type(int)),
-        Stored::Enum(it) => format!("({}){value}", int_type(it.repr)),
+        Stored::Enum(declared) => format!("({}){value}", int_type(declared.repr)),
         Stored::Bool => format!("{value} != 0"),
         Stored::Timeval => format!("pptjni_timeval({value})"),
         Stored::Timespec => format!("pptjni_timespec({value})"),
@@ -207,7 +207,7 @@ fn bytes(field: &FieldModel<'_>) -> Option<u32> {
     }
 }
 
-/// The statement that stores one word of a field.
+/// The statement that stores a word of a field; None if the field is a single number.
 fn unpacked(field: &FieldModel<'_>, word: u32, value: &str) -> Option<String> {
     let name = field.name;
     Some(match bytes(field) {

@@ -14,8 +14,8 @@ pub(super) fn emit(model: &BufferModel<'_>, metric: &Metric) -> String {
     let name = upper_camel(&metric.name);
     let kind = metric.shape.kind();
     banner(model, &format!("A {kind}"), &mut out);
-    let what = format!("The {kind} {{@code {}}}.", metric.name);
-    javadoc(&what, &metric.doc, &[], &mut out);
+    let summary = format!("The {kind} {{@code {}}}.", metric.name);
+    javadoc(&summary, &metric.doc, &[], &mut out);
     out.open(&format!("public final class {name} {{"));
     out.open(&format!("private {name}() {{"));
     out.close("}");

@@ -16,7 +16,7 @@ const MAX_OF_METHOD: u32 = 250;
 /// How a frame is passed, or the half of a span with fields of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passing {
-    /// Each number is an argument, and each word of a text, of bytes, of an array.
+    /// Each number is an argument, as is each word of a text, of bytes or of an array.
     Arguments,
     /// All fields are words of one array, because there are too many.
     Words,

@@ -28,7 +28,7 @@ pub(super) fn lower_camel(name: &str) -> String {
 /// The Java type of one element of a field.
 pub(super) fn element_type(field: &FieldModel<'_>) -> String {
     match field.stored {
-        Stored::Enum(it) => upper_camel(&it.name),
+        Stored::Enum(declared) => upper_camel(&declared.name),
         Stored::Text { .. } => "java.lang.String".into(),
         Stored::Bytes { .. } => "byte[]".into(),
         _ => number_type(field.stored).into(),

@@ -1,5 +1,5 @@
-//! The forms of writing a frame: a plain frame and a point are written, a span is begun and ended, a chain
-//! takes steps.
+//! The forms of writing a frame: `write` for a plain frame and a point, `begin` and `end` for a span, `step` for
+//! a chain.
 
 use ppt_frame_dsl::names::enumerator;
 use ppt_frame_dsl::role::SpanHalf;
@@ -22,7 +22,7 @@ pub(crate) struct FormMark<'a> {
     pub field: &'a str,
     /// The name of the field in a frame's struct.
     pub member: &'a str,
-    pub of: &'a Enum,
+    pub enum_type: &'a Enum,
     pub value: MarkValue<'a>,
 }
 
@@ -42,19 +42,20 @@ pub(super) fn member_name<'a>(frame: &schema::Frame, field: &'a schema::Field) -
 /// The forms of a frame.
 pub(super) fn forms<'a>(schema: &'a Schema, frame: &'a schema::Frame) -> Vec<WriteForm<'a>> {
     let field = frame.fields.iter().find(|field| field.is_mark());
-    let of = field.and_then(|field| match &field.ty {
+    let marked = field.and_then(|field| match &field.ty {
         FieldType::Enum { name } => Some((field, schema.enum_named(name)?)),
         _ => None,
     });
     let mark = |verb: &str| {
-        let (field, of) = of?;
-        let named = of.values.iter().map(|value| value.0.as_str()).find(|value| *value == verb);
+        let (field, enum_type) = marked?;
+        let named =
+            enum_type.values.iter().map(|value| value.0.as_str()).find(|value| *value == verb);
         let in_c = |value| enumerator(&schema.buffer, &frame.name, value);
         let value = match named {
             Some(value) if frame.verbs().len() > 1 => MarkValue::Named(value, in_c(value)),
             _ => MarkValue::Argument(in_c("")),
         };
-        Some(FormMark { field: &field.name, member: member_name(frame, field), of, value })
+        Some(FormMark { field: &field.name, member: member_name(frame, field), enum_type, value })
     };
     let has_halves = frame.fields.iter().any(|field| frame.only_half(field).is_some());
     let half = |verb: &str| SpanHalf::from_word(verb).filter(|_| has_halves);

@@ -21,7 +21,7 @@ impl<'a> FrameModel<'a> {
 
     /// The name of a member in the struct of a half: fields of the other half are inaccessible.
     pub fn member_name(&self, member: &Member, half: Option<SpanHalf>) -> String {
-        let only = match member.what {
+        let only = match member.kind {
             MemberKind::Field(index) => self.fields[index].only.filter(|only| Some(*only) != half),
             MemberKind::Sequence | MemberKind::FrameId | MemberKind::Padding(_) => None,
         };

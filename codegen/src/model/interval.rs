@@ -22,14 +22,16 @@ pub(super) fn interval(frame: &Frame) -> Option<ScopeInterval<usize>> {
     if frame.fields.iter().any(Field::is_own) {
         return None;
     }
-    let of = |field: &Field| field.interval.as_ref().map(|interval| interval.name.clone());
-    let last = || frame.fields.iter().rev().filter(|field| field.is_stamped()).find_map(of);
-    let name = frame.at().and_then(of).or_else(last);
+    let interval_name =
+        |field: &Field| field.interval.as_ref().map(|interval| interval.name.clone());
+    let last =
+        || frame.fields.iter().rev().filter(|field| field.is_stamped()).find_map(interval_name);
+    let name = frame.at().and_then(interval_name).or_else(last);
     let find = |edge: Edge, plain: &str| {
         frame.fields.iter().position(|field| {
             field.is_stamped()
                 && match (&name, &field.interval) {
-                    (Some(name), Some(it)) => it.name == *name && it.edge == edge,
+                    (Some(name), Some(interval)) => interval.name == *name && interval.edge == edge,
                     (None, _) => field.name == plain,
                     _ => false,
                 }

@@ -22,7 +22,7 @@ pub(crate) enum Store {
     Array { first: u32, words: u32, field: usize, from: u32 },
 }
 
-/// A part of a word, shifted left by some bits. Parts do not overlap.
+/// A part of a word, shifted left by `shift` bits. The parts of a word do not overlap.
 #[derive(Clone)]
 pub(crate) struct WordPart {
     pub shift: u32,
@@ -69,7 +69,7 @@ impl Bits {
     fn with_offsets(stored: Stored<'_>) -> Vec<(u32, Bits)> {
         match stored {
             Stored::Int(int) => vec![(0, Bits::Int(int))],
-            Stored::Enum(it) => vec![(0, Bits::Enum(it.repr))],
+            Stored::Enum(declared) => vec![(0, Bits::Enum(declared.repr))],
             Stored::F32 => vec![(0, Bits::F32)],
             Stored::F64 => vec![(0, Bits::F64)],
             Stored::Bool => vec![(0, Bits::Bool)],
@@ -118,7 +118,7 @@ pub(super) fn stores(schema: &Schema, frame: &Frame, id: usize) -> Vec<Store> {
     stores
 }
 
-/// The bytes of an array that fill whole words, if there are many.
+/// The bytes of an array that fill whole words, if these are enough for a loop.
 fn whole_words(schema: &Schema, field: &Field) -> Option<Range<u32>> {
     match stored(schema, &field.ty) {
         Stored::Timeval | Stored::Timespec => return None,
@@ -196,8 +196,8 @@ mod tests {
                         .iter_mut()
                         .for_each(|number| *number += 1);
                 };
-                for one in &frame.stores {
-                    let (first, words) = match one {
+                for step in &frame.stores {
+                    let (first, words) = match step {
                         Store::Word { index, parts } => {
                             for part in parts {
                                 assert!(part.shift / 8 + bytes(&part.value) <= 8);
@@ -217,7 +217,7 @@ mod tests {
                 assert_eq!(next * 8, frame.size, "{name}");
                 let mut expected = vec![0; frame.size as usize];
                 for member in &frame.members {
-                    let bytes = match member.what {
+                    let bytes = match member.kind {
                         MemberKind::Sequence | MemberKind::Padding(_) => 0,
                         MemberKind::FrameId => 2,
                         MemberKind::Field(index) => {

@@ -4,7 +4,7 @@ use ppt_frame_dsl::metric::Metric;
 
 use super::spelling::{area_bytes, chosen, frame_at, made, of_form, stamp_bit};
 use crate::c::comment::banner;
-use crate::c::header::call_close;
+use crate::c::commit::{FrameOrHalf, call_close};
 use crate::c::metrics::argument;
 use crate::c::types::{half_type, int_type};
 use crate::model::{BufferModel, FrameModel, MarkValue, Stamp, WriteForm};
@@ -36,8 +36,8 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
     for stamp in &model.stamps {
         define(&stamp.name, true, &now(model, stamp));
         if let Some(length) = stamp.length() {
-            let of = "pptnode_word(area, 0), pptnode_word(area, 8)";
-            let result = format!("int64_t const ns = ppt_{buffer}_{length}({of});");
+            let stamps = "pptnode_word(area, 0), pptnode_word(area, 8)";
+            let result = format!("int64_t const ns = ppt_{buffer}_{length}({stamps});");
             define(&length, true, &[result, "memcpy(area, &ns, sizeof ns);".into()]);
         }
     }
@@ -106,10 +106,12 @@ fn write(model: &BufferModel<'_>, frame: &FrameModel<'_>, form: &WriteForm<'_>) 
     }
     let mark = form.mark.as_ref().map(|mark| match &mark.value {
         MarkValue::Named(_, enumerator) => enumerator.clone(),
-        MarkValue::Argument(_) => format!("({})pptnode_word(area, 16)", int_type(mark.of.repr)),
+        MarkValue::Argument(_) => {
+            format!("({})pptnode_word(area, 16)", int_type(mark.enum_type.repr))
+        }
     });
     debug_assert!(mark.is_some() || chosen(form).is_none());
-    let close = call_close(model, (frame, half), "f", mark.as_deref(), "at");
+    let close = call_close(model, FrameOrHalf { frame, half }, "f", mark.as_deref(), "at");
     body.push(format!("{close};"));
     body
 }

@@ -28,8 +28,8 @@ pub(super) fn emit(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut Ge
     if let Some(interval) = frame.interval() {
         scope(model, frame, interval, out);
     }
-    let what = format!("The frame `{}` of buffer `{}`.", frame.name, model.buffer());
-    doc(&what, frame.doc, &[], out);
+    let summary = format!("The frame `{}` of buffer `{}`.", frame.name, model.buffer());
+    doc(&summary, frame.doc, &[], out);
     out.open(&format!("const ppt_frame_{} = Object.freeze({{", frame.name));
     out.line(
         "/** Whether somebody is attached who wants it: a load and a branch while nobody is. */",
@@ -137,16 +137,16 @@ fn read_first(frame: &FrameModel<'_>, field: &FieldModel<'_>) -> Option<String> 
 
 fn put_field(model: &BufferModel<'_>, frame: &FrameModel<'_>, field: &FieldModel<'_>) -> String {
     let (name, place) = (field.name, place(frame, field));
-    let AreaWrite { what, unit } = put(field.stored);
+    let AreaWrite { suffix, unit } = put(field.stored);
     let at = field_at(model, frame, field) / unit;
     match (field.stored, field.array) {
-        (Stored::Text { len }, _) => format!("ppt_put_{what}({at}, {len}, {name}, {place});"),
-        (Stored::Bytes { len }, _) => format!("ppt_put_{what}({at}, {len}, {name});"),
+        (Stored::Text { len }, _) => format!("ppt_put_{suffix}({at}, {len}, {name}, {place});"),
+        (Stored::Bytes { len }, _) => format!("ppt_put_{suffix}({at}, {len}, {name});"),
         (stored, Some(count)) => {
             let stride = stored.size() / unit;
-            format!("ppt_put_array(ppt_put_{what}, {at}, {stride}, {count}, {name}, {place});")
+            format!("ppt_put_array(ppt_put_{suffix}, {at}, {stride}, {count}, {name}, {place});")
         }
-        _ => format!("ppt_put_{what}({at}, {name}, {place});"),
+        _ => format!("ppt_put_{suffix}({at}, {name}, {place});"),
     }
 }
 
@@ -154,9 +154,9 @@ fn put_field(model: &BufferModel<'_>, frame: &FrameModel<'_>, field: &FieldModel
 /// program.
 fn put_mark(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) {
     let Some(mark) = chosen(form) else { return };
-    let place = format!("'{}.{} ({})'", frame.name, mark.field, mark.of.name);
+    let place = format!("'{}.{} ({})'", frame.name, mark.field, mark.enum_type.name);
     let given = format!("ppt_needed({}, {place})", mark.field);
-    match range(mark.of.repr) {
+    match range(mark.enum_type.repr) {
         Some((min, max)) => {
             out.line(&format!("ppt_put_exact(4, ppt_integer({given}, {min}, {max}, {place}));"));
         }
@@ -293,12 +293,12 @@ fn scope(
 fn stamps_or(
     field: &FieldModel<'_>,
     ScopeInterval { start, end }: ScopeInterval<&FieldModel<'_>>,
-    of: &str,
+    prefix: &str,
 ) -> String {
     if field.name == start.name || field.name == end.name {
         "0".into()
     } else {
-        format!("{of}{}", field.name)
+        format!("{prefix}{}", field.name)
     }
 }
 

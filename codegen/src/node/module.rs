@@ -127,10 +127,10 @@ pub(super) fn literal(value: i128) -> String {
     format!("{value}{}", if is_safe { "" } else { "n" })
 }
 
-fn enumeration(it: &Enum, out: &mut GeneratedText) {
-    doc(&format!("The enum `{}`.", it.name), &it.doc, &[], out);
-    out.open(&format!("exports.{} = Object.freeze({{", it.name));
-    for (name, value) in &it.values {
+fn enumeration(declared: &Enum, out: &mut GeneratedText) {
+    doc(&format!("The enum `{}`.", declared.name), &declared.doc, &[], out);
+    out.open(&format!("exports.{} = Object.freeze({{", declared.name));
+    for (name, value) in &declared.values {
         out.line(&format!("{name}: {},", literal(*value)));
     }
     out.close("});");
@@ -139,7 +139,7 @@ fn enumeration(it: &Enum, out: &mut GeneratedText) {
 
 /// The values that a counter or a histogram takes.
 pub(super) fn about_value(metric: &Metric) -> String {
-    let what = match metric.shape {
+    let values = match metric.shape {
         MetricShape::Counter => "how much; unsigned",
         MetricShape::UpDownCounter => "how much; negative to take from it",
         MetricShape::Exponential => "nanoseconds",
@@ -147,7 +147,7 @@ pub(super) fn about_value(metric: &Metric) -> String {
     };
     let unit = if metric.unit.is_empty() { String::new() } else { format!("; in {}", metric.unit) };
     let unit = crate::c::comment::comment(&unit).replace('@', "(at)");
-    format!("@param {} {what}{unit}", argument(metric).1)
+    format!("@param {} {values}{unit}", argument(metric).1)
 }
 
 fn metric(model: &BufferModel<'_>, metric: &Metric, out: &mut GeneratedText) {

@@ -40,8 +40,9 @@ pub(super) fn functions(model: &BufferModel<'_>) -> impl Iterator<Item = String>
 
 /// The number of words for the bits of stamped fields: enough for every frame.
 fn stamped_words(model: &BufferModel<'_>) -> u32 {
-    let of = |frame: &FrameModel<'_>| frame.given().filter(|model| model.stamp.is_some()).count();
-    let most = model.frames.iter().map(of).max().unwrap_or(0);
+    let stamped =
+        |frame: &FrameModel<'_>| frame.given().filter(|model| model.stamp.is_some()).count();
+    let most = model.frames.iter().map(stamped).max().unwrap_or(0);
     (most as u32).div_ceil(32)
 }
 
@@ -69,27 +70,27 @@ pub(super) fn field_at(
     frame: &FrameModel<'_>,
     field: &FieldModel<'_>,
 ) -> u32 {
-    let is_field = |what: MemberKind| match what {
+    let is_field = |kind: MemberKind| match kind {
         MemberKind::Field(index) => frame.fields[index].name == field.name,
         _ => false,
     };
-    let member = frame.members.iter().find(|member| is_field(member.what));
+    let member = frame.members.iter().find(|member| is_field(member.kind));
     frame_at(model) + member.expect("every field is a member").offset
 }
 
 /// The storage of a value in the area.
 pub(super) struct AreaWrite {
     /// The suffix of the function `ppt_put_…` of the fixed part.
-    pub what: &'static str,
+    pub suffix: &'static str,
     /// The size in bytes of an element of the array that it indexes.
     pub unit: u32,
 }
 
 /// The storage of an element of a field.
 pub(super) fn put(stored: Stored<'_>) -> AreaWrite {
-    let (what, unit) = match stored {
+    let (suffix, unit) = match stored {
         Stored::Int(int) => of_int(int),
-        Stored::Enum(it) => of_int(it.repr),
+        Stored::Enum(declared) => of_int(declared.repr),
         Stored::F32 => ("f32", 4),
         Stored::F64 => ("f64", 8),
         Stored::Bool => ("bool", 1),
@@ -98,7 +99,7 @@ pub(super) fn put(stored: Stored<'_>) -> AreaWrite {
         Stored::Text { .. } => ("text", 1),
         Stored::Bytes { .. } => ("bytes", 1),
     };
-    AreaWrite { what, unit }
+    AreaWrite { suffix, unit }
 }
 
 fn of_int(int: Int) -> (&'static str, u32) {

@@ -61,11 +61,11 @@ fn public(model: &BufferModel<'_>, out: &mut GeneratedText) {
     out.blank();
 }
 
-fn enumeration(it: &Enum, out: &mut GeneratedText) {
-    let name = &it.name;
-    doc(&format!("The enum `{name}`."), &it.doc, &[], out);
+fn enumeration(declared: &Enum, out: &mut GeneratedText) {
+    let name = &declared.name;
+    doc(&format!("The enum `{name}`."), &declared.doc, &[], out);
     out.open(&format!("export const {name}: {{"));
-    for (value, number) in &it.values {
+    for (value, number) in &declared.values {
         out.line(&format!("readonly {value}: {};", literal(*number)));
     }
     out.close("};");
@@ -77,19 +77,19 @@ fn enumeration(it: &Enum, out: &mut GeneratedText) {
 fn hint(field: &FieldModel<'_>) -> String {
     let element = match field.stored {
         // Numbers without a name are valid, too.
-        Stored::Enum(it) => &*format!("{} | ppt_integer", it.name),
+        Stored::Enum(declared) => &*format!("{} | ppt_integer", declared.name),
         Stored::Int(_) | Stored::Timeval | Stored::Timespec => "ppt_integer",
         Stored::F32 | Stored::F64 => "number",
         Stored::Bool => "boolean",
         Stored::Text { .. } => "string",
         Stored::Bytes { .. } => "ArrayBufferView",
     };
-    let one = match (field.array, field.stamp) {
+    let given = match (field.array, field.stamp) {
         (Some(_), _) => format!("ppt_list<{element}>"),
         (None, Some(_)) => format!("{element} | ppt_now"),
         _ => element.into(),
     };
-    format!("{one} | ppt_none")
+    format!("{given} | ppt_none")
 }
 
 fn of_frame(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut GeneratedText) {
@@ -101,8 +101,8 @@ fn of_frame(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut Generated
         }
         out.close("}");
     }
-    let what = format!("The frame `{}` of buffer `{}`.", frame.name, model.buffer());
-    doc(&what, frame.doc, &[], out);
+    let summary = format!("The frame `{}` of buffer `{}`.", frame.name, model.buffer());
+    doc(&summary, frame.doc, &[], out);
     out.open(&format!("export const {}: {{", frame.name));
     out.line(
         "/** Whether somebody is attached who wants it: a load and a branch while nobody is. */",
@@ -120,20 +120,22 @@ fn of_frame(model: &BufferModel<'_>, frame: &FrameModel<'_>, out: &mut Generated
         out.open("scope(): {");
         doc("No frame after all.", "", &[], out);
         out.line("abandon(): void;");
-        let others = frame
+        let unstamped = frame
             .given()
             .filter(|field| field.name != interval.start.name && field.name != interval.end.name);
-        let others: Vec<_> = others.collect();
+        let unstamped: Vec<_> = unstamped.collect();
         let tags =
-            others.iter().map(|model| format!("@param {} {}", model.name, about_field(model)));
+            unstamped.iter().map(|field| format!("@param {} {}", field.name, about_field(field)));
         doc("Writes the frame.", "", &tags.collect::<Vec<_>>(), out);
-        let arguments = others.iter().map(|model| format!("{}?: {}", model.name, hint(model)));
+        let arguments = unstamped.iter().map(|field| format!("{}?: {}", field.name, hint(field)));
         out.line(&format!("end({}): void;", arguments.collect::<Vec<_>>().join(", ")));
-        if !others.is_empty() {
+        if !unstamped.is_empty() {
             doc(&filled(), "", &[], out);
-            let all = format!("ppt_fields_of_{}", frame.name);
+            let fields = format!("ppt_fields_of_{}", frame.name);
             let (start, end) = (interval.start.name, interval.end.name);
-            out.line(&format!("end(fields: () => Omit<{all}, '{start}' | '{end}'> | null): void;"));
+            out.line(&format!(
+                "end(fields: () => Omit<{fields}, '{start}' | '{end}'> | null): void;"
+            ));
         }
         out.close("};");
     }
@@ -148,7 +150,7 @@ fn filled() -> String {
 }
 
 fn methods(frame: &FrameModel<'_>, form: &WriteForm<'_>, out: &mut GeneratedText) {
-    let mark = chosen(form).map(|mark| format!("{}: {}", mark.field, mark.of.name));
+    let mark = chosen(form).map(|mark| format!("{}: {}", mark.field, mark.enum_type.name));
     about_form(frame, form, out);
     let fields = frame.given_in(form.half);
     let fields = fields.map(|field| format!("{}?: {}", field.name, hint(field)));

@@ -5,14 +5,13 @@ use ppt_frame_dsl::metric::{Metric, MetricShape};
 use ppt_frame_dsl::role::SpanHalf;
 use ppt_frame_dsl::schema::Edge;
 
-use super::spelling::{function_name, metric_name, scope_name, zero};
+use super::methods::methods;
+use super::spelling::{function_name, string};
 use crate::c::comment::{banner, literal};
-use crate::c::header::{OfHalf, call_close, storing};
-use crate::c::metrics::{about, argument};
+use crate::c::commit::{FrameOrHalf, call_close, storing};
+use crate::c::metrics::argument;
 use crate::c::types::{half_type, int_type};
-use crate::model::{
-    ABOUT_LENGTH, BufferModel, FormMark, FrameModel, MarkValue, ScopeInterval, Stamp, WriteForm,
-};
+use crate::model::{BufferModel, FormMark, FrameModel, MarkValue, Stamp, WriteForm};
 use crate::text::GeneratedText;
 
 const FIXED: &str = include_str!("../../runtime/python/module.c");
@@ -39,7 +38,7 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
     let mut first = 0;
     for frame in &model.frames {
         for &half in frame.halves() {
-            table(model, (frame, half), first, &mut out);
+            table(model, FrameOrHalf { frame, half }, first, &mut out);
             first += frame.given_in(half).count();
         }
         for form in &frame.forms {
@@ -56,28 +55,16 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
     }
     switch(model, &mut out);
     enums(model, &mut out);
+    methods(model, &mut out);
     module(model, &mut out);
     out.finish()
-}
-
-/// A C string.
-fn string(text: &str) -> String {
-    let mut literal = String::from("\"");
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' | b'?' => literal.extend(['\\', byte as char]),
-            0x20..=0x7e => literal.push(byte as char),
-            _ => literal.push_str(&format!("\\{byte:03o}")),
-        }
-    }
-    literal + "\""
 }
 
 /// The function of the fixed part that stores an element.
 fn setter(stored: Stored<'_>) -> &'static str {
     match stored {
         Stored::Int(int) => int.word(),
-        Stored::Enum(it) => it.repr.word(),
+        Stored::Enum(declared) => declared.repr.word(),
         Stored::F32 => "f32",
         Stored::F64 => "f64",
         Stored::Bool => "bool",
@@ -94,8 +81,14 @@ fn table_name(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> String {
     half.map_or_else(|| frame.name.into(), |half| format!("{}__{}", frame.name, half.word()))
 }
 
-fn table(model: &BufferModel<'_>, of: OfHalf<'_, '_>, first: usize, out: &mut GeneratedText) {
-    let (frame, half) = of;
+/// The tables of a frame. `first` is the index of its first field among those of all frames.
+fn table(
+    model: &BufferModel<'_>,
+    stored: FrameOrHalf<'_, '_>,
+    first: usize,
+    out: &mut GeneratedText,
+) {
+    let FrameOrHalf { frame, half } = stored;
     let (name, ty) = (frame.name, half_type(frame, half));
     let table = table_name(frame, half);
     out.open(&format!("static const pptpy_field pptpy_fields_{table}[] = {{"));
@@ -129,7 +122,7 @@ fn table(model: &BufferModel<'_>, of: OfHalf<'_, '_>, first: usize, out: &mut Ge
         out.blank();
     }
     out.open(&format!("static void pptpy_commit_{table}(const void *frame) {{"));
-    out.line(&format!("{}((const {ty} *)frame);", storing(model, "commit", of)));
+    out.line(&format!("{}((const {ty} *)frame);", storing(model, "commit", stored)));
     out.close("}");
     out.blank();
     let stamper = |edge| edges.map_or("0".into(), |_| format!("pptpy_{}_{name}", word(edge)));
@@ -162,29 +155,30 @@ fn write(
     out.open("    PyObject *keywords) {");
     out.line(&format!("if (!{}())", model.on_function(name)));
     out.line("    Py_RETURN_NONE;");
-    let written = (frame, form.half);
+    let stored = FrameOrHalf { frame, half: form.half };
     let last = match &form.mark {
-        None if frame.is_completed() => call_close(model, written, "&f", None, "at"),
+        None if frame.is_completed() => call_close(model, stored, "&f", None, "at"),
         None => format!("pptpy_commit_{name}(&f)"),
         Some(FormMark { value: MarkValue::Named(_, enumerator), .. }) => {
-            call_close(model, written, "&f", Some(enumerator), "at")
+            call_close(model, stored, "&f", Some(enumerator), "at")
         }
-        Some(FormMark { field, of, value: MarkValue::Argument(_), .. }) => {
+        Some(FormMark { field, enum_type, value: MarkValue::Argument(_), .. }) => {
             let function = function_name(frame, form);
-            let first = of.values.first().map_or("", |value| value.0.as_str());
-            let needs = format!("{function}() needs a {field} first, such as {}.{first}", of.name);
+            let first = enum_type.values.first().map_or("", |value| value.0.as_str());
+            let needs =
+                format!("{function}() needs a {field} first, such as {}.{first}", enum_type.name);
             out.open("if (count < 1) {");
             out.line(&format!("PyErr_SetString(PyExc_TypeError, {});", string(&needs)));
             out.line("return 0;");
             out.close("}");
-            let (int, place) = (of.repr, format!("{name}.{field} ({})", of.name));
+            let (int, place) = (enum_type.repr, format!("{name}.{field} ({})", enum_type.name));
             out.line(&format!("{} mark = 0;", int_type(int)));
             let set =
                 format!("pptpy_{}(args[0], &mark, sizeof mark, {})", int.word(), string(&place));
             out.line(&format!("if ({set} != 0)"));
             out.line("    return 0;");
             out.lines(["args++;", "count--;"]);
-            call_close(model, written, "&f", Some("mark"), "at")
+            call_close(model, stored, "&f", Some("mark"), "at")
         }
     };
     if frame.own_stamp().is_some() {
@@ -293,114 +287,25 @@ fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
 }
 
 fn enums(model: &BufferModel<'_>, out: &mut GeneratedText) {
-    for it in &model.schema.enums {
-        out.open(&format!("static const pptpy_value pptpy_values_{}[] = {{", it.name));
-        for (name, value) in &it.values {
+    for declared in &model.schema.enums {
+        out.open(&format!("static const pptpy_value pptpy_values_{}[] = {{", declared.name));
+        for (name, value) in &declared.values {
             out.line(&format!("{{\"{name}\", (int64_t){}}},", literal(*value)));
         }
         out.close("};");
         out.line(&format!(
             "static const pptpy_enum pptpy_enum_{0} = {{\"{0}\", pptpy_values_{0}, {1}, {2}}};",
-            it.name,
-            it.values.len(),
-            u8::from(it.repr.word().starts_with('i'))
+            declared.name,
+            declared.values.len(),
+            u8::from(declared.repr.word().starts_with('i'))
         ));
         out.blank();
     }
 }
 
-/// A docstring whose first line makes inspect.signature() work. `first` has the parameters before the fields.
-fn docstring(function: &str, first: &str, (frame, half): OfHalf<'_, '_>, about: &str) -> String {
-    let fields = frame.given_in(half).map(|field| format!(", {}={}", field.name, zero(field)));
-    let doc = format!(
-        "{function}($module, {first}/{})\n--\n\n{}",
-        fields.collect::<String>(),
-        if frame.doc.is_empty() {
-            about.into()
-        } else {
-            format!("{about}\n\n{}", frame.doc.trim())
-        }
-    );
-    string(&doc)
-}
-
+/// The functions that make the module.
 fn module(model: &BufferModel<'_>, out: &mut GeneratedText) {
     let name = model.buffer();
-    out.lines([
-        "#pragma GCC diagnostic push",
-        "#pragma GCC diagnostic ignored \"-Woverlength-strings\"",
-    ]);
-    out.open("static PyMethodDef pptpy_methods[] = {");
-    let fast = "METH_FASTCALL | METH_KEYWORDS";
-    for frame in &model.frames {
-        let frame_name = frame.name;
-        for form in &frame.forms {
-            let function = function_name(frame, form);
-            let verb = form.verb;
-            out.line(&format!("{{\"{function}\", PPT_PY_FAST(pptpy_{verb}_{frame_name}), {fast},"));
-            let (first, what) = match form.mark.as_ref().map(|mark| (mark.field, &mark.value)) {
-                None => (String::new(), "Writes a frame".into()),
-                Some((_, MarkValue::Named(value, _))) => {
-                    (String::new(), format!("Writes a frame as `{value}`"))
-                }
-                Some((field, MarkValue::Argument(_))) => {
-                    (format!("{field}, "), format!("Writes a frame as that {field}"))
-                }
-            };
-            let about =
-                format!("{what}, if somebody is attached. Fields that are not given are 0.");
-            out.line(&format!(" {}}},", docstring(&function, &first, (frame, form.half), &about)));
-        }
-        if let Some(ScopeInterval { start, end }) = frame.interval() {
-            let scope = scope_name(frame);
-            out.line(&format!("{{\"{scope}\", PPT_PY_FAST(pptpy_scope_of_{frame_name}), {fast},"));
-            let about = format!(
-                "A context manager: stamps {} at its start, {} at its end, and writes the frame.",
-                start.name, end.name
-            );
-            out.line(&format!(" {}}},", docstring(&scope, "", (frame, None), &about)));
-        }
-    }
-    for metric in &model.metrics {
-        let (function, (_, value)) = (metric_name(metric), argument(metric));
-        let about = about(metric) + ", if somebody is attached.";
-        let about = match metric.doc.trim() {
-            "" => about,
-            doc => format!("{about}\n\n{doc}"),
-        };
-        let doc = string(&format!("{function}($module, {value}, /)\n--\n\n{about}"));
-        let verb = metric.shape.verb();
-        out.line(&format!("{{\"{function}\", pptpy_{verb}_{}, METH_O,", metric.name));
-        out.line(&format!(" {doc}}},"));
-    }
-    let on = string("on($module, /)\n--\n\nWhether somebody is attached.");
-    out.line(&format!("{{\"on\", pptpy_on, METH_NOARGS, {on}}},"));
-    let prepare = "prepare($module, /)\n--\n\nLets an idle thread pay for its first frame.";
-    out.line(&format!("{{\"prepare\", pptpy_prepare, METH_NOARGS, {}}},", string(prepare)));
-    if model.hashes {
-        for (name, data, about) in [
-            ("hash", "data", "The hash of bytes, for fields of type `hash`: XXH3, 64 bits."),
-            ("hash_u64", "number", "The hash of the 8 bytes of a number."),
-            ("hash128", "data", "The same for fields of type `hash128`, as 16 bytes."),
-        ] {
-            let doc = string(&format!("{name}($module, {data}, /)\n--\n\n{about}"));
-            out.line(&format!("{{\"{name}\", pptpy_{name}, METH_O, {doc}}},"));
-        }
-    }
-    for stamp in &model.stamps {
-        let unit = if stamp.clock.is_some() { " in nanoseconds" } else { "" };
-        let what = stamp.about() + unit;
-        let about = format!("{}($module, /)\n--\n\n{what}; 0 when nobody is attached.", stamp.name);
-        out.line(&format!("{{\"{0}\", pptpy_{0}, METH_NOARGS, {1}}},", stamp.name, string(&about)));
-        if let Some(length) = stamp.length() {
-            let about = string(&format!("{length}($module, start, end, /)\n--\n\n{ABOUT_LENGTH}"));
-            out.line(&format!("{{\"{length}\", pptpy_{length}, METH_VARARGS, {about}}},"));
-        }
-    }
-    out.line("{0, 0, 0, 0},");
-    out.close("};");
-    out.line("#pragma GCC diagnostic pop");
-    out.blank();
     out.open("static int pptpy_exec(PyObject *module) {");
     let tables = model.frames.iter().flat_map(|frame| {
         let name = |half: &Option<SpanHalf>| format!("&pptpy_frame_{}", table_name(frame, *half));
@@ -411,8 +316,8 @@ fn module(model: &BufferModel<'_>, out: &mut GeneratedText) {
     out.line(&format!("static const pptpy_frame *const frames[] = {{{list}}};"));
     out.line(&format!("if (pptpy_start(module, frames, {}) != 0)", frames.len()));
     out.line("    return -1;");
-    for it in &model.schema.enums {
-        out.line(&format!("if (pptpy_add_enum(module, &pptpy_enum_{}) != 0)", it.name));
+    for declared in &model.schema.enums {
+        out.line(&format!("if (pptpy_add_enum(module, &pptpy_enum_{}) != 0)", declared.name));
         out.line("    return -1;");
     }
     out.line("return 0;");

@@ -1,4 +1,4 @@
-//! Names and values that the extension module and its stub share.
+//! Names and texts of the extension module and its stub.
 
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::metric::Metric;
@@ -36,4 +36,17 @@ pub(super) fn zero(field: &FieldModel<'_>) -> &'static str {
         Stored::Bool => "False",
         Stored::Int(_) | Stored::Enum(_) | Stored::Timeval | Stored::Timespec => "0",
     }
+}
+
+/// A C string.
+pub(super) fn string(text: &str) -> String {
+    let mut literal = String::from("\"");
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' | b'?' => literal.extend(['\\', byte as char]),
+            0x20..=0x7e => literal.push(byte as char),
+            _ => literal.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    literal + "\""
 }

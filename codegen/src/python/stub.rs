@@ -4,7 +4,7 @@ use ppt_frame_dsl::Stored;
 use ppt_text::masked;
 
 use super::spelling::{function_name, metric_name, scope_name, zero};
-use crate::c::header::OfHalf;
+use crate::c::commit::FrameOrHalf;
 use crate::c::metrics::argument;
 use crate::model::{BufferModel, FieldModel, FormMark, FrameModel, MarkValue};
 use crate::text::GeneratedText;
@@ -18,10 +18,10 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
     out.line("from typing import Sequence, SupportsFloat, SupportsIndex, final");
     out.line("from typing_extensions import Buffer, Self");
     out.blank();
-    for it in &model.schema.enums {
-        out.open(&format!("class {}(IntEnum):", it.name));
-        doc(&it.doc, &mut out);
-        for (name, value) in &it.values {
+    for declared in &model.schema.enums {
+        out.open(&format!("class {}(IntEnum):", declared.name));
+        doc(&declared.doc, &mut out);
+        for (name, value) in &declared.values {
             out.line(&format!("{name} = {value}"));
         }
         out.close("");
@@ -60,8 +60,8 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
                 }
                 _ => "",
             };
-            let of = (frame, form.half);
-            function(step, &function_name(frame, form), of, "None", &mut out);
+            let written = FrameOrHalf { frame, half: form.half };
+            function(step, &function_name(frame, form), written, "None", &mut out);
         }
         if frame.interval().is_some() {
             scope(frame, &mut out);
@@ -80,12 +80,19 @@ fn doc(text: &str, out: &mut GeneratedText) {
     }
 }
 
-fn function(before: &str, name: &str, of: OfHalf<'_, '_>, result: &str, out: &mut GeneratedText) {
+/// The declaration of a function whose parameters after `first` are the fields of a frame.
+fn function(
+    first: &str,
+    name: &str,
+    FrameOrHalf { frame, half }: FrameOrHalf<'_, '_>,
+    result: &str,
+    out: &mut GeneratedText,
+) {
     out.open(&format!("def {name}("));
-    if !before.is_empty() {
-        out.line(&format!("{before},"));
+    if !first.is_empty() {
+        out.line(&format!("{first},"));
     }
-    for field in of.0.given_in(of.1) {
+    for field in frame.given_in(half) {
         let zero = zero(field);
         out.line(&format!("{}: {} = {zero},", field.name, hint(field)));
     }
@@ -115,7 +122,8 @@ fn scope(frame: &FrameModel<'_>, out: &mut GeneratedText) {
     out.line("def __enter__(self) -> Self: ...");
     out.line("def __exit__(self, *args: object) -> None: ...");
     out.line("def abandon(self) -> None: ...");
-    function("self", "set", (frame, None), "None", out);
+    let written = FrameOrHalf { frame, half: None };
+    function("self", "set", written, "None", out);
     out.close("");
-    function("", &scope_name(frame), (frame, None), &class, out);
+    function("", &scope_name(frame), written, &class, out);
 }

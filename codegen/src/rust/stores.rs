@@ -6,11 +6,58 @@ use ppt_frame_dsl::schema::Int;
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::halves::type_of;
+use super::switch::reading;
 use super::tokens::{element_type, ident, number};
-use crate::model::{BitSource, Bits, FieldModel, FrameModel, Store, WordPart};
+use crate::model::{BitSource, Bits, BufferModel, FieldModel, FrameModel, Store, WordPart};
+
+/// The stores of a frame into the ring.
+pub(super) fn writer(
+    model: &BufferModel<'_>,
+    frame: &FrameModel<'_>,
+    half: Option<SpanHalf>,
+) -> TokenStream {
+    let name = type_of(frame, half);
+    let stores = stores(frame, half);
+    let id = number(frame.id as u32);
+    let inline = if frame.inline { quote!(#[inline(always)]) } else { quote!(#[inline]) };
+    let stamp = |field: &FieldModel<'_>| {
+        let (name, reading) = (ident(field.name), reading(model.stamp_of(field)));
+        quote!(self.#name = #reading;)
+    };
+    let (start, end) =
+        frame.interval().map(|interval| (stamp(interval.start), stamp(interval.end))).unzip();
+    quote! {
+        impl ppt::Frame for #name {
+            #[inline(always)]
+            fn ppt_on() -> bool {
+                PPT_CONTROL.wants::<#id>()
+            }
+            #inline
+            fn ppt_commit(&self) {
+                if let ::core::option::Option::Some(write) = ppt_begin(#id) {
+                    #(#stores)*
+                    ppt_end(write);
+                }
+            }
+            #[cold]
+            fn ppt_busy() {
+                ppt::busy(&PPT_CONTROL, &PPT_BUFFER, &PPT_THREAD);
+            }
+            #[inline(always)]
+            fn ppt_start(&mut self) {
+                #start
+            }
+            #[inline(always)]
+            fn ppt_end(&mut self) {
+                #end
+            }
+        }
+    }
+}
 
 /// Statements that store the words of `self`, but word 0, through `write`.
-pub(super) fn stores(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> Vec<TokenStream> {
+fn stores(frame: &FrameModel<'_>, half: Option<SpanHalf>) -> Vec<TokenStream> {
     let store = |store: &Store| match store {
         Store::Word { index, parts } => {
             let index = number(*index);
@@ -39,8 +86,8 @@ fn array(field: &FieldModel<'_>) -> Array {
     let (ty, value) = match field.stored {
         Stored::Text { .. } => (quote!(u8), quote!(self.#name.as_bytes())),
         Stored::Bytes { .. } => (quote!(u8), quote!(&self.#name)),
-        Stored::Enum(it) => {
-            let repr = ident(it.repr.word());
+        Stored::Enum(declared) => {
+            let repr = ident(declared.repr.word());
             (quote!(#repr), quote!(&self.#name.map(|it| it.0)))
         }
         other => (element_type(other), quote!(&self.#name)),

@@ -1,4 +1,4 @@
-//! gcc and clang, as far as they are there.
+//! gcc and clang, if they are installed.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -49,7 +49,7 @@ pub enum Dialect {
 }
 
 impl Compiler {
-    /// gcc, which the tests need, and clang, which they would like.
+    /// gcc, which the tests need, and clang, if it is installed.
     pub fn all() -> Vec<Compiler> {
         let there = |compiler: &Compiler| {
             [compiler.c, compiler.cpp].iter().all(|name| {

@@ -18,7 +18,7 @@ const KEYS: [&str; 12] =
     ["int", "i8", "u16", "u32", "i64", "u64", "bool", "char[7]", "bytes[3]", "E1", "E4", "E7"];
 const TIMES: [&str; 5] = ["timeval", "timespec monotonic", "ns realtime", "ns boottime", "tsc"];
 
-/// What comes in and goes out of a point. The programs compute no hashes.
+/// The inputs and outputs of a point. The programs compute no hashes.
 const SIDES: [&str; 4] = [
     "hash id @raw @in(a);",
     "hash128 id @raw @in(wide) @out(wider);",
@@ -26,7 +26,7 @@ const SIDES: [&str; 4] = [
     "hash128 id @raw @out(wide);",
 ];
 
-/// Counters and histograms: the word, and what stands behind the name.
+/// Counters and histograms: the keyword, and the text after the name.
 const METRICS: [(&str, &str); 5] = [
     ("counter", ""),
     ("counter", ": i64"),
@@ -35,7 +35,7 @@ const METRICS: [(&str, &str); 5] = [
     ("histogram", ": u32 (10, 20, 3)"),
 ];
 
-/// A frame file, but for its number.
+/// A frame file without its number.
 #[derive(Debug, Clone)]
 pub struct FrameFile {
     time: &'static str,
@@ -47,18 +47,18 @@ pub struct FrameFile {
 #[derive(Debug, Clone)]
 struct OneFrame {
     kind: FrameRole,
-    /// Of each field its type, its elements, and which half of a span has it.
+    /// Each field: its type, its elements, and the half of a span that has it.
     fields: Vec<(&'static str, Option<u32>, &'static str)>,
 }
 
 #[derive(Debug, Clone)]
 enum FrameRole {
     Plain,
-    /// What stands after `@span`, the type of the key, and whether the program sets the time.
+    /// The arguments of `@span`, the type of the key, and whether the program sets the time.
     Span(&'static str, &'static str, bool),
-    /// The same of `@chain`.
+    /// The arguments of `@chain`, the type of the key, and whether the program sets the time.
     Chain(&'static str, &'static str, bool),
-    /// What identifies the data, and whether the program sets the time.
+    /// The fields that identify the data of a point, and whether the program sets the time.
     Point(&'static str, bool),
 }
 

@@ -23,7 +23,7 @@ impl Go {
         there.then_some(Go)
     }
 
-    /// Compiles what Go calls of C, strictly, also where nothing is compiled in.
+    /// Compiles the C code that Go calls, strictly, with ppt compiled in and without.
     pub fn header(&self, compiler: Compiler, folder: &Path) {
         for more in [&["-O2"][..], &["-DPPT_DISABLE"]] {
             let mut command = Command::new(compiler.c);
@@ -34,7 +34,7 @@ impl Go {
         }
     }
 
-    /// Holds the packages in the folders of a folder against `gofmt` and `go vet`, with cgo and without.
+    /// Checks the packages in the subfolders of a folder by `gofmt` and `go vet`, with cgo and without.
     pub fn vet(&self, folder: &Path) {
         std::fs::write(folder.join("go.mod"), "module goldens\n\ngo 1.18\n").unwrap();
         let output = run(Command::new("gofmt").arg("-l").arg(folder));
@@ -43,7 +43,7 @@ impl Go {
         run(go(folder, &["vet", "./..."]).env("CGO_ENABLED", "0"));
     }
 
-    /// Builds them: with cgo, where nothing is compiled in, and without cgo for 32 bits.
+    /// Builds the packages: with cgo, without ppt compiled in, and without cgo for 32 bits.
     pub fn build(&self, folder: &Path) {
         run(&mut go(folder, &["build", "./..."]));
         run(go(folder, &["build", "./..."]).env("CGO_CFLAGS", "-DPPT_DISABLE"));
@@ -60,7 +60,7 @@ pub fn go(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What it printed on stdout.
+/// The stdout of a command.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let [said, errors] =

@@ -12,7 +12,7 @@ pub struct Jdk {
 }
 
 impl Jdk {
-    /// That of `JAVA_HOME`, or else of the `javac` that is called by its name.
+    /// The JDK of `JAVA_HOME`, or else of the `javac` in the PATH.
     pub fn find() -> Option<Jdk> {
         let home = std::env::var_os("JAVA_HOME").map(PathBuf::from).or_else(|| {
             let path = std::env::var_os("PATH")?;

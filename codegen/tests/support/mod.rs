@@ -54,7 +54,7 @@ pub const CPP_GOLDENS: [&str; 10] = [
     "addresses.frame",
 ];
 
-/// A frame file and the C, or the C++, that comes of it.
+/// A frame file, and the C or C++ generated from it.
 pub struct Generated {
     pub stem: String,
     pub schema: Schema,
@@ -113,7 +113,7 @@ impl Generated {
         generated
     }
 
-    /// The package for Node of a file, but for C: its JavaScript in one text, and its types.
+    /// The Node package of a file without its C: its JavaScript in one text, and its types.
     pub fn node(path: &Path) -> Generated {
         let name = path.file_name().unwrap().to_str().unwrap();
         let source = fs::read_to_string(path).unwrap();
@@ -129,7 +129,7 @@ impl Generated {
         generated
     }
 
-    /// The package for Go of a file, but for C: its Go in one text, and the header that it includes.
+    /// The Go package of a file without its C: its Go in one text, and the header that it includes.
     pub fn go(path: &Path) -> Generated {
         let name = path.file_name().unwrap().to_str().unwrap();
         let source = fs::read_to_string(path).unwrap();
@@ -139,7 +139,7 @@ impl Generated {
         for file in generated.outputs.extract_if(.., is_more) {
             text += &format!("// ---- {} ----\n{}\n", file.name, file.text);
         }
-        // C's source is that of C, but for a line, which keeps it from Go without cgo.
+        // The C source is the same as for C, except for a line that hides it from Go without cgo.
         for file in generated.outputs.iter_mut().filter(|output| output.name.ends_with(".c")) {
             assert_eq!(file.text.matches("*/\n\n//go:build cgo\n\n").count(), 1);
             file.text = file.text.replacen("\n//go:build cgo\n\n", "", 1);
@@ -167,7 +167,7 @@ impl Generated {
         format!("{}{name}", self.schema.symbol_prefix())
     }
 
-    /// Writes both files, and `extra` ones, into a folder that goes away with the value returned.
+    /// Writes both files, and the files `extra`, into a temporary folder.
     pub fn on_disk(&self, extra: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         ppt_codegen::write_outputs(folder.path(), &self.outputs).unwrap();

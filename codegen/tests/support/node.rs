@@ -12,7 +12,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// The `node` that is called by its name, if its headers are beside it.
+    /// The `node` in the PATH, if its headers are installed with it.
     pub fn find() -> Option<Node> {
         let path = std::env::var_os("PATH")?;
         let found = std::env::split_paths(&path).map(|folder| folder.join("node"));

@@ -9,8 +9,7 @@ use ppt_codegen::{Language, Layout};
 use ppt_frame_dsl::names::upper_camel;
 use ppt_frame_dsl::schema::{Field, FieldType, Frame, Schema};
 
-/// Compiles and runs the program of these texts of frame files; `Err` says what is wrong, and of
-/// which file.
+/// Compiles and runs the program for these frame files. `Err` describes the mistake, and its file.
 pub fn check(texts: &[(String, String)]) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let mut program = head();
@@ -73,7 +72,7 @@ fn head() -> String {
     text + "use writer::{Kind::{Any, Bool, Text as Chars}, added, expect};\n"
 }
 
-/// What is added comes to the cells that the schema says.
+/// Adds change the cells that the schema states.
 fn check_metrics(schema: &Schema, number: usize, text: &mut String) {
     for (metric, value, cell, other) in super::user::adds(schema) {
         let (module, name, verb) = (&schema.buffer, &metric.name, metric.shape.verb());
@@ -100,7 +99,7 @@ fn check_frame(schema: &Schema, number: usize, id: usize, frame: &Frame, text: &
     };
     writeln!(text, "fn check_{number}_{id}() {{").unwrap();
     for verb in frame.verbs() {
-        // What another half of a span sets is 0.
+        // Fields of the other half of a span are 0.
         let given = super::user::given(frame, verb);
         let places = given.map(|field| {
             let kind = match field.ty {
@@ -125,7 +124,7 @@ fn check_frame(schema: &Schema, number: usize, id: usize, frame: &Frame, text: &
             let value = match &field.ty {
                 FieldType::Enum { name } => {
                     let values = &schema.enum_named(name).unwrap().values;
-                    // Of a chain the last step.
+                    // For a chain, the last step.
                     let named = values.iter().find(|value| value.0 == *verb).or(values.last());
                     format!("{}u8", named.unwrap().1)
                 }

@@ -30,8 +30,7 @@ pub fn program(generated: &Generated) -> String {
     text
 }
 
-/// Values for each counter and histogram, with the cell to which each is added, and the one that counts
-/// it.
+/// Values for each counter and histogram, with the cell to which each is added, and the cell that counts it.
 pub fn adds(schema: &Schema) -> Vec<(Metric, i128, u32, Option<u32>)> {
     let mut adds = Vec::new();
     for metric in schema.metrics() {
@@ -95,7 +94,7 @@ fn block(verb: &str, schema: &Schema, frame: &Frame, text: &mut String) {
     text.push_str("        if (f.ppt_seqno != 0)\n            break;\n    }\n");
 }
 
-/// The fields that a program sets when it writes a frame so: a half of a span may have its own.
+/// The fields that a program sets in a form: the halves of a span may have different ones.
 pub fn given<'f>(frame: &'f Frame, verb: &'f str) -> impl Iterator<Item = &'f Field> {
     let is_in = move |field: &&Field| {
         let only = frame.only_half(field);
@@ -104,7 +103,7 @@ pub fn given<'f>(frame: &'f Frame, verb: &'f str) -> impl Iterator<Item = &'f Fi
     frame.fields.iter().filter(is_in)
 }
 
-/// What a field is called in a struct of C and C++: `step` is the name of a function there.
+/// The name of a field in a struct of C and C++, where `step` is the name of a function.
 pub fn member(field: &Field) -> &str {
     if field.is_own() && field.name == "step" { "ppt_step" } else { &field.name }
 }
@@ -115,7 +114,7 @@ pub fn steps(schema: &Schema, frame: &Frame) -> Option<String> {
     Some(schema.enum_named(name)?.values.last()?.0.to_uppercase())
 }
 
-/// What the enumerators of its steps begin with.
+/// The prefix of the enumerators of its steps.
 pub fn frame_prefix(schema: &Schema, frame: &Frame) -> String {
     format!("{}_{}", schema.buffer, frame.name).to_uppercase()
 }
@@ -155,7 +154,7 @@ fn variable(schema: &Schema, field: &Field) -> String {
     }
 }
 
-/// The C type of one element, by the words of the user's documentation.
+/// The C type of one element, as the user's documentation states it.
 pub fn c_type(schema: &Schema, ty: &FieldType) -> &'static str {
     match ty {
         FieldType::I8 => "int8_t",

@@ -1,4 +1,4 @@
-//! The writer of `ppt-probe`, but for one slot in memory that the checks look at.
+//! A replacement for the writer of `ppt-probe`, which writes into one slot in memory that the checks read.
 
 use std::sync::Mutex;
 use std::thread::LocalKey;
@@ -6,7 +6,7 @@ use std::thread::LocalKey;
 use crate::bytes::Plain;
 use crate::time::Timespec;
 
-/// Room to write too far.
+/// The words of the largest slot, and further ones that detect writes beyond it.
 const WORDS: usize = (4096 + 64) / 8;
 const UNTOUCHED: u8 = 0x5a;
 
@@ -22,7 +22,7 @@ const EMPTY: Slot =
     Slot { begun: 0, frame: 0, ended: 0, words: [0x5a5a_5a5a_5a5a_5a5a; WORDS] };
 static SLOT: Mutex<Slot> = Mutex::new(EMPTY);
 
-/// Nothing is done at load.
+/// Does nothing when the program is loaded.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! at_load {
@@ -122,7 +122,7 @@ pub fn busy<const STRIDE: usize>(
     _: &'static LocalKey<Thread<STRIDE>>,
 ) {
 }
-/// What was added last: to which cell, which other cell counts it, and how much.
+/// The last add: its cell, the cell that counts it, and the value.
 static LAST: Mutex<(u32, Option<u32>, u64)> = Mutex::new((0, None, 0));
 
 pub fn add<const STRIDE: usize>(
@@ -144,7 +144,7 @@ pub fn observe<const STRIDE: usize>(
     *LAST.lock().unwrap() = (sum, Some(bucket), value);
 }
 
-/// The last add was this one.
+/// Checks that this was the last add.
 pub fn added(number: u32, name: &str, right: (u32, Option<u32>, u64)) {
     let last = std::mem::take(&mut *LAST.lock().unwrap());
     if last != right {
@@ -152,7 +152,7 @@ pub fn added(number: u32, name: &str, right: (u32, Option<u32>, u64)) {
     }
 }
 
-/// What ppt stamps by itself.
+/// The stamp that ppt takes itself.
 pub const STAMP: u64 = 0x8877_6655_4433_2211;
 pub fn stamp(_: &Control) -> u64 {
     STAMP
@@ -178,8 +178,8 @@ pub enum Kind {
     Text,
 }
 
-/// Random bytes in the places of the fields; the rest is 0, but for the frame's number, and word 0,
-/// which is not the frame's to write.
+/// Random bytes at the offsets of the fields. The rest is 0, except for the frame's number, and word 0, which the
+/// frame does not write.
 pub fn expect(number: u32, id: u32, size: usize, several: bool, fields: &[(Kind, usize, usize)]) -> Expected {
     let mut bytes = vec![0; size];
     bytes[..8].fill(UNTOUCHED);
@@ -210,12 +210,12 @@ pub fn expect(number: u32, id: u32, size: usize, several: bool, fields: &[(Kind,
 }
 
 impl Expected {
-    /// What ppt sets by itself.
+    /// The value that ppt sets itself.
     pub fn place(&mut self, offset: usize, bytes: &[u8]) {
         self.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// The value at an offset: a type of frames' fields, any bytes of which are one, but for bools.
+    /// The value at an offset. `T` is a type of fields; any bytes are a value of it, except for bools.
     pub fn value<T: Copy>(&self, offset: usize) -> T {
         assert!(offset + size_of::<T>() <= self.bytes.len());
         // SAFETY: inside; bools are 0 or 1 (see `expect`).

@@ -1,4 +1,4 @@
-//! Segments that no agent makes: what every runtime must refuse, and by which error.
+//! Segments that no agent makes, and the error with which every runtime must refuse each.
 
 use std::mem::offset_of;
 
@@ -7,7 +7,7 @@ use ppt_segment::abi::{CellWords, GeometryWords, MAX_RINGS, PAGE, Section, Segme
 /// Changes a geometry to one that no segment can have; the error is EPROTO.
 type Spoil = fn(&mut GeometryWords);
 
-/// Changes where 4 rows of 100 cells lie in a segment of 3 rings to what no segment can have.
+/// Changes the location of 4 rows of 100 cells in a segment of 3 rings to an impossible one.
 #[allow(dead_code, reason = "each test that includes this file uses some of it")]
 type SpoilRows = fn(&mut CellWords);
 
@@ -62,7 +62,7 @@ const fn section(index: usize, offset: usize) -> usize {
     offset_of!(SegmentHeader, sections) + index * size_of::<Section>() + offset
 }
 
-/// Bytes of a header where a bit makes it another segment's; the error is ESTALE.
+/// Bytes of a header in which each bit identifies the segment; the error for a wrong one is ESTALE.
 pub const WRONG_HEADERS: [(&str, usize); 14] = [
     ("magic", offset_of!(SegmentHeader, magic)),
     ("ABI version", offset_of!(SegmentHeader, abi_version)),

@@ -6,7 +6,7 @@ use ppt_text::nearest;
 
 use crate::ast::FrameFile;
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
-use crate::mistake::{Mistake, WARNINGS};
+use crate::mistake::{BufferMistake, FrameMistake, OptionMistake, WARNINGS};
 use crate::schema::{Frame, Schema};
 
 /// Warns if frames of one buffer differ in size by more than this factor …
@@ -20,7 +20,7 @@ const LARGE_RING_BYTES: u64 = 64 << 20;
 pub(super) fn allowed(file: &FrameFile, sink: &mut DiagnosticSink) {
     for setting in file.settings.iter().filter(|setting| setting.key.text == options::ALLOW) {
         let [argument] = setting.arguments.as_slice() else {
-            sink.report(setting.span.clone(), Mistake::AllowForm);
+            sink.report(setting.span.clone(), OptionMistake::AllowForm);
             continue;
         };
         let code = argument.word.text.as_str();
@@ -29,7 +29,7 @@ pub(super) fn allowed(file: &FrameFile, sink: &mut DiagnosticSink) {
         } else {
             let word = code.to_owned();
             let suggestion = nearest(code, WARNINGS);
-            let mistake = Mistake::UnknownWarning { word, suggestion };
+            let mistake = OptionMistake::UnknownWarning { word, suggestion };
             sink.report(argument.word.span.clone(), mistake);
         }
     }
@@ -48,7 +48,7 @@ pub(super) fn buffer(
     let slots = file.buffers.first().and_then(|buffer| buffer.slots.as_ref());
     if let Some(slots) = slots.filter(|_| bytes > LARGE_RING_BYTES) {
         let stride = schema.stride;
-        sink.report(slots.span.clone(), Mistake::LargeRing { bytes, stride });
+        sink.report(slots.span.clone(), BufferMistake::LargeRing { bytes, stride });
     }
 }
 
@@ -66,7 +66,7 @@ fn uneven(schema: &Schema, places: &[FramePlaces], sink: &mut DiagnosticSink) {
             span: large_place.name.clone(),
             label: format!("{} bytes: the slots have this size", large.size),
         };
-        let mistake = Mistake::UnevenFrames {
+        let mistake = FrameMistake::UnevenFrames {
             name: frame.name.clone(),
             bytes: frame.size,
             largest: large.name.clone(),
@@ -84,6 +84,6 @@ fn timeless(schema: &Schema, places: &[FramePlaces], sink: &mut DiagnosticSink) 
         return;
     }
     for (frame, place) in schema.frames.iter().zip(places).filter(|(frame, _)| !timed(frame)) {
-        sink.report(place.name.clone(), Mistake::TimelessFrame { name: frame.name.clone() });
+        sink.report(place.name.clone(), FrameMistake::TimelessFrame { name: frame.name.clone() });
     }
 }

@@ -8,7 +8,7 @@ use ppt_text::nearest;
 
 use crate::ast;
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
-use crate::mistake::{Mistake, NameKind};
+use crate::mistake::{AttributeMistake, MetricMistake, NameKind};
 use crate::role::{IN, OUT, SpanHalf};
 use crate::schema::Attribute;
 
@@ -74,7 +74,7 @@ pub(super) fn of_field(
             "end" => half(attribute, SpanHalf::End, "@end", &mut said, sink),
             "span" | "chain" | "point" => {
                 let name = attribute.name.text.clone();
-                sink.report(attribute.span.clone(), Mistake::AttributeOnField { name });
+                sink.report(attribute.span.clone(), AttributeMistake::AttributeOnField { name });
             }
             "unit" => said.unit = unit(attribute, sink),
             "clock" => match only_argument(attribute) {
@@ -99,7 +99,7 @@ pub(super) fn of_frame(attributes: &[ast::Attribute], sink: &mut DiagnosticSink)
             name @ ("at" | "unit" | "clock" | "key" | "raw" | "in" | "out" | "begin" | "end"
             | "thread") => {
                 let name = name.to_owned();
-                sink.report(attribute.span.clone(), Mistake::AttributeOnFrame { name });
+                sink.report(attribute.span.clone(), AttributeMistake::AttributeOnFrame { name });
             }
             "group" => group(attribute, sink),
             _ => {}
@@ -129,7 +129,7 @@ pub(super) fn of_metric(
             name @ ("at" | "clock" | "key" | "raw" | "span" | "chain" | "point" | "in" | "out"
             | "begin" | "end" | "thread") => {
                 let name = name.to_owned();
-                sink.report(attribute.span.clone(), Mistake::AttributeOnMetric { name });
+                sink.report(attribute.span.clone(), MetricMistake::AttributeOnMetric { name });
             }
             _ => {}
         }
@@ -187,11 +187,11 @@ fn known_and_single(attributes: &[ast::Attribute], sink: &mut DiagnosticSink) {
         let name = attribute.name.text.as_str();
         if let Some(first) = seen.insert(name, attribute.span.clone()) {
             let note = DiagnosticNote { span: first, label: "first given here".to_owned() };
-            let mistake = Mistake::AttributeTwice { name: name.to_owned() };
+            let mistake = AttributeMistake::AttributeTwice { name: name.to_owned() };
             sink.report_with(attribute.span.clone(), mistake, [note]);
         } else if !KNOWN.contains(&name) {
             let suggestion = if sink.is_full() { None } else { nearest(name, KNOWN) };
-            let mistake = Mistake::UnknownAttribute { name: name.to_owned(), suggestion };
+            let mistake = AttributeMistake::UnknownAttribute { name: name.to_owned(), suggestion };
             sink.report(attribute.span.clone(), mistake);
         }
     }
@@ -212,7 +212,7 @@ fn only_argument(attribute: &ast::Attribute) -> Option<&ast::SourceWord> {
 
 fn wrong_form(attribute: &ast::Attribute, form: &'static str, sink: &mut DiagnosticSink) {
     let name = attribute.name.text.clone();
-    sink.report(attribute.span.clone(), Mistake::AttributeArguments { name, form });
+    sink.report(attribute.span.clone(), AttributeMistake::AttributeArguments { name, form });
 }
 
 fn kept(attributes: &[ast::Attribute]) -> Vec<Attribute> {

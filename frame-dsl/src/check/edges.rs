@@ -9,7 +9,7 @@ use ppt_text::nearest;
 use crate::ast::{self, EdgeEnd, FrameFile, SourceWord};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::edge::{self, EDGES, Edge, MAX_EDGES, Policy};
-use crate::mistake::{DurationFault, Mistake, NameKind};
+use crate::mistake::{DurationFault, EdgeMistake, NameKind, PointMistake};
 use crate::role::{IN, OUT, POINT};
 use crate::schema::{FieldType, MAX_NAME_BYTES};
 
@@ -52,7 +52,7 @@ pub(super) fn of_buffer(
 
 fn edges(file: &FrameFile, buffer: Option<&str>, sink: &mut DiagnosticSink) -> Vec<Edge> {
     if let Some(first) = file.edges.get(MAX_EDGES) {
-        let mistake = Mistake::TooManyEdges { count: file.edges.len() };
+        let mistake = EdgeMistake::TooManyEdges { count: file.edges.len() };
         sink.report(first.span.clone(), mistake);
     }
     let mut declared: HashMap<_, (Edge, &SourceRange)> = HashMap::new();
@@ -76,7 +76,7 @@ fn edges(file: &FrameFile, buffer: Option<&str>, sink: &mut DiagnosticSink) -> V
         };
         let note = DiagnosticNote { span: (*place).clone(), label: "first given here".to_owned() };
         let same = (first.within, first.policy) == (edge.within, edge.policy);
-        let mistake = Mistake::EdgeTwice { from: edge.from, to: edge.to, same };
+        let mistake = EdgeMistake::EdgeTwice { from: edge.from, to: edge.to, same };
         sink.report_with(decl.span.clone(), mistake, [note]);
     }
     edges
@@ -113,7 +113,7 @@ fn own<'a>(
         if draft.frame.kind != POINT {
             let note =
                 DiagnosticNote { span: draft.places.name.clone(), label: "the frame".to_owned() };
-            let mistake = Mistake::EdgeOfNoPoint { name: name.to_owned() };
+            let mistake = EdgeMistake::EdgeOfNoPoint { name: name.to_owned() };
             sink.report_with(end.span.clone(), mistake, [note]);
             return None;
         }
@@ -124,7 +124,7 @@ fn own<'a>(
     let frames = || file.frames.iter().map(|frame| frame.name.text.as_str());
     if end.buffer.is_some() && !file.damaged && !frames().any(|frame| frame == name) {
         let suggestion = if sink.is_full() { None } else { nearest(name, frames()) };
-        let mistake = Mistake::NoSuchPoint {
+        let mistake = EdgeMistake::NoSuchPoint {
             buffer: buffer.to_owned(),
             name: name.to_owned(),
             suggestion: suggestion.map(str::to_owned),
@@ -147,7 +147,7 @@ pub(super) fn widths(drafts: &[Draft], sink: &mut DiagnosticSink) {
                 }
                 let note =
                     DiagnosticNote { span: span.clone(), label: "of another length".to_owned() };
-                let mistake = Mistake::TwoWidths { ty: ty.to_owned() };
+                let mistake = PointMistake::TwoWidths { ty: ty.to_owned() };
                 sink.report_with(place.clone(), mistake, [note]);
                 break;
             }
@@ -164,7 +164,7 @@ fn never_matches(decl: &ast::EdgeDecl, from: &Draft, to: &Draft, sink: &mut Diag
         return;
     }
     let types = |side: &[(&str, _)]| side.iter().map(|(ty, _)| (*ty).to_owned()).collect();
-    let mistake = Mistake::EdgeNeverMatches {
+    let mistake = EdgeMistake::EdgeNeverMatches {
         from: from.frame.name.clone(),
         to: to.frame.name.clone(),
         out: types(outs),
@@ -177,7 +177,7 @@ fn policy(word: &SourceWord, sink: &mut DiagnosticSink) -> Option<Policy> {
     let known = Policy::of_word(&word.text);
     if known.is_none() {
         let suggestion = nearest(&word.text, Policy::ALL.map(Policy::word));
-        let mistake = Mistake::UnknownPolicy { word: word.text.clone(), suggestion };
+        let mistake = EdgeMistake::UnknownPolicy { word: word.text.clone(), suggestion };
         sink.report(word.span.clone(), mistake);
     }
     known
@@ -187,7 +187,7 @@ fn duration(word: &SourceWord, sink: &mut DiagnosticSink) -> Option<u64> {
     match nanoseconds(&word.text) {
         Ok(within) => Some(within),
         Err(fault) => {
-            let mistake = Mistake::BadDuration { text: word.text.clone(), fault };
+            let mistake = EdgeMistake::BadDuration { text: word.text.clone(), fault };
             sink.report(word.span.clone(), mistake);
             None
         }

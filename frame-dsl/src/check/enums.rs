@@ -8,7 +8,7 @@ use ppt_text::nearest;
 use crate::ast::{self, FrameFile};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::foreign_types::from_elsewhere;
-use crate::mistake::{Mistake, NameKind};
+use crate::mistake::{EnumMistake, NameKind, NameMistake};
 use crate::schema::{Enum, Extra, Int, MAX_ENUMS, MAX_VALUES};
 use crate::type_words::is_type_word;
 
@@ -19,7 +19,7 @@ pub(super) fn count(file: &FrameFile, own: usize, sink: &mut DiagnosticSink) {
         let first = file.enums.get(MAX_ENUMS).map(|enumeration| &enumeration.name);
         let place = first.or(file.frames.last().map(|frame| &frame.name));
         let place = place.map_or(file.end..file.end, |place| place.span.clone());
-        sink.report(place, Mistake::TooManyEnums { count, own });
+        sink.report(place, EnumMistake::TooManyEnums { count, own });
     }
 }
 
@@ -41,17 +41,17 @@ pub(super) fn enums(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<Enum> {
 fn is_no_type_word(it: &ast::Enum, sink: &mut DiagnosticSink) {
     if is_type_word(&it.name.text) {
         let name = it.name.text.clone();
-        sink.report(it.name.span.clone(), Mistake::TypeWord { name });
+        sink.report(it.name.span.clone(), NameMistake::TypeWord { name });
     }
 }
 
 fn enumeration(it: &ast::Enum, sink: &mut DiagnosticSink) -> Enum {
     let name = it.name.text.clone();
     if it.values.is_empty() && !it.damaged {
-        sink.report(it.name.span.clone(), Mistake::EmptyEnum { name: name.clone() });
+        sink.report(it.name.span.clone(), EnumMistake::EmptyEnum { name: name.clone() });
     }
     if it.values.len() > MAX_VALUES {
-        let mistake = Mistake::TooManyValues { name: name.clone(), count: it.values.len() };
+        let mistake = EnumMistake::TooManyValues { name: name.clone(), count: it.values.len() };
         sink.report(it.name.span.clone(), mistake);
     }
     let repr = integer(it, sink);
@@ -72,7 +72,7 @@ fn integer(it: &ast::Enum, sink: &mut DiagnosticSink) -> Int {
         let suggestion = from_elsewhere(&word.text)
             .filter(|ours| Int::ALL.iter().any(|int| int.word() == *ours))
             .or_else(|| nearest(&word.text, Int::ALL.map(Int::word)));
-        let mistake = Mistake::UnknownInteger { word: word.text.clone(), suggestion };
+        let mistake = EnumMistake::UnknownInteger { word: word.text.clone(), suggestion };
         sink.report(word.span.clone(), mistake);
         // Wide enough to avoid errors about the values.
         Int::I64
@@ -96,12 +96,12 @@ fn values(it: &ast::Enum, repr: Int, sink: &mut DiagnosticSink) -> Vec<(String, 
         }
         if !(least..=most).contains(&number) {
             let integer = repr.word();
-            let mistake = Mistake::ValueOutOfRange { value: number, integer, least, most };
+            let mistake = EnumMistake::ValueOutOfRange { value: number, integer, least, most };
             sink.report(place, mistake);
         } else if let Some((other, first)) = by_value.get(&number) {
             let (name, other) = (value.name.text.clone(), (*other).to_owned());
             let note = DiagnosticNote { span: first.clone(), label: format!("also {number}") };
-            sink.report_with(place, Mistake::SameValue { name, other, value: number }, [note]);
+            sink.report_with(place, EnumMistake::SameValue { name, other, value: number }, [note]);
         } else {
             by_value.insert(number, (&value.name.text, value.name.span.clone()));
         }

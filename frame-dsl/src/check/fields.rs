@@ -10,7 +10,7 @@ use ppt_text::nearest;
 use crate::ast::{self, FrameFile, SourceWord};
 use crate::diagnostic::{DiagnosticSink, SourceRange};
 use crate::foreign_types::from_elsewhere;
-use crate::mistake::Mistake;
+use crate::mistake::{AttributeMistake, NameMistake, TypeMistake};
 use crate::reserved::RESERVED_FOR_LATER;
 use crate::role::{HASH, Hash, SpanHalf};
 use crate::schema::{Edge, Extra, Field, FieldType, Interval, MAX_FRAME_BYTES, MAX_NAME_BYTES};
@@ -70,7 +70,7 @@ impl<'a> Types<'a> {
                 let hash = if raw.is_some() { Hash::Raw } else { Hash::Xxh3 };
                 draft.field.extra.insert(HASH.to_owned(), hash.word().into());
             }
-            (false, Some(place)) => sink.report(place, Mistake::RawOfNoHash),
+            (false, Some(place)) => sink.report(place, TypeMistake::RawOfNoHash),
             (false, None) => {}
         }
         vec![draft]
@@ -93,8 +93,8 @@ impl<'a> Types<'a> {
             (text @ ("char" | "bytes"), None) => {
                 let name = field.name.text.clone();
                 let mistake = match field.interval {
-                    Some(_) => Mistake::IntervalOfBytes { word: text.to_owned() },
-                    None => Mistake::NoLength { word: text.to_owned(), name },
+                    Some(_) => TypeMistake::IntervalOfBytes { word: text.to_owned() },
+                    None => TypeMistake::NoLength { word: text.to_owned(), name },
                 };
                 sink.report(word.span.clone(), mistake);
                 return None;
@@ -103,7 +103,7 @@ impl<'a> Types<'a> {
                 if HASHES.contains(&text) && (field.interval.is_some() || length.is_some()) =>
             {
                 let what = if field.interval.is_some() { "an interval" } else { "an array" };
-                let mistake = Mistake::HashShape { word: text.to_owned(), what };
+                let mistake = TypeMistake::HashShape { word: text.to_owned(), what };
                 sink.report(word.span.clone(), mistake);
                 return None;
             }
@@ -131,12 +131,12 @@ impl<'a> Types<'a> {
             return;
         }
         let mistake = if RESERVED_FOR_LATER.contains(&text) {
-            Mistake::LaterType { word: text.to_owned() }
+            TypeMistake::LaterType { word: text.to_owned() }
         } else if self.frames.contains(text) {
-            Mistake::FrameAsType { word: text.to_owned() }
+            TypeMistake::FrameAsType { word: text.to_owned() }
         } else {
             let suggestion = if sink.is_full() { None } else { self.suggestion(text) };
-            Mistake::UnknownType { word: text.to_owned(), suggestion }
+            TypeMistake::UnknownType { word: text.to_owned(), suggestion }
         };
         sink.report(word.span.clone(), mistake);
     }
@@ -155,7 +155,7 @@ fn length(word: &SourceWord, sink: &mut DiagnosticSink) -> Option<u32> {
     match u32::try_from(length) {
         Ok(length @ 1..=MAX_FRAME_BYTES) => Some(length),
         _ => {
-            sink.report(word.span.clone(), Mistake::BadLength { length });
+            sink.report(word.span.clone(), TypeMistake::BadLength { length });
             None
         }
     }
@@ -175,12 +175,12 @@ fn with_clock(ty: FieldType, said: &FieldAttributes, sink: &mut DiagnosticSink) 
         (FieldType::Timespec { .. }, ChosenClock::Clock(clock)) => FieldType::Timespec { clock },
         (ty @ FieldType::Timeval, ChosenClock::Clock(clock)) => {
             if ty.clock() != Some(clock) {
-                sink.report(place, Mistake::ClockIsFixed { time: ty.word() });
+                sink.report(place, AttributeMistake::ClockIsFixed { time: ty.word() });
             }
             ty
         }
         (other, _) => {
-            sink.report(place, Mistake::ClockNotTime);
+            sink.report(place, AttributeMistake::ClockNotTime);
             other
         }
     }
@@ -196,18 +196,18 @@ fn interval(
 ) -> Vec<DraftField> {
     let place = field.name.span.clone();
     if matches!(ty, FieldType::Char { .. } | FieldType::Bytes { .. }) {
-        let mistake = Mistake::IntervalOfBytes { word: field.ty.text.clone() };
+        let mistake = TypeMistake::IntervalOfBytes { word: field.ty.text.clone() };
         sink.report(field.ty.span.clone(), mistake);
         return Vec::new();
     }
     if let Some(length) = &field.length {
-        sink.report(length.span.clone(), Mistake::IntervalArray);
+        sink.report(length.span.clone(), TypeMistake::IntervalArray);
         return Vec::new();
     }
     let base = &field.name.text;
     let longest = base.len() + "_start".len();
     if field.name.span.len() <= MAX_NAME_BYTES && longest > MAX_NAME_BYTES {
-        let mistake = Mistake::NameTooLong { name: format!("{base}_start"), bytes: longest };
+        let mistake = NameMistake::NameTooLong { name: format!("{base}_start"), bytes: longest };
         sink.report(place, mistake);
     }
     [(Edge::Start, "start"), (Edge::End, "end")]

@@ -12,7 +12,7 @@ use super::points;
 use super::threads;
 use crate::ast::{self, FrameFile};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
-use crate::mistake::{Mistake, NameKind};
+use crate::mistake::{AttributeMistake, FrameMistake, NameKind, NameMistake};
 use crate::schema::{Edge, Field, Frame, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, Schema};
 
 /// Frames above this many bytes get a hint.
@@ -37,7 +37,7 @@ pub(super) struct FramePlaces {
 /// The frames of a file. A name that is declared twice appears once.
 pub(super) fn frames(file: &FrameFile, time: TimeMeaning, sink: &mut DiagnosticSink) -> Vec<Draft> {
     if let Some(first) = file.frames.get(MAX_FRAMES) {
-        let mistake = Mistake::TooManyFrames { count: file.frames.len() };
+        let mistake = FrameMistake::TooManyFrames { count: file.frames.len() };
         sink.report(first.name.span.clone(), mistake);
     }
     let mut enums = HashMap::new();
@@ -51,7 +51,7 @@ pub(super) fn frames(file: &FrameFile, time: TimeMeaning, sink: &mut DiagnosticS
         names::check(NameKind::Frame, &frame.name, sink);
         if let Some(other) = enums.get(frame.name.text.as_str()) {
             let note = DiagnosticNote { span: (*other).clone(), label: "the enum".to_owned() };
-            let mistake = Mistake::FrameAndEnum { name: frame.name.text.clone() };
+            let mistake = NameMistake::FrameAndEnum { name: frame.name.text.clone() };
             sink.report_with(frame.name.span.clone(), mistake, [note]);
         }
         let draft = draft(frame, &types, sink);
@@ -64,7 +64,7 @@ pub(super) fn frames(file: &FrameFile, time: TimeMeaning, sink: &mut DiagnosticS
 
 fn draft(frame: &ast::FrameDecl, types: &Types<'_>, sink: &mut DiagnosticSink) -> Option<Draft> {
     if frame.fields.is_empty() && !frame.damaged {
-        let mistake = Mistake::EmptyFrame { name: frame.name.text.clone() };
+        let mistake = FrameMistake::EmptyFrame { name: frame.name.text.clone() };
         sink.report(frame.name.span.clone(), mistake);
     }
     let attributes = attributes::of_frame(&frame.attributes, sink);
@@ -72,7 +72,7 @@ fn draft(frame: &ast::FrameDecl, types: &Types<'_>, sink: &mut DiagnosticSink) -
     let halves = frame.fields.iter().map(|field| 1 + usize::from(field.interval.is_some()));
     let count = halves.sum::<usize>() + if said.is_some() { 2 } else { 0 };
     if count > MAX_FIELDS {
-        let mistake = Mistake::TooManyFields { name: frame.name.text.clone(), count };
+        let mistake = FrameMistake::TooManyFields { name: frame.name.text.clone(), count };
         sink.report(frame.name.span.clone(), mistake);
         return None;
     }
@@ -135,7 +135,7 @@ fn place_in_time(fields: &mut [DraftField], sink: &mut DiagnosticSink) {
             sink.report(one.1.clone(), mistake);
         } else if let Some((_, first)) = chosen {
             let note = DiagnosticNote { span: first.clone(), label: "first given here".to_owned() };
-            sink.report_with(one.1.clone(), Mistake::AtTwice, [note]);
+            sink.report_with(one.1.clone(), AttributeMistake::AtTwice, [note]);
         } else {
             chosen = Some(one);
         }
@@ -155,15 +155,15 @@ fn place_in_time(fields: &mut [DraftField], sink: &mut DiagnosticSink) {
 }
 
 /// Why a field cannot give its frame a time.
-fn not_in_time(field: &Field) -> Option<Mistake> {
+fn not_in_time(field: &Field) -> Option<AttributeMistake> {
     if !field.ty.is_time() {
-        return Some(Mistake::AtNotTime);
+        return Some(AttributeMistake::AtNotTime);
     }
     if field.array.is_some() {
-        return Some(Mistake::AtArray);
+        return Some(AttributeMistake::AtArray);
     }
     let clock = field.ty.clock().filter(|clock| clock.is_cpu())?;
-    Some(Mistake::AtCpuClock { word: clock.word() })
+    Some(AttributeMistake::AtCpuClock { word: clock.word() })
 }
 
 /// Checks the size of frames: more than [`MAX_FRAME_BYTES`] is an error, more than usual a hint.
@@ -175,9 +175,9 @@ pub(super) fn sizes(schema: &Schema, places: &[FramePlaces], sink: &mut Diagnost
             let largest = largest.map_or_else(String::new, |field| {
                 format!("`{}` with {} bytes", field.name, field.bytes(schema))
             });
-            sink.report(place.name.clone(), Mistake::FrameTooLarge { name, bytes, largest });
+            sink.report(place.name.clone(), FrameMistake::FrameTooLarge { name, bytes, largest });
         } else if bytes > LARGE_FRAME_BYTES {
-            sink.report(place.name.clone(), Mistake::LargeFrame { name, bytes });
+            sink.report(place.name.clone(), FrameMistake::LargeFrame { name, bytes });
         }
     }
 }
@@ -194,7 +194,7 @@ pub(super) fn stamps(schema: &Schema, places: &[FramePlaces], sink: &mut Diagnos
         let stamps = frame.fields.iter().filter(by_system).count();
         if stamps >= MANY_STAMPS {
             let name = frame.name.clone();
-            sink.report(place.name.clone(), Mistake::ManyStamps { name, stamps });
+            sink.report(place.name.clone(), FrameMistake::ManyStamps { name, stamps });
         }
     }
 }

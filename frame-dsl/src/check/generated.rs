@@ -17,7 +17,7 @@ use crate::ast::FrameFile;
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::language::Language;
 use crate::metric::Metric;
-use crate::mistake::{Mistake, NameKind};
+use crate::mistake::{NameKind, NameMistake};
 use crate::names::{block_macro, claim_macro, enumerator, field_macro, stamp_macro, upper_camel};
 use crate::schema::MAX_VALUES;
 
@@ -210,7 +210,7 @@ impl Clashes<'_> {
                 span: first.place.clone(),
                 label: format!("`{}` comes from here too", first.name),
             };
-            let mistake = Mistake::SameGenerated {
+            let mistake = NameMistake::SameGenerated {
                 language,
                 generated: second.name.clone(),
                 first: first.origin.clone(),

@@ -3,7 +3,7 @@
 use super::fields::DraftField;
 use crate::ast;
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
-use crate::mistake::Mistake;
+use crate::mistake::RoleMistake;
 use crate::role::{CHAIN, HALF, SPAN};
 use crate::schema::Edge;
 
@@ -23,20 +23,22 @@ pub(super) fn halves(
             Some(DiagnosticNote { span: span.clone(), label: label.to_owned() })
         };
         let (mistake, note) = match (kind, rest, key, at) {
-            (CHAIN, ..) => (Mistake::HalfOfChain { name, frame: frame.name.text.clone() }, None),
-            (SPAN, [(_, second), ..], ..) => (Mistake::BothHalves, said(second, "and here")),
-            (SPAN, _, Some(key), _) => (Mistake::HalfOfKey { name }, said(key, "a key")),
+            (CHAIN, ..) => {
+                (RoleMistake::HalfOfChain { name, frame: frame.name.text.clone() }, None)
+            }
+            (SPAN, [(_, second), ..], ..) => (RoleMistake::BothHalves, said(second, "and here")),
+            (SPAN, _, Some(key), _) => (RoleMistake::HalfOfKey { name }, said(key, "a key")),
             (SPAN, _, _, Some(at)) => {
-                (Mistake::HalfOfTime { name }, said(at, "when the frame was"))
+                (RoleMistake::HalfOfTime { name }, said(at, "when the frame was"))
             }
             (SPAN, ..) => {
                 field.extra.insert(HALF.to_owned(), half.word().into());
                 continue;
             }
-            _ => (Mistake::HalfOfPlain { name, frame: frame.name.text.clone() }, None),
+            _ => (RoleMistake::HalfOfPlain { name, frame: frame.name.text.clone() }, None),
         };
         // The start of an interval has no `@at`.
-        if is_first || matches!(mistake, Mistake::HalfOfTime { .. }) {
+        if is_first || matches!(mistake, RoleMistake::HalfOfTime { .. }) {
             sink.report_with(place.clone(), mistake, note);
         }
     }

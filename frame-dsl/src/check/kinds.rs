@@ -8,7 +8,7 @@ use ppt_text::nearest;
 
 use crate::ast::{self, SourceWord};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
-use crate::mistake::{Mistake, NameKind};
+use crate::mistake::{AttributeMistake, NameKind, NameMistake, RoleMistake};
 use crate::names::mark_enum;
 use crate::role::{
     ACROSS, AT, Across, CHAIN, EDGE, EDGES, FIFO, KEY, PLAIN, POINT, SPAN, STAMP, STEP,
@@ -54,7 +54,7 @@ pub(super) fn find_role_attribute(
     let first = kinds.iter().min_by_key(|kind| kind.span.start)?;
     for other in kinds.iter().filter(|kind| kind.span != first.span) {
         let note = DiagnosticNote { span: first.span.clone(), label: "one kind".to_owned() };
-        sink.report_with(other.span.clone(), Mistake::TwoKinds, [note]);
+        sink.report_with(other.span.clone(), RoleMistake::TwoKinds, [note]);
     }
     let attribute = kinds[0];
     let what = match attribute.name.text.as_str() {
@@ -83,7 +83,7 @@ fn span_of(attribute: &ast::Attribute, sink: &mut DiagnosticSink) -> RoleKind {
                     FIFO => Some("process, fifo"),
                     text => nearest(text, Across::ALL.map(Across::word)),
                 };
-                let mistake = Mistake::UnknownAcross { word: word.text.clone(), suggestion };
+                let mistake = RoleMistake::UnknownAcross { word: word.text.clone(), suggestion };
                 sink.report(word.span.clone(), mistake);
             }
         }
@@ -92,7 +92,7 @@ fn span_of(attribute: &ast::Attribute, sink: &mut DiagnosticSink) -> RoleKind {
         [] => {}
         [order] if order.text == FIFO => fifo = true,
         [order] => {
-            let mistake = Mistake::UnknownOrder { word: order.text.clone() };
+            let mistake = RoleMistake::UnknownOrder { word: order.text.clone() };
             sink.report(order.span.clone(), mistake);
         }
         _ => wrong_form(attribute, SPAN_FORM, sink),
@@ -106,21 +106,21 @@ fn steps(attribute: &ast::Attribute, sink: &mut DiagnosticSink) -> Vec<SourceWor
     if count < 2 {
         wrong_form(attribute, CHAIN_FORM, sink);
     } else if count > MAX_VALUES {
-        sink.report(attribute.span.clone(), Mistake::TooManySteps { count });
+        sink.report(attribute.span.clone(), RoleMistake::TooManySteps { count });
     }
     let mut declared: HashMap<&str, SourceRange> = HashMap::new();
     let mut steps = Vec::new();
     for argument in attribute.arguments.iter().take(MAX_VALUES) {
         let word = &argument.word;
         if argument.quoted || word.text.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
-            sink.report(word.span.clone(), Mistake::StepForm { word: word.text.clone() });
+            sink.report(word.span.clone(), RoleMistake::StepForm { word: word.text.clone() });
             continue;
         }
         names::check(NameKind::Step, word, sink);
         if let Some(first) = declared.get(word.text.as_str()) {
             let note =
                 DiagnosticNote { span: first.clone(), label: "first declared here".to_owned() };
-            let mistake = Mistake::Twice { kind: NameKind::Step, name: word.text.clone() };
+            let mistake = NameMistake::Twice { kind: NameKind::Step, name: word.text.clone() };
             sink.report_with(word.span.clone(), mistake, [note]);
             continue;
         }
@@ -132,7 +132,7 @@ fn steps(attribute: &ast::Attribute, sink: &mut DiagnosticSink) -> Vec<SourceWor
 
 fn wrong_form(attribute: &ast::Attribute, form: &'static str, sink: &mut DiagnosticSink) {
     let name = attribute.name.text.clone();
-    sink.report(attribute.span.clone(), Mistake::AttributeArguments { name, form });
+    sink.report(attribute.span.clone(), AttributeMistake::AttributeArguments { name, form });
 }
 
 /// Marks the key fields. Reports fields that cannot be keys, and missing keys.
@@ -147,12 +147,12 @@ pub(super) fn keys(
         let Some(place) = key.clone() else { continue };
         let start = field.interval.as_ref().is_none_or(|interval| interval.edge == Edge::Start);
         let mistake = match said {
-            None => Mistake::KeyOfPlain { name: frame.name.text.clone() },
-            Some(_) if field.interval.is_some() => Mistake::KeyType { what: "an interval" },
-            Some(_) if field.array.is_some() => Mistake::KeyType { what: "an array" },
-            Some(_) if !field.ty.can_be_key() => Mistake::KeyType { what: unfit(&field.ty) },
+            None => RoleMistake::KeyOfPlain { name: frame.name.text.clone() },
+            Some(_) if field.interval.is_some() => RoleMistake::KeyType { what: "an interval" },
+            Some(_) if field.array.is_some() => RoleMistake::KeyType { what: "an array" },
+            Some(_) if !field.ty.can_be_key() => RoleMistake::KeyType { what: unfit(&field.ty) },
             Some(said) if field.ty == FieldType::Addr && said.leaves_process() => {
-                Mistake::KeyOfAddr { kind: said.kind() }
+                RoleMistake::KeyOfAddr { kind: said.kind() }
             }
             Some(_) => {
                 field.extra.insert(KEY.to_owned(), true.into());
@@ -172,7 +172,7 @@ pub(super) fn keys(
         && !frame.fields.iter().any(is_key)
     {
         let (kind, name) = (said.kind(), frame.name.text.clone());
-        sink.report(frame.name.span.clone(), Mistake::NoKey { kind, name });
+        sink.report(frame.name.span.clone(), RoleMistake::NoKey { kind, name });
     }
 }
 
@@ -258,7 +258,7 @@ pub(super) fn field_name(
     };
     match said.filter(adds) {
         Some(said) => {
-            let mistake = Mistake::OwnField { kind: said.kind(), name: word.text.clone() };
+            let mistake = RoleMistake::OwnField { kind: said.kind(), name: word.text.clone() };
             sink.report(word.span.clone(), mistake);
         }
         None => names::check(NameKind::Field, word, sink),
@@ -297,7 +297,7 @@ pub(super) fn complete(
     let own_enum = said.mark().map(|mark| {
         let name = mark_enum(&frame.name.text, mark);
         if name.len() > MAX_NAME_BYTES && frame.name.span.len() <= MAX_NAME_BYTES {
-            let mistake = Mistake::NameTooLong { bytes: name.len(), name: name.clone() };
+            let mistake = NameMistake::NameTooLong { bytes: name.len(), name: name.clone() };
             sink.report(frame.name.span.clone(), mistake);
         }
         fields.push(own(mark, FieldType::Enum { name: name.clone() }, mark, None));

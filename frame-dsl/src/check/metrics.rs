@@ -10,7 +10,7 @@ use crate::ast::{self, FrameFile, SourceWord};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::language::Language;
 use crate::metric::{self, HIDDEN, HIDDEN_FRAME, MAX_BUCKETS, MAX_METRICS, Metric, MetricShape};
-use crate::mistake::{Mistake, NameKind};
+use crate::mistake::{MetricMistake, NameKind};
 use crate::schema::{Extra, Field, FieldType, Frame};
 
 /// C++ functions in their generated classes; no metric can have such a name.
@@ -20,7 +20,7 @@ const METHODS: [&str; 2] = ["add", "observe"];
 /// once.
 pub(super) fn metrics(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<(Metric, SourceRange)> {
     if let Some(first) = file.metrics.get(MAX_METRICS) {
-        let mistake = Mistake::TooManyMetrics { count: file.metrics.len() };
+        let mistake = MetricMistake::TooManyMetrics { count: file.metrics.len() };
         sink.report(first.name.span.clone(), mistake);
     }
     let mut declared = Declared::default();
@@ -68,14 +68,14 @@ fn name(
     if METHODS.contains(&&**name) && sink.languages().contains(&Language::Cpp) {
         sink.report(
             declaration.name.span.clone(),
-            Mistake::MetricMethod { kind, name: name.clone() },
+            MetricMistake::MetricMethod { kind, name: name.clone() },
         );
     }
     let frames = file.frames.iter().map(|frame| (NameKind::Frame, &frame.name));
     let enums = file.enums.iter().map(|enumeration| (NameKind::Enum, &enumeration.name));
     if let Some((other, word)) = frames.chain(enums).find(|(_, word)| word.text == *name) {
         let note = DiagnosticNote { span: word.span.clone(), label: format!("the {other}") };
-        let mistake = Mistake::MetricAndOther { kind, name: name.clone(), other };
+        let mistake = MetricMistake::MetricAndOther { kind, name: name.clone(), other };
         sink.report_with(declaration.name.span.clone(), mistake, [note]);
     }
 }
@@ -90,7 +90,10 @@ fn shape(declaration: &ast::MetricDeclaration, sink: &mut DiagnosticSink) -> Opt
             Some(text) => {
                 let ty = ty?;
                 let suggestion = nearest(text, ["u64", "i64"]);
-                sink.report(ty.span.clone(), Mistake::CounterType { word: word(ty), suggestion });
+                sink.report(
+                    ty.span.clone(),
+                    MetricMistake::CounterType { word: word(ty), suggestion },
+                );
                 None
             }
         };
@@ -99,17 +102,20 @@ fn shape(declaration: &ast::MetricDeclaration, sink: &mut DiagnosticSink) -> Opt
     match (ty.text.as_str(), &declaration.range) {
         ("duration", None) => Some(MetricShape::Exponential),
         ("duration", Some((_, place))) => {
-            sink.report(place.clone(), Mistake::RangeOfDurations);
+            sink.report(place.clone(), MetricMistake::RangeOfDurations);
             None
         }
         ("u32", None) => {
-            sink.report(ty.span.clone(), Mistake::NoRange);
+            sink.report(ty.span.clone(), MetricMistake::NoRange);
             None
         }
         ("u32", Some((numbers, place))) => linear(numbers, place, sink),
         (text, _) => {
             let suggestion = nearest(text, ["duration", "u32"]);
-            sink.report(ty.span.clone(), Mistake::HistogramType { word: word(ty), suggestion });
+            sink.report(
+                ty.span.clone(),
+                MetricMistake::HistogramType { word: word(ty), suggestion },
+            );
             None
         }
     }
@@ -121,7 +127,7 @@ fn linear(
     sink: &mut DiagnosticSink,
 ) -> Option<MetricShape> {
     let [first, second, third] = numbers else {
-        sink.report(place.clone(), Mistake::RangeForm { count: numbers.len() });
+        sink.report(place.clone(), MetricMistake::RangeForm { count: numbers.len() });
         return None;
     };
     let values = [first, second, third].map(|word| number::value(word, sink));
@@ -130,18 +136,18 @@ fn linear(
     let (Some(low), Some(high)) = (bound(from, u32::MAX.into()), bound(to, 1 << 32)) else {
         for (word, value, most) in [(first, from, u32::MAX.into()), (second, to, 1 << 32)] {
             if bound(value, most).is_none() {
-                sink.report(word.span.clone(), Mistake::RangeValue { value });
+                sink.report(word.span.clone(), MetricMistake::RangeValue { value });
             }
         }
         return None;
     };
     if high <= low {
-        sink.report(second.span.clone(), Mistake::RangeOrder { from, to });
+        sink.report(second.span.clone(), MetricMistake::RangeOrder { from, to });
         return None;
     }
     let most = i128::from(MAX_BUCKETS).min(to - from);
     if !(1..=most).contains(&buckets) {
-        sink.report(third.span.clone(), Mistake::Buckets { buckets, most });
+        sink.report(third.span.clone(), MetricMistake::Buckets { buckets, most });
         return None;
     }
     let buckets = u32::try_from(buckets).ok()?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::ast::SourceWord;
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::language::Language;
-use crate::mistake::{Mistake, NameKind};
+use crate::mistake::{NameKind, NameMistake};
 use crate::names::upper_camel;
 use crate::reserved::{RESERVED_FOR_LATER, is_macro, keyword_in};
 use crate::schema::MAX_NAME_BYTES;
@@ -26,35 +26,37 @@ pub(super) fn first_violation(
     name: &str,
     bytes: usize,
     languages: &[Language],
-) -> Option<Mistake> {
+) -> Option<NameMistake> {
     let name = name.to_owned();
     if bytes > MAX_NAME_BYTES {
-        return Some(Mistake::NameTooLong { name, bytes });
+        return Some(NameMistake::NameTooLong { name, bytes });
     }
     // Such a name appears in no language.
     if matches!(kind, NameKind::Tag | NameKind::HashType) {
         return None;
     }
     if RESERVED_FOR_LATER.contains(&name.as_str()) {
-        return Some(Mistake::ReservedWord { name });
+        return Some(NameMistake::ReservedWord { name });
     }
     let keyword_in = keyword_in(&name, languages);
     if !keyword_in.is_empty() {
-        return Some(Mistake::Keyword { name, languages: keyword_in });
+        return Some(NameMistake::Keyword { name, languages: keyword_in });
     }
     if is_macro(&name) && languages.iter().any(|language| language.has_c_headers()) {
-        return Some(Mistake::Macro { name });
+        return Some(NameMistake::Macro { name });
     }
     if is_ours(&name) {
-        return Some(Mistake::OurPrefix { name });
+        return Some(NameMistake::OurPrefix { name });
     }
     if name.starts_with('_') || name.contains("__") {
-        return Some(Mistake::Underscores { name });
+        return Some(NameMistake::Underscores { name });
     }
     let (cpp, rust) = (languages.contains(&Language::Cpp), languages.contains(&Language::Rust));
     match kind {
-        NameKind::Buffer if cpp && name == "std" => Some(Mistake::StdBuffer),
-        NameKind::Frame if cpp && METHODS.contains(&&*name) => Some(Mistake::MethodName { name }),
+        NameKind::Buffer if cpp && name == "std" => Some(NameMistake::StdBuffer),
+        NameKind::Frame if cpp && METHODS.contains(&&*name) => {
+            Some(NameMistake::MethodName { name })
+        }
         NameKind::Frame
         | NameKind::Enum
         | NameKind::Value
@@ -63,7 +65,7 @@ pub(super) fn first_violation(
         | NameKind::Histogram
             if rust && upper_camel(&name) == "Self" =>
         {
-            Some(Mistake::BecomesSelf { kind, name })
+            Some(NameMistake::BecomesSelf { kind, name })
         }
         _ => None,
     }
@@ -96,7 +98,7 @@ impl<'a> Declared<'a> {
             return true;
         };
         let note = DiagnosticNote { span: first.clone(), label: "first declared here".to_owned() };
-        let mistake = Mistake::Twice { kind, name: name.to_owned() };
+        let mistake = NameMistake::Twice { kind, name: name.to_owned() };
         sink.report_with(place.clone(), mistake, [note]);
         false
     }

@@ -2,7 +2,7 @@
 
 use crate::ast::SourceWord;
 use crate::diagnostic::DiagnosticSink;
-use crate::mistake::{Mistake, NumberFault};
+use crate::mistake::{NumberFault, SyntaxMistake};
 use crate::schema::MAX_NAME_BYTES;
 
 /// The value of a decimal or hexadecimal number. Anything else is reported.
@@ -11,7 +11,7 @@ pub(super) fn value(word: &SourceWord, sink: &mut DiagnosticSink) -> Option<i128
         Ok(value) => Some(value),
         Err(fault) => {
             let text = word.text.clone();
-            sink.report(word.span.clone(), Mistake::BadNumber { text, fault });
+            sink.report(word.span.clone(), SyntaxMistake::BadNumber { text, fault });
             None
         }
     }

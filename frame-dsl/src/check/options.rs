@@ -6,7 +6,7 @@ use ppt_text::nearest;
 use crate::ast::{Argument, FrameFile, Setting, SourceWord};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
 use crate::language::Language;
-use crate::mistake::{Mistake, NameKind};
+use crate::mistake::{BufferMistake, NameKind, OptionMistake};
 use crate::names::is_identifier;
 use crate::reserved::is_keyword_of_java;
 use crate::schema::{Clock, FieldType, MAX_SLOTS, MIN_SLOTS};
@@ -41,12 +41,16 @@ pub(super) fn languages(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<Lang
     for word in &file.emits {
         match Language::of_word(&word.text) {
             Some(language) if languages.contains(&language) => {
-                sink.report(word.span.clone(), Mistake::LanguageTwice { word: word.text.clone() });
+                sink.report(
+                    word.span.clone(),
+                    BufferMistake::LanguageTwice { word: word.text.clone() },
+                );
             }
             Some(language) => languages.push(language),
             None => {
                 let suggestion = Language::nearest(&word.text);
-                let mistake = Mistake::UnknownLanguage { word: word.text.clone(), suggestion };
+                let mistake =
+                    BufferMistake::UnknownLanguage { word: word.text.clone(), suggestion };
                 sink.report(word.span.clone(), mistake);
             }
         }
@@ -66,7 +70,7 @@ pub(super) fn buffer(
     for again in &file.buffers[1..] {
         let note =
             DiagnosticNote { span: buffer.span.clone(), label: "first named here".to_owned() };
-        sink.report_with(again.span.clone(), Mistake::BufferTwice, [note]);
+        sink.report_with(again.span.clone(), BufferMistake::BufferTwice, [note]);
     }
     names::check(NameKind::Buffer, &buffer.name, sink);
     let slots = buffer.slots.as_ref().and_then(|word| slots(word, sink));
@@ -79,11 +83,11 @@ fn named_after_file(file: &FrameFile, stem: &str, sink: &mut DiagnosticSink) -> 
         if let Some(violation) =
             names::first_violation(NameKind::Buffer, stem, stem.len(), sink.languages())
         {
-            sink.report(0..0, Mistake::StemIsNotAllowed { why: violation.wording().message });
+            sink.report(0..0, BufferMistake::StemIsNotAllowed { why: violation.wording().message });
         }
     } else if !file.damaged {
         // The `buffer` line may be in a part that could not be parsed.
-        sink.report(0..0, Mistake::StemIsNoName { stem: name.clone() });
+        sink.report(0..0, BufferMistake::StemIsNoName { stem: name.clone() });
     }
     name
 }
@@ -93,7 +97,10 @@ fn slots(word: &SourceWord, sink: &mut DiagnosticSink) -> Option<u32> {
     match u64::try_from(value) {
         Ok(slots) if is_slot_count(slots) => u32::try_from(slots).ok(),
         _ => {
-            sink.report(word.span.clone(), Mistake::BadSlots { nearest: nearest_slots(value) });
+            sink.report(
+                word.span.clone(),
+                BufferMistake::BadSlots { nearest: nearest_slots(value) },
+            );
             None
         }
     }
@@ -120,7 +127,7 @@ pub(super) fn known(file: &FrameFile, sink: &mut DiagnosticSink) {
         let word = &setting.key.text;
         if !["time", "tag", PACKAGE, ALLOW].contains(&&**word) {
             let suggestion = nearest(word, ["time", "tag", PACKAGE, ALLOW]);
-            let mistake = Mistake::UnknownOption { word: word.clone(), suggestion };
+            let mistake = OptionMistake::UnknownOption { word: word.clone(), suggestion };
             sink.report(setting.key.span.clone(), mistake);
         }
     }
@@ -135,14 +142,14 @@ pub(super) fn time(file: &FrameFile, sink: &mut DiagnosticSink) -> TimeMeaning {
     for again in settings {
         let note =
             DiagnosticNote { span: first.span.clone(), label: "first given here".to_owned() };
-        sink.report_with(again.span.clone(), Mistake::TimeTwice, [note]);
+        sink.report_with(again.span.clone(), OptionMistake::TimeTwice, [note]);
     }
     kind_of_time(first, sink).unwrap_or(TimeMeaning::Timeval)
 }
 
 fn kind_of_time(setting: &Setting, sink: &mut DiagnosticSink) -> Option<TimeMeaning> {
     let Some((kind, rest)) = setting.arguments.split_first() else {
-        sink.report(setting.key.span.clone(), Mistake::TimeWithoutKind);
+        sink.report(setting.key.span.clone(), OptionMistake::TimeWithoutKind);
         return None;
     };
     let text = kind.word.text.as_str();
@@ -160,13 +167,13 @@ fn kind_of_time(setting: &Setting, sink: &mut DiagnosticSink) -> Option<TimeMean
         _ => {
             let word = text.to_owned();
             let suggestion = nearest(text, TimeMeaning::WORDS);
-            sink.report(kind.word.span.clone(), Mistake::UnknownTime { word, suggestion });
+            sink.report(kind.word.span.clone(), OptionMistake::UnknownTime { word, suggestion });
             return None;
         }
     };
     if let Some(surplus) = rest.first() {
         let what = "option time";
-        sink.report(surplus.word.span.clone(), Mistake::TooManyWords { what });
+        sink.report(surplus.word.span.clone(), OptionMistake::TooManyWords { what });
     }
     Some(time)
 }
@@ -183,13 +190,13 @@ pub(super) enum ChosenClock {
 /// The clock of `option time KIND CLOCK`.
 fn clock(word: &SourceWord, kind: &'static str, sink: &mut DiagnosticSink) -> Option<Clock> {
     if word.text == "tsc" {
-        sink.report(word.span.clone(), Mistake::TscIsNoClock { kind });
+        sink.report(word.span.clone(), OptionMistake::TscIsNoClock { kind });
         return None;
     }
     let clock = system_clock(word, sink);
     if clock.is_none() {
         let suggestion = nearest(&word.text, Clock::ALL.map(Clock::word));
-        let mistake = Mistake::UnknownClock { word: word.text.clone(), suggestion };
+        let mistake = OptionMistake::UnknownClock { word: word.text.clone(), suggestion };
         sink.report(word.span.clone(), mistake);
     }
     clock
@@ -204,7 +211,7 @@ pub(super) fn field_clock(word: &SourceWord, sink: &mut DiagnosticSink) -> Optio
     if clock.is_none() {
         let suggestion =
             nearest(&word.text, Clock::ALL.map(Clock::word).into_iter().chain(["tsc"]));
-        let mistake = Mistake::UnknownFieldClock { word: word.text.clone(), suggestion };
+        let mistake = OptionMistake::UnknownFieldClock { word: word.text.clone(), suggestion };
         sink.report(word.span.clone(), mistake);
     }
     clock.map(ChosenClock::Clock)
@@ -214,7 +221,7 @@ pub(super) fn field_clock(word: &SourceWord, sink: &mut DiagnosticSink) -> Optio
 fn system_clock(word: &SourceWord, sink: &mut DiagnosticSink) -> Option<Clock> {
     let clock = Clock::ALL.into_iter().find(|clock| clock.word() == word.text)?;
     if clock.is_cpu() {
-        sink.report(word.span.clone(), Mistake::CpuClock { word: clock.word() });
+        sink.report(word.span.clone(), OptionMistake::CpuClock { word: clock.word() });
     }
     Some(clock)
 }
@@ -232,7 +239,7 @@ pub(super) fn tags(file: &FrameFile, sink: &mut DiagnosticSink) -> Vec<(String, 
                 declared.insert(NameKind::Tag, &name.word.text, &name.word.span, sink);
                 tags.push((name.word.text.clone(), value.word.text.clone()));
             }
-            _ => sink.report(setting.span.clone(), Mistake::TagForm),
+            _ => sink.report(setting.span.clone(), OptionMistake::TagForm),
         }
     }
     tags
@@ -245,16 +252,16 @@ pub(super) fn package(file: &FrameFile, sink: &mut DiagnosticSink) -> Option<Str
     for again in settings {
         let note =
             DiagnosticNote { span: first.span.clone(), label: "first given here".to_owned() };
-        sink.report_with(again.span.clone(), Mistake::PackageTwice, [note]);
+        sink.report_with(again.span.clone(), OptionMistake::PackageTwice, [note]);
     }
     let [name @ Argument { quoted: true, .. }] = first.arguments.as_slice() else {
-        sink.report(first.span.clone(), Mistake::PackageForm);
+        sink.report(first.span.clone(), OptionMistake::PackageForm);
         return None;
     };
     let text = &name.word.text;
     let is_name = |part: &str| is_identifier(part) && !is_keyword_of_java(part);
     if text.len() > MAX_PACKAGE_BYTES || !text.split('.').all(is_name) {
-        sink.report(name.word.span.clone(), Mistake::BadPackage { name: text.clone() });
+        sink.report(name.word.span.clone(), OptionMistake::BadPackage { name: text.clone() });
         return None;
     }
     Some(text.clone())

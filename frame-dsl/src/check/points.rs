@@ -4,7 +4,7 @@ use super::attributes::PointSide;
 use super::fields::DraftField;
 use crate::ast;
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
-use crate::mistake::Mistake;
+use crate::mistake::PointMistake;
 use crate::role::{IN, MAX_IDENTITIES, OUT, POINT};
 use crate::schema::Edge;
 
@@ -26,13 +26,13 @@ pub(super) fn sides(frame: &ast::FrameDecl, fields: &mut [DraftField], sink: &mu
             let note = again.map(|first| first_given(&first.place));
             let count = seen.iter().filter(|other| other.key == side).count();
             let mistake = if !is_point {
-                Mistake::SideOfPlain { side, name: name.clone() }
+                PointMistake::SideOfPlain { side, name: name.clone() }
             } else if field.hash().is_none() {
-                Mistake::SideOfNoHash { side }
+                PointMistake::SideOfNoHash { side }
             } else if again.is_some() {
-                Mistake::SideTwice { side, ty: point_side.ty.text.clone(), name: name.clone() }
+                PointMistake::SideTwice { side, ty: point_side.ty.text.clone(), name: name.clone() }
             } else if count == MAX_IDENTITIES {
-                Mistake::TooManySides { side }
+                PointMistake::TooManySides { side }
             } else {
                 field.extra.insert(side.to_owned(), point_side.ty.text.as_str().into());
                 seen.push(point_side.clone());
@@ -44,7 +44,7 @@ pub(super) fn sides(frame: &ast::FrameDecl, fields: &mut [DraftField], sink: &mu
     let is_side = |attribute: &ast::Attribute| [IN, OUT].contains(&&*attribute.name.text);
     let says = frame.fields.iter().any(|field| field.attributes.iter().any(is_side));
     if is_point && !says && !frame.damaged {
-        sink.report(frame.name.span.clone(), Mistake::NoSides { name: name.clone() });
+        sink.report(frame.name.span.clone(), PointMistake::NoSides { name: name.clone() });
     }
 }
 

@@ -7,7 +7,7 @@ use crate::columns::{
     self, ColumnType, STANDARD_COLUMNS, Style, WholeColumn, WholePart, whole_columns, whole_table,
 };
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
-use crate::mistake::Mistake;
+use crate::mistake::TableMistake;
 use crate::schema::{Frame, MAX_FRAME_BYTES, Schema};
 
 /// Checks that no two columns have one name in any style of table, and that none has a standard
@@ -27,13 +27,13 @@ pub(super) fn columns(schema: &Schema, places: &[FramePlaces], sink: &mut Diagno
             let name = |index: usize| frame.fields[index].name.clone();
             let span = place.fields[column.field].clone();
             let mistake = if STANDARD_COLUMNS.contains(&folded.as_str()) {
-                Some((Mistake::StandardColumn { name: column.name.clone() }, None))
+                Some((TableMistake::StandardColumn { name: column.name.clone() }, None))
             } else {
                 seen.insert(folded, column.field).filter(|other| *other != column.field).map(
                     |other| {
                         let (first, second) = (name(other), name(column.field));
                         let column = column.name.clone();
-                        let mistake = Mistake::SameColumn { column, first, second };
+                        let mistake = TableMistake::SameColumn { column, first, second };
                         (mistake, Some(other))
                     },
                 )
@@ -66,7 +66,7 @@ pub(super) fn whole(schema: &Schema, places: &[FramePlaces], sink: &mut Diagnost
         let at = schema.frames.iter().position(|frame| frame.name.eq_ignore_ascii_case(&table));
         if let Some(at) = at {
             let (table, of) = (schema.frames[at].name.clone(), frame.name.clone());
-            sink.report(places[at].name.clone(), Mistake::WholeTable { table, of });
+            sink.report(places[at].name.clone(), TableMistake::WholeTable { table, of });
         }
         // Bounds the number of columns; a larger frame has been reported.
         if frame.size > MAX_FRAME_BYTES {
@@ -83,7 +83,7 @@ pub(super) fn whole(schema: &Schema, places: &[FramePlaces], sink: &mut Diagnost
             // Two keys with one name are reported as fields.
             if !seen.insert(folded.clone()) && !is_key {
                 let at = keys.get(&folded).map_or(&place.name, |key| &place.fields[*key]);
-                let mistake = Mistake::WholeColumn { column, table: table.clone() };
+                let mistake = TableMistake::WholeColumn { column, table: table.clone() };
                 sink.report(at.clone(), mistake);
             }
         }

@@ -2,7 +2,7 @@
 
 use super::fields::DraftField;
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
-use crate::mistake::Mistake;
+use crate::mistake::AttributeMistake;
 use crate::role::{POINT, THREAD};
 use crate::schema::Edge;
 
@@ -16,12 +16,12 @@ pub(super) fn mark(kind: &str, fields: &mut [DraftField], sink: &mut DiagnosticS
             continue;
         }
         if kind == POINT {
-            sink.report(place, Mistake::ThreadOfPoint);
+            sink.report(place, AttributeMistake::ThreadOfPoint);
         } else if !field.can_be_thread() {
-            sink.report(place, Mistake::ThreadType);
+            sink.report(place, AttributeMistake::ThreadType);
         } else if let Some(first) = &first {
             let note = DiagnosticNote { span: first.clone(), label: "first given here".to_owned() };
-            sink.report_with(place, Mistake::ThreadTwice, [note]);
+            sink.report_with(place, AttributeMistake::ThreadTwice, [note]);
         } else {
             field.extra.insert(THREAD.to_owned(), true.into());
             first = Some(place);

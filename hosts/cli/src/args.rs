@@ -1,4 +1,4 @@
-//! What was typed.
+//! The command line of `ppt-lab`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

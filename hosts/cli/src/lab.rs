@@ -26,13 +26,13 @@ pub(crate) fn run(args: &Lab) -> Result<ExitCode, LabFailure> {
         }
         LabCommand::Run { file, how } => {
             signals::end_the_work();
-            let told = lab::run(file, &options(how)?, &mut ProgressMessages::default());
-            ended(&told.map_err(LabFailure::lab)?)
+            let outcome = lab::run(file, &options(how)?, &mut ProgressMessages::default());
+            ended(&outcome.map_err(LabFailure::lab)?)
         }
         LabCommand::Rerun { folder, how } => {
             signals::end_the_work();
-            let told = lab::rerun(folder, &options(how)?, &mut ProgressMessages::default());
-            ended(&told.map_err(LabFailure::lab)?)
+            let outcome = lab::rerun(folder, &options(how)?, &mut ProgressMessages::default());
+            ended(&outcome.map_err(LabFailure::lab)?)
         }
         LabCommand::Diff { a, b } => {
             let differences = lab::diff(a, b).map_err(LabFailure::lab)?;

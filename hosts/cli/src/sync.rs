@@ -106,9 +106,9 @@ fn ask(args: &Sync) -> Result<ExitCode, LabFailure> {
     let counts = until_signal(|stop| measurement.run(stop, &mut file, &mut tell));
     status.clear();
     let counts = counts.map_err(measured)?;
-    let mut said = std::io::stderr().lock();
+    let mut stderr = std::io::stderr().lock();
     for (host, counts) in hosts.iter().zip(&counts) {
-        let _ = writeln!(said, "{}", summary(&host.name, counts));
+        let _ = writeln!(stderr, "{}", summary(&host.name, counts));
     }
     let none = hosts.iter().zip(&counts).find(|entry| entry.1.complete == 0);
     match none {

@@ -13,7 +13,7 @@ pub struct Difference {
     /// Its category.
     pub kind: DifferenceKind,
     /// The fact that differs.
-    pub what: String,
+    pub fact: String,
     /// The value in the first run; None if it has none.
     pub a: Option<String>,
     /// The value in the second run; None if it has none.
@@ -43,20 +43,20 @@ pub fn diff(a: &Path, b: &Path) -> Result<Vec<Difference>, LabError> {
     for name in names {
         let (in_a, in_b) = (a.get(name), b.get(name));
         if in_a != in_b {
-            let (kind, what) = name.clone();
-            differences.push(Difference { kind, what, a: in_a.cloned(), b: in_b.cloned() });
+            let (kind, fact) = name.clone();
+            differences.push(Difference { kind, fact, a: in_a.cloned(), b: in_b.cloned() });
         }
     }
     Ok(differences)
 }
 
-type NamedDifferences = BTreeMap<(DifferenceKind, String), String>;
+type NamedFacts = BTreeMap<(DifferenceKind, String), String>;
 
 /// Every fact of a manifest except times, by name.
-fn facts(manifest: &Manifest) -> NamedDifferences {
-    let mut facts = NamedDifferences::new();
+fn facts(manifest: &Manifest) -> NamedFacts {
+    let mut facts = NamedFacts::new();
     let mut setup =
-        |what: &str, value: String| facts.insert((DifferenceKind::Setup, what.to_owned()), value);
+        |name: &str, value: String| facts.insert((DifferenceKind::Setup, name.to_owned()), value);
     setup("version of ppt", manifest.version.clone());
     setup("seed", manifest.seed.to_string());
     let order: Vec<&str> = manifest.cells.iter().map(|cell| &*cell.key).collect();
@@ -73,25 +73,25 @@ fn facts(manifest: &Manifest) -> NamedDifferences {
     facts
 }
 
-fn host(host: &HostRecord, facts: &mut NamedDifferences) {
-    let fact = &host.facts;
-    let mut add = |what: &str, value: &str| {
+fn host(host: &HostRecord, facts: &mut NamedFacts) {
+    let host_facts = &host.facts;
+    let mut add = |name: &str, value: &str| {
         facts.insert(
-            (DifferenceKind::Setup, format!("host {}: {what}", host.name)),
+            (DifferenceKind::Setup, format!("host {}: {name}", host.name)),
             value.to_owned(),
         );
     };
     add("via", &host.via);
     add("address", host.addr.as_deref().unwrap_or("none"));
-    add("boot", &fact.boot_id);
-    add("kernel", &fact.kernel);
-    add("machine", &fact.machine);
-    add("CPU", &fact.cpu);
-    add("CPUs", &fact.cpus.to_string());
-    add("governor", &fact.governor);
-    add("clock source", &fact.clock_source);
-    add("isolation", &format!("{:?}", fact.isolation).to_lowercase());
-    for (name, value) in &fact.environment {
+    add("boot", &host_facts.boot_id);
+    add("kernel", &host_facts.kernel);
+    add("machine", &host_facts.machine);
+    add("CPU", &host_facts.cpu);
+    add("CPUs", &host_facts.cpus.to_string());
+    add("governor", &host_facts.governor);
+    add("clock source", &host_facts.clock_source);
+    add("isolation", &format!("{:?}", host_facts.isolation).to_lowercase());
+    for (name, value) in &host_facts.environment {
         add(&format!("variable {name}"), value);
     }
     for (word, identity) in &host.programs {
@@ -107,13 +107,13 @@ fn host(host: &HostRecord, facts: &mut NamedDifferences) {
     }
 }
 
-fn cell(cell: &CellRecord, facts: &mut NamedDifferences) {
+fn cell(cell: &CellRecord, facts: &mut NamedFacts) {
     let name = match cell.attempt {
         1 => format!("cell {}", cell.key),
         attempt => format!("cell {}, attempt {attempt}", cell.key),
     };
-    let mut add = |kind, what: String, value: String| {
-        facts.insert((kind, format!("{name}: {what}")), value);
+    let mut add = |kind, fact: String, value: String| {
+        facts.insert((kind, format!("{name}: {fact}")), value);
     };
     let passed = if cell.passed { "passed" } else { "failed" };
     add(DifferenceKind::Result, "result".to_owned(), passed.to_owned());

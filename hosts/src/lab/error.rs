@@ -125,12 +125,12 @@ pub enum CellFailure {
         cause: io::Error,
     },
     /// A system tool failed to set up a host.
-    #[error("host {host}: cannot set up the network: {said}")]
+    #[error("host {host}: cannot set up the network: {message}")]
     Network {
         /// The host.
         host: String,
         /// The tool's message.
-        said: String,
+        message: String,
     },
     /// A check failed.
     #[error("check `{sql}`: {why}")]

@@ -4,8 +4,8 @@
 //!   and cleans up after it, however it ends;
 //! * the *worker* talks to the controller, and starts and stops programs;
 //! * the *guard* makes the kernel end a program with the worker, and becomes that program;
-//! * the *reader* gives up root's privileges but to open files, and is a guard otherwise: it becomes
-//!   the program that reads captures for a check.
+//! * the *reader* is a guard that first gives up root's privileges except the one that opens files: it
+//!   becomes the program that reads captures for a check.
 //!
 //! The worker reads a pipe whose other end only the keeper has, so neither survives the other. There
 //! is no daemon, no port, and no right that the caller does not have.

@@ -1,4 +1,4 @@
-//! The file of an experiment: text → what runs, where, and in which order.
+//! The plan of an experiment: parses the file, and lists what runs, where, and in which order.
 
 mod action;
 mod error;

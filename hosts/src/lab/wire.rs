@@ -29,18 +29,18 @@ pub(super) enum HelperRequest {
     /// Starts a program at a time of the host's REALTIME, in ns: [`HelperMessage::Done`] once it is ready or
     /// has ended, or [`HelperMessage::Failed`].
     Start { phase: String, command: ShellCommand, capture: Option<CaptureRequest>, at: i64 },
-    /// Measures clocks, from now on until it is stopped as a program is: [`HelperMessage::Done`] once that
-    /// goes on, and clocks are known.
+    /// Starts to measure clocks, until this is stopped as a program is: [`HelperMessage::Done`] once clocks are
+    /// known. The measurement continues after that.
     Measure { phase: String, name: String, key: Vec<u8>, part: ClockRole },
-    /// What REALTIME shows elsewhere, by the host that measures: [`HelperMessage::Offsets`].
+    /// Requests the offsets of other hosts' REALTIME from the host that measures: [`HelperMessage::Offsets`].
     Offsets { phase: String },
-    /// Stops what a phase started: [`HelperMessage::Stopped`].
+    /// Stops the programs of a phase: [`HelperMessage::Stopped`].
     Stop { phase: String },
-    /// Waits no longer for what was asked before, and says what is not done: [`HelperMessage::Unfinished`].
+    /// Cancels the awaited request, and requests the programs that are not done: [`HelperMessage::Unfinished`].
     GiveUp,
     /// Sends files that match: [`HelperMessage::File`] for each, then [`HelperMessage::Collected`].
     Collect { patterns: Vec<String> },
-    /// Ends a cell: everything stops, and what ppt itself wrote is sent as by `Collect`.
+    /// Ends a cell: stops all programs, and sends the files that ppt itself wrote, as `Collect` does.
     End,
     /// Keep-alive.
     Ping,
@@ -82,8 +82,8 @@ pub(super) enum HelperMessage {
     },
     Failed(Box<HelperFailure>),
     Stopped,
-    /// What REALTIME shows now; by the names of other hosts, how far ahead it is there, and by how
-    /// much that may be wrong: ns.
+    /// REALTIME of this host, and by host name the offset of another host's REALTIME and its
+    /// uncertainty, in ns.
     Offsets {
         now: i64,
         others: Vec<(String, i64, i64)>,
@@ -121,13 +121,13 @@ pub struct Facts {
     pub governor: String,
     /// The clock source of the kernel.
     pub clock_source: String,
-    /// How programs are held together.
+    /// How programs are isolated.
     pub isolation: Isolation,
     /// The variables that all programs inherit.
     pub environment: Vec<(String, String)>,
 }
 
-/// How programs of a host are held together, so that none survives its helper.
+/// How the programs of a host are isolated, so that none survives its helper.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
@@ -175,7 +175,7 @@ pub struct Ended {
     pub phase: String,
     /// How it ended.
     pub end: ProgramEnd,
-    /// Whether ppt asked it to.
+    /// Whether ppt asked it to end.
     pub stopped: bool,
     /// The number of bytes of its output that were dropped.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -191,7 +191,7 @@ fn is_zero(number: &u64) -> bool {
 pub struct HelperFailure {
     /// The phase that started it.
     pub phase: String,
-    /// Its words.
+    /// The program and its arguments.
     pub words: Vec<String>,
     /// The failure.
     pub problem: Problem,
@@ -298,9 +298,9 @@ pub(super) fn read<M: DeserializeOwned>(
         if head[0] != b'm' && head[0] != b'd' {
             let mut more = vec![0; 120];
             let read = from.read(&mut more).unwrap_or(0);
-            let said = [&head[..got], &more[..read]].concat();
-            let said = ppt_text::escaped(&String::from_utf8_lossy(&said));
-            return Err(WireError::Kind(said));
+            let shown = [&head[..got], &more[..read]].concat();
+            let shown = ppt_text::escaped(&String::from_utf8_lossy(&shown));
+            return Err(WireError::Kind(shown));
         }
     }
     let bytes = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
@@ -347,14 +347,14 @@ mod tests {
 
     #[test]
     fn garbage_is_named() {
-        let told = |bytes: &[u8]| read::<HelperMessage>(&mut &bytes[..]).unwrap_err().to_string();
+        let error = |bytes: &[u8]| read::<HelperMessage>(&mut &bytes[..]).unwrap_err().to_string();
         assert_eq!(
-            told(b"Welcome to b!\n"),
+            error(b"Welcome to b!\n"),
             "it says `Welcome to b!\\n`, which no helper of ppt says"
         );
-        assert!(told(b"m\xff\xff\xff\xff").contains("at most 4194304"));
-        assert!(told(b"d\xff\xff\xff\x7f").contains("at most 262144"));
-        assert!(told(b"m\x02\x00\x00\x00{}").contains("cannot be read"));
-        assert!(told(b"m\x02\x00\x00\x00{").contains("unexpected end"));
+        assert!(error(b"m\xff\xff\xff\xff").contains("at most 4194304"));
+        assert!(error(b"d\xff\xff\xff\x7f").contains("at most 262144"));
+        assert!(error(b"m\x02\x00\x00\x00{}").contains("cannot be read"));
+        assert!(error(b"m\x02\x00\x00\x00{").contains("unexpected end"));
     }
 }

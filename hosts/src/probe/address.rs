@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_said_in_these_ways() {
+    fn addresses_have_these_forms() {
         for (text, address) in [
             ("10.1.2.3", "10.1.2.3:7787"),
             ("10.1.2.3:5", "10.1.2.3:5"),

@@ -48,10 +48,10 @@ impl HostClock {
         check()?;
         #[cfg(ppt_test_clock)]
         if let Ok(text) = std::env::var("PPT_TEST_CLOCK") {
-            let said: super::theta::ClockEquation = text.parse()?;
-            let origin = said.origin.unwrap_or_else(ppt_now::ticks);
-            let hz = said.hz.unwrap_or_else(|| Self::default().tick_hz());
-            return Ok(Self::shifted(Shift { theta: said.theta, origin, hz }));
+            let equation: super::theta::ClockEquation = text.parse()?;
+            let origin = equation.origin.unwrap_or_else(ppt_now::ticks);
+            let hz = equation.hz.unwrap_or_else(|| Self::default().tick_hz());
+            return Ok(Self::shifted(Shift { theta: equation.theta, origin, hz }));
         }
         Ok(Self::default())
     }

@@ -1,4 +1,4 @@
-//! The shared secret. Whoever has it may send questions and is trusted.
+//! The shared secret. A host that has it may send questions and is trusted.
 
 use std::fmt;
 use std::fs::File;

@@ -8,7 +8,7 @@
 //!  4  1  version
 //!  5  1  kind: odd asks, even answers
 //!  6  2  0
-//!  8  8  conversation: chosen by who asks
+//!  8  8  conversation: chosen by the asking host
 //! 16  8  number: from 1, in each conversation
 //! 24  …  body
 //!    16  tag: the first half of the HMAC-SHA256 of all bytes before

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn recordings_push_nobody_out_who_is_there() {
+    fn replayed_recordings_displace_no_live_conversation() {
         let mut peers = Peers::default();
         for conversation in 0..MAX_PEERS as u64 / 2 {
             peers.greeted(conversation, 1, address(1), 0, || 7).unwrap();

@@ -1,4 +1,4 @@
-//! Answers hosts that have the key.
+//! The server, which answers hosts that have the key.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};

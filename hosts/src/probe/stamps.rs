@@ -181,11 +181,11 @@ mod tests {
     use super::*;
 
     fn pair(address: &str) -> Option<(Stamped<u8>, Stamped<u8>)> {
-        let there = UdpSocket::bind(address).ok()?;
-        let here = UdpSocket::bind(address).unwrap();
-        here.connect(there.local_addr().unwrap()).unwrap();
+        let receiver = UdpSocket::bind(address).ok()?;
+        let sender = UdpSocket::bind(address).unwrap();
+        sender.connect(receiver.local_addr().unwrap()).unwrap();
         let stamped = |socket| Stamped::new(socket, HostClock::default()).unwrap();
-        Some((stamped(here), stamped(there)))
+        Some((stamped(sender), stamped(receiver)))
     }
 
     fn wait(socket: &UdpSocket) {
@@ -193,42 +193,46 @@ mod tests {
         rustix::event::poll(&mut fds, None).unwrap();
     }
 
-    /// The kernel begins to stamp what comes a while after the first socket of the machine has asked
-    /// for it.
-    fn until_it_stamps(here: &mut Stamped<u8>, there: &mut Stamped<u8>) {
+    /// Waits until the kernel stamps arrivals: it begins a while after the first socket of the machine
+    /// has enabled timestamps.
+    fn until_it_stamps(sender: &mut Stamped<u8>, receiver: &mut Stamped<u8>) {
         loop {
-            here.send(b"it", None, 0).unwrap();
-            here.left(|_, _| ()).unwrap();
-            wait(there.socket());
-            if there.receive(&mut [0; 16]).unwrap().is_some_and(|receive| receive.stamp.is_some()) {
+            sender.send(b"it", None, 0).unwrap();
+            sender.left(|_, _| ()).unwrap();
+            wait(receiver.socket());
+            if receiver
+                .receive(&mut [0; 16])
+                .unwrap()
+                .is_some_and(|receive| receive.stamp.is_some())
+            {
                 return;
             }
         }
     }
 
-    /// Between two looks at the clock lie: sending, the stamp of that, the stamp of receiving.
+    /// The stamps of sending and of arrival lie between two readings of the clock.
     #[test]
     fn stamps_are_in_the_order_of_things() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
-            let Some((mut here, mut there)) = pair(address) else {
+            let Some((mut sender, mut receiver)) = pair(address) else {
                 eprintln!("no {address}: left out");
                 continue;
             };
-            until_it_stamps(&mut here, &mut there);
+            until_it_stamps(&mut sender, &mut receiver);
             let (mut left, mut stamped) = (Vec::new(), 0);
             for mark in 0..100 {
                 let before = ppt_now::realtime();
-                here.send(b"it", None, mark).unwrap();
+                sender.send(b"it", None, mark).unwrap();
                 while left.len() <= usize::from(mark) {
-                    here.left(|mark, stamp| left.push((mark, stamp))).unwrap();
+                    sender.left(|mark, stamp| left.push((mark, stamp))).unwrap();
                 }
                 let (found, sent) = left[usize::from(mark)];
-                wait(there.socket());
+                wait(receiver.socket());
                 let mut buffer = [0; 16];
-                let got = there.receive(&mut buffer).unwrap().unwrap();
+                let got = receiver.receive(&mut buffer).unwrap().unwrap();
                 let after = ppt_now::realtime();
                 assert_eq!((found, got.length, &buffer[..2]), (mark, 2, &b"it"[..]));
-                assert_eq!(got.from, Some(here.socket().local_addr().unwrap()));
+                assert_eq!(got.from, Some(sender.socket().local_addr().unwrap()));
                 // One CPU may start to timestamp later than the other.
                 let Some(came) = got.stamp else { continue };
                 stamped += 1;
@@ -236,7 +240,7 @@ mod tests {
                 assert!(order.is_sorted(), "{order:?}");
             }
             assert!(stamped > 0, "none of 100 has a stamp");
-            assert!(there.receive(&mut [0; 16]).unwrap().is_none());
+            assert!(receiver.receive(&mut [0; 16]).unwrap().is_none());
         }
     }
 
@@ -244,32 +248,33 @@ mod tests {
     /// timestamp.
     #[test]
     fn a_packet_that_is_refused_spoils_no_stamps() {
-        let (mut here, there) = pair("127.0.0.1:0").unwrap();
+        let (mut sender, receiver) = pair("127.0.0.1:0").unwrap();
         let mut marks = Vec::new();
         for mark in 0..20 {
             if mark % 3 == 1 {
-                here.send(&[0; 70_000], None, 100).unwrap_err();
+                sender.send(&[0; 70_000], None, 100).unwrap_err();
             }
             let before = ppt_now::realtime();
-            here.send(b"it", None, mark).unwrap();
+            sender.send(b"it", None, mark).unwrap();
             while marks.last() != Some(&mark) {
-                here.left(|mark, stamp| {
-                    assert!(stamp >= before, "{mark}");
-                    marks.push(mark);
-                })
-                .unwrap();
+                sender
+                    .left(|mark, stamp| {
+                        assert!(stamp >= before, "{mark}");
+                        marks.push(mark);
+                    })
+                    .unwrap();
             }
         }
         assert_eq!(marks, (0..20).collect::<Vec<_>>());
-        drop(there);
+        drop(receiver);
     }
 
     #[test]
     fn a_packet_too_long_shows_its_length() {
-        let (mut here, mut there) = pair("127.0.0.1:0").unwrap();
-        here.send(&[7; 1000], None, 0).unwrap();
-        wait(there.socket());
-        let got = there.receive(&mut [0; 16]).unwrap().unwrap();
+        let (mut sender, mut receiver) = pair("127.0.0.1:0").unwrap();
+        sender.send(&[7; 1000], None, 0).unwrap();
+        wait(receiver.socket());
+        let got = receiver.receive(&mut [0; 16]).unwrap().unwrap();
         assert_eq!(got.length, 1000);
     }
 }

@@ -93,11 +93,11 @@ impl FromStr for ClockEquation {
     type Err = NoShift;
 
     fn from_str(text: &str) -> Result<Self, NoShift> {
-        let mut said = Self::default();
+        let mut equation = Self::default();
         for part in text.split(',').filter(|piece| !piece.is_empty()) {
-            said.part(part).ok_or_else(|| NoShift(part.to_owned()))?;
+            equation.part(part).ok_or_else(|| NoShift(part.to_owned()))?;
         }
-        Ok(said)
+        Ok(equation)
     }
 }
 
@@ -138,14 +138,14 @@ mod tests {
     #[test]
     fn an_equation_is_read() {
         let text = "offset=123ms,ppm=-35,wander=1ppm/min,step=50us@6s,step=-1s@7.5s,origin=5,hz=2";
-        let said: ClockEquation = text.parse().unwrap();
+        let equation: ClockEquation = text.parse().unwrap();
         let theta = Theta {
             offset_ns: 123e6,
             ppm: -35.0,
             wander: 1.0,
             steps: vec![(6e9, 50e3), (7.5e9, -1e9)],
         };
-        assert_eq!(said, ClockEquation { theta, origin: Some(5), hz: Some(2) });
+        assert_eq!(equation, ClockEquation { theta, origin: Some(5), hz: Some(2) });
         assert_eq!("".parse(), Ok(ClockEquation::default()));
         for wrong in ["ppm", "ppm=x", "ppm=inf", "offset=3", "step=1s", "wander=1", "hz=0", "a=1"] {
             assert_eq!(wrong.parse::<ClockEquation>(), Err(NoShift(wrong.into())));

@@ -76,16 +76,16 @@ impl<'scope> TimeSources<'scope> {
         scope: &'scope Scope<'scope, 'env>,
     ) -> Result<Self, TimeSourceError> {
         let (sender, readings) = channel();
-        let mut all: Vec<Box<dyn Watched + 'scope>> = Vec::new();
+        let mut watched: Vec<Box<dyn Watched + 'scope>> = Vec::new();
         for source in sources {
-            all.push(match source {
+            watched.push(match source {
                 TimeSource::Chrony { chronyc } => Box::new(Chrony::find(chronyc, clock)?),
                 TimeSource::Ptp4l { log } => Box::new(Ptp4l::open(log, clock, hz)?),
                 TimeSource::Pps { edges } => Box::new(Edges::open(edges, clock, hz)?),
             });
         }
         let mut watch = Self { stop, threads: Vec::new(), readings };
-        for (index, mut source) in all.into_iter().enumerate() {
+        for (index, mut source) in watched.into_iter().enumerate() {
             let sender: Sender<SourceReading> = sender.clone();
             let thread = scope.spawn(move || {
                 while !stop.load(Relaxed) {

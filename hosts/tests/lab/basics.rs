@@ -105,7 +105,7 @@ all = { stop = true, collect = ["x", "nothing*"] }
     assert_eq!(ended.end, ProgramEnd::Signal(15));
     same(&rig.read("r1/serve.b.out"), "listening\n")?;
     same(&rig.read("r1/a/x"), "1")?;
-    contains(&rig.told.0.join("\n"), r#"Unmatched { host: "b", pattern: "x" }"#)
+    contains(&rig.messages.0.join("\n"), r#"Unmatched { host: "b", pattern: "x" }"#)
 }
 
 fn ready() -> RigResult {
@@ -169,10 +169,10 @@ a = { run = ["OWN", "program", "forever"] }
 b = { run = ["OWN", "program", "exit", "7"] }
 "#,
     );
-    let told = rig.fails();
+    let failure = rig.fails();
     let own = crate::rig::own();
     same(
-        &told,
+        &failure,
         &format!(
             "phase go-wrong: host b: `{} program exit 7` ended with status 7\n  | first line\n  | it \
              goes wrong",
@@ -207,9 +207,9 @@ b = { run = ["OWN", "program", "provoke", "FIFO"] }
     let text = fs::read_to_string(rig.file()).unwrap();
     fs::write(rig.file(), text.replace("FIFO", fifo.to_str().unwrap())).unwrap();
     // A program that ends with status 0 has done its work; a server that dies has not.
-    let told = rig.fails();
+    let failure = rig.fails();
     same(
-        &told,
+        &failure,
         &format!(
             "phase run: host a: `{} program die {}` of phase serve ended with status 9",
             crate::rig::own().display(),
@@ -221,7 +221,7 @@ b = { run = ["OWN", "program", "provoke", "FIFO"] }
 /// The error of a phase that takes too long. On a busy machine the program may not even have
 /// started by then, which proves nothing.
 fn late(step: &str, expected: &str) -> RigResult {
-    let mut told = String::new();
+    let mut failure = String::new();
     for seconds in [1, 4, 16, 64] {
         let mut rig = Rig::new(&format!(
             r#"
@@ -234,13 +234,13 @@ timeout = "{seconds}s"
 a = {step}
 "#
         ));
-        told = rig.fails();
-        if told == format!("phase run has not ended after {seconds}s\nhost a: {expected}") {
+        failure = rig.fails();
+        if failure == format!("phase run has not ended after {seconds}s\nhost a: {expected}") {
             return Ok(());
         }
-        contains(&told, "phase run has not ended after")?;
+        contains(&failure, "phase run has not ended after")?;
     }
-    Err(told.into())
+    Err(failure.into())
 }
 
 fn never_ends() -> RigResult {
@@ -285,7 +285,7 @@ a = {{ run = ["OWN", "program", "second-time", "{}"] }}
     let seen: Vec<_> =
         cells.iter().map(|cell| (cell.attempt, cell.passed, &*cell.folder)).collect();
     assert_eq!(seen, [(1, false, "r1"), (2, true, "r1-try2")]);
-    contains(&rig.told.0.join("\n"), "failed r1 true: phase run: host a: ")
+    contains(&rig.messages.0.join("\n"), "failed r1 true: phase run: host a: ")
 }
 
 fn stop() -> RigResult {
@@ -442,7 +442,7 @@ all = { run = ["./program", "0"] }
         assert!(made.unwrap().success());
     }
     rig.passes();
-    contains(&rig.told.0.join("\n"), r#"Differs { program: "./program", hosts: [("a", ""#)
+    contains(&rig.messages.0.join("\n"), r#"Differs { program: "./program", hosts: [("a", ""#)
 }
 
 fn rerun() -> RigResult {
@@ -467,7 +467,7 @@ a = { stop = true }
     rig.passes();
     let again = rig.folder.path().join("again");
     rig.options.folder = Some(again.clone());
-    lab::rerun(&rig.results(), &rig.options, &mut rig.told).unwrap();
+    lab::rerun(&rig.results(), &rig.options, &mut rig.messages).unwrap();
     let differences = lab::diff(&rig.results(), &again).unwrap();
     let setup: Vec<_> =
         differences.iter().filter(|difference| difference.kind == DifferenceKind::Setup).collect();
@@ -478,9 +478,12 @@ a = { stop = true }
     rig.options.folder = Some(rig.folder.path().join("other"));
     rig.run().unwrap();
     let differences = lab::diff(&rig.results(), &rig.folder.path().join("other")).unwrap();
-    let told: Vec<_> = differences.iter().map(|difference| &*difference.what).collect();
-    assert!(told.contains(&"seed") && told.contains(&"order of the cells"), "{told:?}");
-    assert!(told.contains(&"experiment, line    4"), "{told:?}");
+    let differing: Vec<_> = differences.iter().map(|difference| &*difference.fact).collect();
+    assert!(
+        differing.contains(&"seed") && differing.contains(&"order of the cells"),
+        "{differing:?}"
+    );
+    assert!(differing.contains(&"experiment, line    4"), "{differing:?}");
     let error = lab::diff(&rig.results(), rig.folder.path()).unwrap_err();
     contains(&error.to_string(), "is no manifest of ppt lab")
 }
@@ -503,9 +506,9 @@ a = { run = ["sleep", "0"], collect = ["*.txt", "etc/hosts"] }
     );
     let manifest = rig.passes();
     assert!(manifest.cells[0].ran.outputs.is_empty(), "{:?}", manifest.cells[0].ran.outputs);
-    let told = rig.told.0.join("\n");
-    contains(&told, r#"LeftOut { host: "a", name: "out.txt" }"#)?;
-    contains(&told, r#"LeftOut { host: "a", name: "etc/hosts" }"#)
+    let messages = rig.messages.0.join("\n");
+    contains(&messages, r#"LeftOut { host: "a", name: "out.txt" }"#)?;
+    contains(&messages, r#"LeftOut { host: "a", name: "etc/hosts" }"#)
 }
 
 fn namespaces() -> RigResult {
@@ -622,10 +625,10 @@ all = {{ run = ["sleep", "0"] }}
     assert!(!readings.probes().is_empty());
     // A bound that no measurement can meet.
     let mut rig = Rig::new(&text("1ns"));
-    let told = rig.fails();
-    contains(&told, "phase sync: host a: ")?;
-    contains(&told, "the clock of b is known within ")?;
-    contains(&told, "that is not within 1ns")
+    let failure = rig.fails();
+    contains(&failure, "phase sync: host a: ")?;
+    contains(&failure, "the clock of b is known within ")?;
+    contains(&failure, "that is not within 1ns")
 }
 
 fn page() -> RigResult {

@@ -45,8 +45,8 @@ a = { run = ["OWN", "program", "say", "it went on"] }
     same(&rig.read("r1/after.a.out"), "it went on\n")?;
     assert_eq!(manifest.cells[0].ran.ends[0].ended.left_out, left_out as u64);
     assert_eq!(manifest.cells[0].ran.ends[1].ended.left_out, 0);
-    let told = rig.told.0.iter().find(|line| line.starts_with("Printed"));
-    contains(told.map_or("", |line| line), &format!("left_out: {left_out}"))
+    let printed = rig.messages.0.iter().find(|line| line.starts_with("Printed"));
+    contains(printed.map_or("", |line| line), &format!("left_out: {left_out}"))
 }
 
 fn dead_host() -> RigResult {

@@ -172,7 +172,7 @@ impl HostileHost {
 }
 
 /// Why the experiment cannot start, or why its cell fails.
-fn told(rig: &mut Rig) -> String {
+fn failure(rig: &mut Rig) -> String {
     match rig.run() {
         Err(error) => error.to_string(),
         Ok(summary) => {
@@ -200,13 +200,13 @@ fn nonsense() -> RigResult {
         ("data-first", format!("phase setup: {not}: it says what it was not asked")),
         ("few", format!("phase setup: {not}: it answers something else")),
     ] {
-        same(&told(&mut rig(kind)), &why)?;
+        same(&failure(&mut rig(kind)), &why)?;
     }
     // The phase in which the failure is seen depends on timing.
-    contains(&told(&mut rig("twice")), &format!(": {not}: it says what it was not asked"))?;
-    contains(&told(&mut rig("not-json")), "its message cannot be read: EOF while parsing")?;
+    contains(&failure(&mut rig("twice")), &format!(": {not}: it says what it was not asked"))?;
+    contains(&failure(&mut rig("not-json")), "its message cannot be read: EOF while parsing")?;
     // A flood is a failure of the host's first program, and the host is not waited for.
-    contains(&told(&mut rig("flood")), "host a")
+    contains(&failure(&mut rig("flood")), "host a")
 }
 
 fn files() -> RigResult {
@@ -227,7 +227,7 @@ fn files() -> RigResult {
         ("unasked-file", "`x.out` is no file that it was asked for"),
     ] {
         let mut rig = rig(kind);
-        contains(&told(&mut rig), why)?;
+        contains(&failure(&mut rig), why)?;
         // No file exists outside the folder of the cell.
         let entries = |path| fs::read_dir(path).unwrap().count();
         assert_eq!((entries(rig.folder.path()), entries(outside.path())), (2, 0), "{kind}");
@@ -240,7 +240,7 @@ fn silent() -> RigResult {
     let mut rig = rig("silent");
     let text = fs::read_to_string(rig.file()).unwrap();
     fs::write(rig.file(), text.replacen("1h", "1s", 1)).unwrap();
-    let found = told(&mut rig);
+    let found = failure(&mut rig);
     contains(&found, "phase first has not ended after 1s")?;
     contains(&found, "host a does not answer")
 }
@@ -255,7 +255,7 @@ fn disappears() -> RigResult {
         ("collect", "third"),
         ("end", "end"),
     ] {
-        let found = told(&mut rig(&format!("gone at {at}")));
+        let found = failure(&mut rig(&format!("gone at {at}")));
         same(
             &found,
             &format!("phase {phase}: host a has gone: its helper ended (exit status: 0)"),

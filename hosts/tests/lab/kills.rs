@@ -144,7 +144,7 @@ fn kill(victim: Victim, round: u64, rounds: u64, isolate: bool) -> RigResult {
     }
     controller.wait().unwrap();
     marker.is_gone()?;
-    // What keepers clear up is gone, too, and so are namespaces: nothing but processes held them.
+    // The leftovers that keepers remove are gone, and so are namespaces, which only processes held.
     let left: Vec<_> =
         fs::read_dir(temporary.path()).unwrap().flatten().map(|entry| entry.path()).collect();
     if !left.is_empty() {

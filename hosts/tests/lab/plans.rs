@@ -102,7 +102,7 @@ const BAD: [(&str, &str); 50] = [
 ];
 
 fn mistakes() -> RigResult {
-    let mut told = String::new();
+    let mut drawn_errors = String::new();
     for (part, wrong) in BAD {
         assert!(GOOD.contains(part), "{part}");
         let text = GOOD.replacen(part, wrong, 1);
@@ -111,13 +111,13 @@ fn mistakes() -> RigResult {
             Err(error) => error,
         };
         let code: &'static str = (&error.mistake).into();
-        told += &format!("{code}\n{}\n\n", error.drawn("exp.toml", &text));
+        drawn_errors += &format!("{code}\n{}\n\n", error.drawn("exp.toml", &text));
     }
     let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lab/plans.stderr");
     if std::env::var_os("PPT_BLESS").is_some() {
-        std::fs::write(&expected, &told).unwrap();
+        std::fs::write(&expected, &drawn_errors).unwrap();
     }
-    same(&told, &std::fs::read_to_string(&expected).unwrap_or_default())
+    same(&drawn_errors, &std::fs::read_to_string(&expected).unwrap_or_default())
 }
 
 fn example() -> RigResult {

@@ -37,7 +37,7 @@ pub(crate) fn is_root() -> bool {
 pub(crate) struct Rig {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) options: LabOptions,
-    pub(crate) told: RigMessages,
+    pub(crate) messages: RigMessages,
 }
 
 /// The progress of a run, one event per line.
@@ -63,7 +63,7 @@ impl Rig {
         fs::write(folder.path().join("exp.toml"), text.replace("OWN", own().to_str().unwrap()))
             .unwrap();
         let results = folder.path().join("results");
-        Rig { options: options(Some(results)), folder, told: RigMessages::default() }
+        Rig { options: options(Some(results)), folder, messages: RigMessages::default() }
     }
 
     pub(crate) fn file(&self) -> PathBuf {
@@ -75,7 +75,7 @@ impl Rig {
     }
 
     pub(crate) fn run(&mut self) -> Result<Summary, LabError> {
-        lab::run(&self.file(), &self.options, &mut self.told)
+        lab::run(&self.file(), &self.options, &mut self.messages)
     }
 
     /// Runs an experiment that must pass, and returns its manifest.
@@ -84,14 +84,14 @@ impl Rig {
         let manifest = self.manifest();
         let failures: Vec<_> =
             manifest.cells.iter().filter_map(|cell| cell.failure.clone()).collect();
-        assert_eq!(summary.failed, 0, "{}\n{:#?}", failures.join("\n"), self.told.0);
+        assert_eq!(summary.failed, 0, "{}\n{:#?}", failures.join("\n"), self.messages.0);
         manifest
     }
 
     /// Runs an experiment that must fail, and returns why its last cell failed.
     pub(crate) fn fails(&mut self) -> String {
         let summary = self.run().unwrap_or_else(|error| panic!("{error}"));
-        assert!(summary.failed > 0, "{:#?}", self.told.0);
+        assert!(summary.failed > 0, "{:#?}", self.messages.0);
         self.manifest().cells.pop().unwrap().failure.unwrap()
     }
 

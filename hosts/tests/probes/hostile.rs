@@ -144,7 +144,7 @@ fn a_question_is_answered_once_whoever_sends_it() {
 
 /// Replayed hellos fill the table; live conversations stay.
 #[test]
-fn recordings_keep_nobody_out() {
+fn recordings_displace_no_host() {
     let serving = Serving::new("b");
     let mut first = Peer::new(&serving, 1);
     first.nothing_but(2);

@@ -88,7 +88,7 @@ fn who_asks_is_killed() {
 fn who_answers_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let key = key(folder.path());
-    // A port that the system gives nobody by itself, so that it is free still for the second server.
+    // A port outside the range that the system assigns, so that it is still free for the second server.
     let ports = (20_000..30_000).cycle().skip(std::process::id() as usize % 10_000).take(100);
     let mut servers = ports.filter_map(|port| serve(&format!("127.0.0.1:{port}"), &key));
     let (server, address, _output) = servers.next().unwrap();
@@ -108,7 +108,7 @@ fn who_answers_is_killed() {
     let before = read(&file).unwrap().probes().len();
     let (_server, _, _output) = serve(&address, &key).expect("the same address again");
     until("Answered");
-    // The line after the next is of a second in which it was asked again, and kept.
+    // The line after the next is of a second in which the host was probed again, and was flushed.
     until("complete");
     until("complete");
     drop(asking);

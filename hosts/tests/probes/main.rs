@@ -1,4 +1,4 @@
-//! Probes between hosts: sockets, processes and namespaces as they are.
+//! Probes between hosts, with real sockets, processes and namespaces.
 
 mod hostile;
 mod killed;
@@ -24,7 +24,7 @@ fn key() -> SharedKey {
     SharedKey::new(b"what only they know").unwrap()
 }
 
-/// Hosts of this machine, which differ by their names.
+/// Hosts on this machine, which differ by their names.
 fn identity(name: &str, clock: &HostClock) -> PeerIdentity {
     PeerIdentity::of_this_host(Some(name), clock).unwrap()
 }
@@ -42,7 +42,7 @@ impl Serving {
         Self::at(([127, 0, 0, 1], 0).into(), name, HostClock::default(), || {})
     }
 
-    /// A server in a thread that first does something: it may go to another namespace.
+    /// A server in a thread that first calls a function, which may enter another namespace.
     fn at(
         address: SocketAddr,
         name: &str,
@@ -80,7 +80,7 @@ impl Drop for Serving {
     }
 }
 
-/// What a measurement wrote, as the file would be.
+/// The lines of a measurement, as in its file.
 #[derive(Default)]
 struct ProbeLines {
     text: Vec<u8>,
@@ -137,7 +137,7 @@ fn ask(
     (lines, counts, events)
 }
 
-/// Asks once, with the patience of somebody who expects nothing.
+/// Asks once, with a short time limit.
 fn ask_in_vain(
     hosts: &[ProbedHost],
     name: &str,

@@ -1,4 +1,4 @@
-//! A network between two hosts: delay, chance and loss, each way its own.
+//! A simulated network between two hosts, with delay, jitter and loss in each direction.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,29 +8,29 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How packets go one way.
+/// The behaviour of one direction.
 #[derive(Debug, Clone, Copy)]
 pub struct RelayDirection {
-    /// At least so long.
+    /// The minimum delay.
     pub base: Duration,
-    /// And by chance longer.
+    /// The random additional delay.
     pub more: More,
-    /// This share is lost.
+    /// The fraction of lost packets.
     pub loss: f64,
-    /// This share comes twice, and once more with a bit that is wrong.
+    /// The fraction of packets that arrive twice, and once more with a wrong bit.
     pub harm: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub enum More {
     None,
-    /// Exponential, of this mean.
+    /// Exponential with this mean.
     Exp(Duration),
-    /// Pareto of this scale, and shape 1.5: rarely, very long. At most half a second.
+    /// Pareto with this scale and the shape 1.5, at most half a second.
     Pareto(Duration),
 }
 
-/// Packets to `address` go to the host behind it, and those back to who asked last.
+/// Forwards packets to `address` to a host, and its answers to the last sender.
 pub struct Relay {
     pub address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -65,7 +65,7 @@ fn run(
     stop: &AtomicBool,
 ) {
     let mut chance = Chance(0x9E37_79B9_7F4A_7C15);
-    // When, in which order, whether there, what.
+    // The due time, the order of arrival, the direction, and the packet.
     let mut due = BinaryHeap::<Reverse<(Instant, u64, bool, Vec<u8>)>>::new();
     let (mut count, mut asker) = (0, None);
     let mut buffer = [0; 2048];
@@ -87,7 +87,7 @@ fn run(
         }
         while due.peek().is_some_and(|peek| peek.0.0 <= Instant::now()) {
             let Some(Reverse((_, _, is_there, packet))) = due.pop() else { break };
-            // Who has gone gets nothing.
+            // Errors are ignored, because the receiver may be gone.
             let _ = match (is_there, asker) {
                 (true, _) => far.send(&packet),
                 (false, Some(asker)) => near.send_to(&packet, asker),
@@ -103,11 +103,11 @@ fn run(
     }
 }
 
-/// The same in each run: xorshift64*.
+/// Random numbers that are the same in each run: xorshift64*.
 struct Chance(u64);
 
 impl Chance {
-    /// From 0 to 1.
+    /// A number from 0 to 1.
     fn next(&mut self) -> f64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

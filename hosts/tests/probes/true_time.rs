@@ -1,4 +1,4 @@
-//! True time of others beside probes: what plays chronyd, ptp4l and a pulse has a truth.
+//! Sources of true time during a measurement: simulations of chronyd, ptp4l and a pulse with a known truth.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -22,13 +22,13 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 
 use crate::{ProbeLines, Serving, asked, identity, key};
 
-/// CLOCK_REALTIME is so much ahead of true time, and drifts.
+/// CLOCK_REALTIME minus true time, in ns. It also drifts.
 const AHEAD_NS: u64 = 2000;
 
-/// True time by ticks.
+/// Converts ticks to true time.
 #[derive(Debug, Clone, Copy)]
 struct TrueTime {
-    /// A second begins at this tick.
+    /// The tick at which a second begins.
     tick: u64,
     second: u64,
     hz: u64,
@@ -43,14 +43,14 @@ impl TrueTime {
         Self { tick, second, hz }
     }
 
-    /// Of a moment, in ns since the epoch.
+    /// True time at a tick, in ns since the epoch.
     fn at(&self, tick: u64) -> i128 {
         let ticks = i128::from(tick) - i128::from(self.tick);
         i128::from(self.second) + (ticks * 1_000_000_000).div_euclid(self.hz.into())
     }
 }
 
-/// What CLOCK_REALTIME shows at a tick between two readings, and what that may be wrong by, in ns.
+/// CLOCK_REALTIME at a tick between two readings, and its largest error, in ns.
 fn realtime(a: &ClockReading, b: &ClockReading, tick: u64, hz: u64) -> (u64, u64) {
     let (from, to) = (a.a_middle(), b.a_middle());
     let part = (tick - from) as f64 / (to - from) as f64;
@@ -59,10 +59,10 @@ fn realtime(a: &ClockReading, b: &ClockReading, tick: u64, hz: u64) -> (u64, u64
     (a.b_value + (ns * part) as u64, wide * 1_000_000_000 / hz + (ns * 500e-6) as u64 + 2)
 }
 
-/// The kernel, which stamps an edge each true second, until it is over. Returns by how much each stamp may be
-/// wrong, in ns.
+/// Simulates the kernel, which stamps an edge each true second, until the end. Returns the largest error of each
+/// stamp, in ns.
 fn edges(fifo: &Path, clock: &HostClock, truth: TrueTime, over: &AtomicBool) -> BTreeMap<u64, u64> {
-    // A FIFO that is open for both does not wait for a reader.
+    // Opening a FIFO for reading and writing does not wait for a reader.
     let mut fifo = OpenOptions::new().read(true).write(true).open(fifo).unwrap();
     let mut errors = BTreeMap::new();
     let mut last = clock.reading(ClockId::Tick, ClockId::Realtime);
@@ -88,7 +88,7 @@ fn edges(fifo: &Path, clock: &HostClock, truth: TrueTime, over: &AtomicBool) -> 
     unreachable!("seconds end");
 }
 
-/// ptp4l, which prints the true offset of CLOCK_REALTIME, and a path delay of 3 µs.
+/// Simulates ptp4l, which prints the true offset of CLOCK_REALTIME, and a path delay of 3 µs.
 fn ptp4l(log: &Path, clock: &HostClock, truth: TrueTime, over: &AtomicBool) {
     let mut log = OpenOptions::new().append(true).open(log).unwrap();
     while !over.load(Relaxed) {
@@ -103,14 +103,14 @@ fn ptp4l(log: &Path, clock: &HostClock, truth: TrueTime, over: &AtomicBool) {
     }
 }
 
-/// A chronyc that does what its name says.
+/// A chronyc whose name states its behaviour.
 fn chronyc(folder: &Path, name: &str) -> PathBuf {
     let program = folder.join(name);
     symlink(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/probes/chronyc"), &program).unwrap();
     program
 }
 
-/// Asks until that is `enough`, with sources, however long it takes.
+/// Measures with these sources until `enough` returns true.
 fn ask(
     clock: &HostClock,
     sources: Vec<TimeSource>,
@@ -132,7 +132,7 @@ fn ask(
     (result, sink.lines, events)
 }
 
-/// How much sources said.
+/// The number of readings of each source.
 #[derive(Default)]
 struct ServerText {
     pulses: Cell<u32>,
@@ -217,15 +217,15 @@ fn what_references_say_holds_the_truth() {
         readings.time_sources().iter().find(|time_source| time_source.source == "chrony").unwrap();
     assert!(chrony.offset_ns == 1404 && chrony.error_ns >= 976 + 654, "{chrony:?}");
 
-    // What pulses say alone, and what ptp4l says alone.
+    // With the pulses alone, and with ptp4l alone.
     let error = i128::from(errors.values().copied().max().unwrap()) + 1000;
-    for (leave, believes_said) in [("said\t", false), ("pulse\t", true)] {
+    for (leave, trusts_reports) in [("said\t", false), ("pulse\t", true)] {
         let is_kept = |text: &&str| !text.starts_with(leave) && !text.contains("\tchrony\t");
         let text = String::from_utf8(lines.text.clone()).unwrap();
         let text: String = text.split_inclusive('\n').filter(is_kept).collect();
         let mut readings = ClockReadings::default();
         readings.read(text.as_bytes()).unwrap();
-        let model = ClockModel { believes_said, ..ClockModel::default() };
+        let model = ClockModel { trusts_reports, ..ClockModel::default() };
         let times = Times::of_truth(&readings, &model).unwrap();
         assert_eq!(times.steps(), []);
         let ticks: Vec<_> =
@@ -240,7 +240,7 @@ fn what_references_say_holds_the_truth() {
 }
 
 #[test]
-fn references_that_are_not_there_are_told_at_once() {
+fn missing_references_are_reported_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let clock = HostClock::default();
     let error = |source: TimeSource| match ask(&clock, vec![source], &|_, _| true) {
@@ -264,7 +264,7 @@ fn references_that_are_not_there_are_told_at_once() {
     ));
     let stopped = chrony("stopped");
     assert!(
-        matches!(&stopped, TimeSourceError::Unanswered { said, .. } if said == "506 Cannot talk to daemon"),
+        matches!(&stopped, TimeSourceError::Unanswered { output, .. } if output == "506 Cannot talk to daemon"),
         "{stopped:?}"
     );
     assert!(matches!(chrony("newer"), TimeSourceError::Line { .. }));
@@ -277,15 +277,15 @@ fn references_that_are_not_there_are_told_at_once() {
     assert_eq!(error(TimeSource::Pps { edges: path.clone() }), TimeSourceError::NotAFile { path });
 }
 
-/// What is not understood is reported once, counted each time, and ends nothing.
+/// An invalid reading is reported once, counted each time, and does not end the measurement.
 #[test]
-fn what_references_say_in_vain_is_told_and_counted() {
+fn unusable_readings_are_reported_and_counted() {
     let folder = tempfile::tempdir().unwrap();
     let fifo = folder.path().join("pps");
     mkfifoat(CWD, &fifo, Mode::RUSR | Mode::WUSR).unwrap();
     let mut writer = OpenOptions::new().read(true).write(true).open(&fifo).unwrap();
     let now = ppt_now::realtime() / 1_000_000_000;
-    // Two lines of something else, and an edge of last year.
+    // Two lines of another format, and an edge of last year.
     writeln!(writer, "hello\nagain\n{}.000000000#2", now - 31_536_000).unwrap();
     let sources = vec![
         TimeSource::Pps { edges: fifo.clone() },

@@ -1,4 +1,4 @@
-//! What is measured beside what is true: the clocks of one host go wrong by an equation.
+//! Compares measurements with the truth: the clocks of one host have errors given by an equation.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -17,17 +17,16 @@ use ppt_hosts::probe::theta::{ClockEquation, Shift};
 use crate::relay::{More, Relay, RelayDirection};
 use crate::{ProbeLines, Serving, ask, asked};
 
-/// Moments at which bounds are looked at.
+/// The number of moments at which bounds are compared.
 const MOMENTS: u64 = 100_000;
 
-/// θ by the words of PPT_TEST_CLOCK, from now on.
+/// Parses θ in the notation of PPT_TEST_CLOCK, with its origin now.
 fn shift(text: &str) -> Shift {
     let theta = text.parse::<ClockEquation>().unwrap().theta;
     Shift { theta, origin: ppt_now::ticks(), hz: HostClock::default().tick_hz() }
 }
 
-/// Ticks of a host at a stamp of its kernel: at least, and at most. `None` where its REALTIME
-/// stepped.
+/// The least and the most ticks of a host at a stamp of its kernel. `None` where its REALTIME stepped.
 fn ticks(brackets: &[ClockReading], hz: f64, near: u64, stamp: u64) -> Option<(u64, u64)> {
     let at = brackets.partition_point(|bracket| bracket.a_middle() <= near);
     let around = &brackets[at.saturating_sub(3)..(at + 3).min(brackets.len())];
@@ -36,7 +35,7 @@ fn ticks(brackets: &[ClockReading], hz: f64, near: u64, stamp: u64) -> Option<(u
     let place = |reading: &ClockReading| {
         let since = stamp as i128 - i128::from(reading.b_value);
         let middle = reading.a_middle() as f64 + since as f64 * hz / 1e9;
-        // REALTIME goes wrong by 500 ppm at most; hz is nominal.
+        // The rate of REALTIME is off by 500 ppm at most; hz is nominal.
         let error = (reading.a_after - reading.a_before) as f64
             + away(reading) as f64 * hz / 1e9 * 600e-6
             + 2.0;
@@ -47,24 +46,23 @@ fn ticks(brackets: &[ClockReading], hz: f64, near: u64, stamp: u64) -> Option<(u
     around.iter().all(agree).then(|| (low as u64, high.ceil() as u64))
 }
 
-/// Whether readings say what `shift` says, as far as they say anything. Host 0 has the ticks of the
-/// machine.
-struct Beside {
+/// Compares readings with `shift`. Host 0 has the ticks of the machine.
+struct TruthComparison {
     probes: u64,
-    /// Probes whose stamps no brackets place.
+    /// Probes with stamps that no bracket locates.
     stepped: u64,
     /// Packets that arrived before they left.
     impossible: u64,
 }
 
-fn beside(readings: &ClockReadings, shift: &Shift) -> Beside {
+fn compare(readings: &ClockReadings, shift: &Shift) -> TruthComparison {
     let brackets = |host| {
         let all = readings.clocks(host).iter();
         all.filter(|reading| (reading.a, reading.b) == (ClockId::Tick, ClockId::Realtime)).copied()
     };
     let (here, there): (Vec<_>, Vec<_>) = (brackets(0).collect(), brackets(1).collect());
     let hz = |host: usize| readings.hosts()[host].tick_hz() as f64;
-    let mut found = Beside { probes: 0, stepped: 0, impossible: 0 };
+    let mut found = TruthComparison { probes: 0, stepped: 0, impossible: 0 };
     for &Probe { from_tick, to_tick, t1, t2, t3, t4, .. } in readings.probes() {
         found.probes += 1;
         let placed = (|| {
@@ -83,22 +81,22 @@ fn beside(readings: &ClockReadings, shift: &Shift) -> Beside {
     found
 }
 
-/// The truth is possible, and what is not the truth is not. It is within all bounds.
+/// The truth is within all bounds, and wrong equations are not.
 fn holds(lines: &ProbeLines, shift: &Shift, off_ns: f64) {
     let readings = lines.readings();
-    let found = beside(&readings, shift);
+    let found = compare(&readings, shift);
     assert_eq!(found.impossible, 0, "of {}", found.probes);
-    // A step spoils the probes around it alone.
+    // A step only affects the probes around it.
     assert!(found.stepped <= 16 * shift.theta.steps.len() as u64, "{}", found.stepped);
     for off in [off_ns, -off_ns] {
         let mut wrong = shift.clone();
         wrong.theta.offset_ns += off;
-        assert!(beside(&readings, &wrong).impossible > 0, "{off} ns off, and nothing shows it");
+        assert!(compare(&readings, &wrong).impossible > 0, "{off} ns off, and nothing shows it");
     }
     within_bounds(&readings, shift, off_ns);
 }
 
-/// A hundred thousand moments: what the ticks of the other host are then, as ticks of this one.
+/// Compares the ticks of the other host, as ticks of this one, at a hundred thousand moments.
 fn within_bounds(readings: &ClockReadings, shift: &Shift, off_ns: f64) {
     let wander_ppm_per_min = shift.theta.wander.max(0.01);
     let model = ClockModel { wander_ppm_per_min, ..ClockModel::default() };
@@ -106,17 +104,17 @@ fn within_bounds(readings: &ClockReadings, shift: &Shift, off_ns: f64) {
     assert_eq!(times.steps(), []);
     let ticks = readings.probes().iter().map(|probe| probe.from_tick);
     let (first, last) = (ticks.clone().min().unwrap(), ticks.max().unwrap());
-    let (mut told, mut widest, mut worst, mut sum) = (0, 0, 0, 0);
+    let (mut bounded, mut widest, mut worst, mut sum) = (0, 0, 0, 0);
     for i in 0..MOMENTS {
         let tick = first + (last - first) / MOMENTS * i;
         let Some(bounds) = times.at(1, shift.ticks(tick)) else { continue };
-        // Half of a tick is what the ticks of the other host are rounded by.
+        // The ticks of the other host are rounded by up to half a tick.
         let tick = i128::from(tick);
         assert!(bounds.lo <= tick + 1 && tick <= bounds.hi + 1, "{tick} {bounds:?}, {i}");
-        (told, widest) = (told + 1, widest.max(bounds.hi - bounds.lo));
+        (bounded, widest) = (bounded + 1, widest.max(bounds.hi - bounds.lo));
         (worst, sum) = (worst.max(bounds.mid.abs_diff(tick)), sum + (bounds.hi - bounds.lo));
     }
-    assert_eq!(told, MOMENTS);
+    assert_eq!(bounded, MOMENTS);
     let ns = |ticks: i128| ticks as f64 * 1e9 / shift.hz as f64;
     let widest_ns = ns(widest);
     let (mean_ns, worst_ns) = (ns(sum) / MOMENTS as f64, ns(worst as i128));
@@ -187,7 +185,7 @@ fn in_namespaces<T: Send>(
 fn between_namespaces_the_truth_is_possible() {
     let shift = shift("offset=123ms,ppm=200,wander=1ppm/min,step=10ms@500ms,step=-50us@900ms");
     let clock = HostClock::shifted(shift.clone());
-    // Ten minutes as people measure, or some seconds.
+    // Ten minutes, as users measure, or some seconds.
     let is_long = std::env::var_os("PPT_LONG").is_some();
     let (rate, complete) = if is_long { (10.0, 12_000) } else { (100.0, 500) };
     let run = |address: SocketAddr| ask(&[asked(address)], rate, complete);
@@ -209,7 +207,7 @@ fn over_ipv6_the_truth_is_possible() {
     holds(&lines, &shift, 1e6);
 }
 
-/// A network that delays each packet otherwise, loses some, and lets them overtake each other.
+/// A network that delays each packet differently, loses some, and reorders them.
 #[test]
 fn over_a_bad_network_the_truth_is_possible() {
     let micros = Duration::from_micros;
@@ -246,7 +244,7 @@ fn several_hosts_are_asked_at_once() {
     let names: Vec<_> = readings.hosts().iter().map(|host| host.name()).collect();
     assert_eq!((names.len(), names[0]), (4, "asks"));
     for (name, shift) in ["b", "c", "d"].iter().zip(&shifts) {
-        // The file as if it had asked this host alone.
+        // The file of a measurement of this host alone.
         let place = names.iter().position(|text| text == name).unwrap();
         let text = String::from_utf8(lines.text.clone()).unwrap();
         let is_of = |line: &&str| {

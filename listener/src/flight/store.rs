@@ -129,7 +129,7 @@ impl Arrival {
         }
     }
 
-    fn tells_of_frames(&self) -> bool {
+    fn accounts_for_frames(&self) -> bool {
         matches!(self, Self::Frames { .. } | Self::Lost { .. })
     }
 }
@@ -254,7 +254,7 @@ impl Store {
     fn pop(&mut self, for_room: bool) {
         let Some(item) = self.items.pop_front() else { return };
         self.base.take(&item.entry);
-        if item.entry.tells_of_frames() {
+        if item.entry.accounts_for_frames() {
             self.whole_since = self.whole_since.max(item.come_ns);
             self.crowded |= for_room;
         }
@@ -287,7 +287,7 @@ impl Store {
         self.items.iter().any(|item| item.entry.feed() == Some(feed))
     }
 
-    /// Forgets the state of a feed of which nothing is stored any more.
+    /// Forgets the state of a feed that has no stored item any more.
     pub fn forget(&mut self, feed: usize) {
         self.base.forget(feed);
     }

@@ -180,14 +180,14 @@ impl<T> Windows<T> {
             }
             None => false,
         });
-        let all = overlapping.reduce(|mut all, pending| {
-            all.join(pending);
-            all
+        let merged = overlapping.reduce(|mut merged, pending| {
+            merged.join(pending);
+            merged
         });
         let last = if is_full { self.pending.pop() } else { None };
-        if let Some(mut all) = all.or(last) {
-            all.join(joined);
-            joined = all;
+        if let Some(mut merged) = merged.or(last) {
+            merged.join(joined);
+            joined = merged;
         }
         let place =
             self.pending.partition_point(|pending| pending.wanted.from_ns < joined.wanted.from_ns);
@@ -240,7 +240,7 @@ mod tests {
         },
     }
 
-    /// The same by another method: each moment of a short time line is in a window or not.
+    /// Computes windows by another method: each moment of a short time line is in a window or not.
     #[derive(Default)]
     struct MomentModel {
         /// Triggers that count and are not in a finished window, with the number of their step.
@@ -258,26 +258,27 @@ mod tests {
             let mut windows: Vec<(u64, u64, Vec<usize>)> = Vec::new();
             // Overlapping intervals share a moment; adjacent ones do not.
             let mut groups: Vec<Vec<usize>> = Vec::new();
-            for one in 0..self.open.len() {
+            for trigger in 0..self.open.len() {
                 let touches = |group: &Vec<usize>| {
                     group.iter().any(|&other| {
                         (0..END).any(|number| {
-                            covers(self.open[one].0, number) && covers(self.open[other].0, number)
+                            covers(self.open[trigger].0, number)
+                                && covers(self.open[other].0, number)
                         })
                     })
                 };
                 let (mut together, apart): (Vec<_>, Vec<_>) =
                     groups.into_iter().partition(|group| touches(group));
-                together.push(vec![one]);
+                together.push(vec![trigger]);
                 groups = apart;
                 groups.push(together.concat());
             }
             for group in groups {
                 let inside = |moment| group.iter().any(|&index| covers(self.open[index].0, moment));
-                let all: Vec<u64> = (0..END).filter(|&number| inside(number)).collect();
+                let moments: Vec<u64> = (0..END).filter(|&moment| inside(moment)).collect();
                 let mut steps: Vec<usize> = group.iter().map(|&index| self.open[index].1).collect();
                 steps.sort_unstable();
-                windows.push((all[0], all[all.len() - 1], steps));
+                windows.push((moments[0], moments[moments.len() - 1], steps));
             }
             windows.sort_unstable();
             windows
@@ -302,10 +303,11 @@ mod tests {
             let mut windows = Windows::new(reach);
             let mut model = MomentModel::default();
             let (mut now, mut upto) = (100u64, 0u64);
-            let plain = |it: &Pending<usize>| {
-                let mut steps: Vec<usize> = it.triggers.iter().map(|it| it.by).collect();
+            let plain = |window: &Pending<usize>| {
+                let mut steps: Vec<usize> =
+                    window.triggers.iter().map(|trigger| trigger.by).collect();
                 steps.sort_unstable();
-                (it.wanted.from_ns, it.wanted.to_ns, steps)
+                (window.wanted.from_ns, window.wanted.to_ns, steps)
             };
             for (number, step) in steps.into_iter().enumerate() {
                 match step {
@@ -324,23 +326,28 @@ mod tests {
                     }
                     WindowStep::Upto { after } => {
                         upto += after;
-                        let is_over: Vec<_> =
-                            model.windows(reach).into_iter().filter(|it| it.1 <= upto).collect();
+                        let is_over: Vec<_> = model
+                            .windows(reach)
+                            .into_iter()
+                            .filter(|(_, to_ns, _)| *to_ns <= upto)
+                            .collect();
                         let over: Vec<_> = windows.over(upto).iter().map(plain).collect();
                         prop_assert_eq!(&over, &is_over);
-                        model.open.retain(|it| !is_over.iter().any(|one| one.2.contains(&it.1)));
+                        model.open.retain(|(_, trigger)| {
+                            !is_over.iter().any(|(_, _, steps)| steps.contains(trigger))
+                        });
                     }
                 }
                 let open: Vec<_> = windows.pending.iter().map(plain).collect();
                 prop_assert_eq!(&open, &model.windows(reach));
-                prop_assert_eq!(windows.begin(), open.first().map(|it| it.0));
+                prop_assert_eq!(windows.begin(), open.first().map(|window| window.0));
                 prop_assert_eq!(windows.are_none(), open.is_empty());
             }
         }
     }
 
     #[test]
-    fn a_window_lists_so_many_triggers_and_counts_the_others() {
+    fn a_window_lists_some_triggers_and_counts_the_others() {
         let mut windows = Windows::new(reach(10, 10, 0));
         for at in 0..LISTED as u64 + 7 {
             assert_eq!(windows.trigger(1000 + at / 100, true, at), TriggerOutcome::Counts);
@@ -352,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_wait_is_listed_in_any_storm() {
+    fn triggers_that_cannot_wait_are_listed_in_any_storm() {
         let mut windows = Windows::new(reach(10, 10, 0));
         for at in 0..5 * LISTED as u64 {
             let can_wait = at % 1000 != 999;
@@ -373,7 +380,7 @@ mod tests {
         (0..many).for_each(|at| assert_eq!(windows.trigger(50, false, at), TriggerOutcome::Counts));
         let over = windows.over(u64::MAX);
         assert_eq!(over.len(), 4);
-        assert!(over.iter().all(|it| it.more == 0 && it.triggers.len() <= LISTED));
+        assert!(over.iter().all(|window| window.more == 0 && window.triggers.len() <= LISTED));
         assert_eq!(over.iter().map(Pending::count).sum::<u64>(), many);
     }
 
@@ -412,33 +419,36 @@ mod tests {
                     WindowStep::Upto { after } => {
                         upto += after;
                         over.extend(windows.over(upto));
-                        let late = |it: &&Pending<u64>| it.first + longest + reach.after_ns <= upto;
+                        let late = |window: &&Pending<u64>| {
+                            window.first + longest + reach.after_ns <= upto
+                        };
                         prop_assert_eq!(windows.pending.iter().find(late), None);
                     }
                 }
             }
             over.extend(windows.over(u64::MAX));
-            for it in &over {
-                let times: Vec<u64> = it.triggers.iter().map(|it| it.at).collect();
+            for window in &over {
+                let times: Vec<u64> = window.triggers.iter().map(|trigger| trigger.at).collect();
                 let (first, last) = (*times.iter().min().unwrap(), *times.iter().max().unwrap());
                 prop_assert!(last - first <= longest);
                 let wanted =
                     Stretch { from_ns: reach.around(first).from_ns, to_ns: reach.around(last).to_ns };
-                prop_assert_eq!((it.wanted, it.first), (wanted, first));
+                prop_assert_eq!((window.wanted, window.first), (wanted, first));
             }
-            let mut all: Vec<u64> = over.iter().flat_map(|it| &it.triggers).map(|it| it.by).collect();
-            all.sort_unstable();
+            let triggers = over.iter().flat_map(|window| &window.triggers);
+            let mut by: Vec<u64> = triggers.map(|trigger| trigger.by).collect();
+            by.sort_unstable();
             counted.sort_unstable();
-            prop_assert_eq!(all, counted);
+            prop_assert_eq!(by, counted);
         }
     }
 
     #[test]
-    fn so_many_windows_are_open_at_once() {
+    fn the_number_of_open_windows_is_limited() {
         let mut windows = Windows::new(reach(1, 1, 0));
-        let mut all = (0..OPEN as u64 + 9).map(|at| windows.trigger(10 * at, true, ()));
-        assert!(all.by_ref().take(OPEN).all(|it| it == TriggerOutcome::Counts));
-        assert!(all.all(|it| it == TriggerOutcome::TooMany));
+        let mut outcomes = (0..OPEN as u64 + 9).map(|at| windows.trigger(10 * at, true, ()));
+        assert!(outcomes.by_ref().take(OPEN).all(|outcome| outcome == TriggerOutcome::Counts));
+        assert!(outcomes.all(|outcome| outcome == TriggerOutcome::TooMany));
         assert_eq!(windows.trigger(11, true, ()), TriggerOutcome::Counts, "it joins one");
         let late = 100 * OPEN as u64;
         assert_eq!(windows.trigger(late, false, ()), TriggerOutcome::Counts, "it cannot wait");

@@ -15,12 +15,12 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// The files of windows. Each file becomes visible once it is complete.
 pub trait WindowFiles: Send {
-    /// Opens the next file, and returns its header. `of` is the first process of the window, if
+    /// Opens the next file, and returns its header. `first` is the first process of the window, if
     /// any.
     ///
     /// # Errors
     /// The file cannot be created.
-    fn open(&mut self, of: Option<&Process>) -> io::Result<(Box<dyn Write + '_>, FileHeader)>;
+    fn open(&mut self, first: Option<&Process>) -> io::Result<(Box<dyn Write + '_>, FileHeader)>;
 
     /// Publishes the file that was opened last, which is complete. Returns its name.
     ///
@@ -41,7 +41,7 @@ pub(super) fn run(
     shared: &Arc<Shared>,
 ) {
     for window in windows {
-        let mut told = false;
+        let mut reported = false;
         loop {
             let error = match write(&window, files, codec) {
                 Ok((name, content)) => {
@@ -63,7 +63,7 @@ pub(super) fn run(
                 shared.lose_window();
                 break;
             }
-            if !std::mem::replace(&mut told, true) {
+            if !std::mem::replace(&mut reported, true) {
                 shared.send(News::Waits(error));
             }
             shared.pause(AGAIN);

@@ -26,8 +26,8 @@ impl<W: Write> Recording<W> {
         self.cells(None, Room::Of(size));
         let readings = self.clocks.readings();
         self.written(|file| file.write(|writer| writer.clock(&readings)));
-        let told = self.origins.reported().clone();
-        let end = self.end_chunk(EndReason::Rotated, String::new(), &told);
+        let totals = self.origins.dropped_now().clone();
+        let end = self.end_chunk(EndReason::Rotated, String::new(), &totals);
         let Some(rotation) = self.rotation.as_mut().filter(|_| self.file.is_open()) else { return };
         let next = rotation.files.next();
         // The former file states feeds that have ended. No later file does.
@@ -35,8 +35,8 @@ impl<W: Write> Recording<W> {
         match self.begin_one(next, &staying) {
             Ok(mut former) => {
                 if former.end(&end) {
-                    let told = |feed| told.get(feed).copied().unwrap_or_default();
-                    self.count_from_here(&staying, |feed, _| told(feed));
+                    let dropped = |feed| totals.get(feed).copied().unwrap_or_default();
+                    self.count_from_here(&staying, |feed, _| dropped(feed));
                 } else {
                     // The former file is readable without an end. The new file states what is
                     // missing.

@@ -39,11 +39,11 @@ impl<W: Write> Recording<W> {
         let chunk = &frames.chunk;
         let (segment_number, ring, count) = (chunk.segment_number, chunk.ring, u64::from(count));
         let lost = if before == 0 { frames.lost_before } else { Lost::default() };
-        let (told, account) = self.ledger().with(segment_number, ring, |entry| {
+        let (is_in_file, account) = self.ledger().with(segment_number, ring, |entry| {
             entry.lose(lost);
-            (entry.is_told(), entry.account)
+            (entry.is_in_file(), entry.account)
         });
-        let rings = self.ledger().reported() + u64::from(!told);
+        let rings = self.ledger().rings_in_file() + u64::from(!is_in_file);
         let size = self.rotation.as_ref().and_then(|rotation| rotation.size);
         if !self.file.written(rings).fits(size, limit::GAPS) && self.has_content() {
             self.rotate();

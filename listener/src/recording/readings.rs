@@ -88,14 +88,14 @@ impl<W: Write> Recording<W> {
             let Some(source) = file.source_of(feed) else { return true };
             let head = UnstatedReading::head(source, readings.nonce(), now, 0);
             let head = CellsHead { is_base: true, ..head };
-            let all = readings.base();
+            let base = readings.base();
             // Half of the file is reserved for new data.
             let half = size.map(|size| size / 2);
-            if !file.has_room(half, all.iter().map(|rows| rows.bytes().len())) {
+            if !file.has_room(half, base.iter().map(|rows| rows.bytes().len())) {
                 readings.forget_stated();
                 return true;
             }
-            all.iter().all(|rows| file.write(|writer| writer.cells(&head, rows)))
+            base.iter().all(|rows| file.write(|writer| writer.cells(&head, rows)))
         });
     }
 }

@@ -1,5 +1,5 @@
-//! What the demos have in common: a folder, programs that are built there and end with the demo, and
-//! command lines of this very program.
+//! The parts that the demos share: a folder, programs that are built there and end with the demo, and
+//! command lines of `ppt` itself.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -54,7 +54,7 @@ pub(super) fn hand_over(folder: &Path) -> Result<(), String> {
         .map_err(|error| format!("cannot give {} away: {error}", folder.display()))
 }
 
-/// Writes the sources into the folder, the first of which is the frame file, and builds `programs`.
+/// Writes the sources into the folder, and builds `programs`. The first source is the frame file.
 pub(super) fn build(
     folder: &Path,
     sources: &[SourceFile],
@@ -92,7 +92,7 @@ pub(super) fn build(
     Ok(())
 }
 
-/// Prints a command line of this very program, and starts it.
+/// Prints a command line of `ppt`, and starts it.
 pub(super) fn ppt(words: &[&str]) -> Result<RunningProgram, String> {
     let child = command_line(words)?.spawn();
     Ok(RunningProgram {
@@ -101,7 +101,7 @@ pub(super) fn ppt(words: &[&str]) -> Result<RunningProgram, String> {
     })
 }
 
-/// The same, but waits for its end, and prints what it has written; None if it failed.
+/// Prints a command line of `ppt`, runs it to its end, and prints its output; None if it failed.
 pub(super) fn answer(words: &[&str]) -> Result<Option<String>, String> {
     let output = command_line(words)?.stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| format!("cannot run ppt: {error}"))?;
@@ -114,7 +114,7 @@ fn command_line(words: &[&str]) -> Result<Command, String> {
     let exe = std::env::current_exe().map_err(|error| format!("cannot find ppt: {error}"))?;
     let mut shown = "$ ppt".to_owned();
     for word in words {
-        let plain = !word.contains(|sign: char| sign.is_whitespace() || "\"'".contains(sign));
+        let plain = !word.contains(|c: char| c.is_whitespace() || "\"'".contains(c));
         let _ = if plain { write!(shown, " {word}") } else { write!(shown, " \"{word}\"") };
     }
     report::line(shown);
@@ -134,7 +134,7 @@ pub(super) struct RunningProgram {
     name: &'static str,
 }
 
-/// Its output, line by line.
+/// The output of a program, line by line.
 pub(super) struct OutputLines {
     stdout: BufReader<ChildStdout>,
     name: &'static str,
@@ -188,8 +188,10 @@ impl OutputLines {
         loop {
             line.clear();
             match self.stdout.read_line(&mut line) {
-                Ok(0) => return Err(format!("{} ended before it said `{prefix}`", self.name)),
-                Err(error) => return Err(format!("cannot hear {}: {error}", self.name)),
+                Ok(0) => return Err(format!("{} ended before it printed `{prefix}`", self.name)),
+                Err(error) => {
+                    return Err(format!("cannot read the output of {}: {error}", self.name));
+                }
                 Ok(_) => {}
             }
             if let Some(rest) = line.strip_prefix(prefix) {

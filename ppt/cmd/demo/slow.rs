@@ -1,7 +1,7 @@
 //! `ppt demo slow`: a server with slow requests, and their cause.
 //!
 //! The server holds a lock while it writes to a slow disk. `ppt stat` shows which times are long,
-//! `ppt why` shows for what the slow requests wait, and `ppt report` shows both on a page.
+//! `ppt why` shows what the slow requests wait for, and `ppt report` shows both on a page.
 
 use std::path::Path;
 use std::process::Command;
@@ -30,7 +30,7 @@ const PROGRAMS: [BuiltProgram; 2] = [
     BuiltProgram { name: "clients", sources: &["clients.c"] },
 ];
 
-/// A comment of the server's source has these words at the line that is to blame.
+/// The beginning of the comment that marks the faulty line of the server's source.
 const BLAMED: &str = "the mistake: ";
 
 pub(super) fn run(args: &args::Demo) -> Result<(), String> {
@@ -79,7 +79,7 @@ fn ask(folder: &Path, capture: &str) -> Result<(), String> {
     ppt(&["report", capture, "-o", page])?.wait()?;
     let source = folder.join("server.c");
     let line = SERVER.lines().position(|line| line.contains(BLAMED)).unwrap_or_default() + 1;
-    // Without the right to see wake-ups, nobody knows who held the lock.
+    // Without the right to see wake-ups, ppt does not know which thread held the lock.
     let is_named = why.is_some_and(|text| text.contains("in journal.flush"));
     let missing =
         "\n  (the kernel did not show who held the lock: `ppt doctor` says what is missing)";
@@ -96,7 +96,7 @@ fn ask(folder: &Path, capture: &str) -> Result<(), String> {
     stdout::plain(&out).map_err(|error| error.to_string())
 }
 
-/// Shows what `ppt` shows alone.
+/// Shows the capture without ppt-analysis.
 fn only_dump(capture: &str) -> Result<(), String> {
     ppt(&["info", capture])?.wait()?;
     let out = format!(

@@ -1,4 +1,4 @@
-//! Processes that `ppt list` may not read, and whose they are.
+//! Processes that `ppt list` may not read, by owner.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -6,15 +6,15 @@ use std::os::unix::fs::MetadataExt;
 use nix::unistd::{Uid, User, geteuid};
 use ppt_agent::AgentError;
 
-/// Owners that the message names.
+/// The most owners that the message names.
 const MAX_OWNERS: usize = 4;
 
-/// How many processes of each user could not be read.
+/// The number of unreadable processes of each user.
 #[derive(Debug, Default)]
 pub(super) struct Unreadable(BTreeMap<u32, usize>);
 
 impl Unreadable {
-    /// Counts process `pid` if `error` says that ppt may not read it.
+    /// Counts process `pid` if `error` is a refusal of access.
     pub(super) fn note(&mut self, pid: i32, error: &AgentError) {
         let owner = std::fs::metadata(format!("/proc/{pid}")).map(|folder| folder.uid());
         if let (AgentError::Denied(_), Ok(owner)) = (error, owner) {
@@ -65,16 +65,17 @@ mod tests {
 
     #[test]
     fn owners_are_named_most_processes_first() {
-        let of = |counts: &[(u32, usize)]| Unreadable(counts.iter().copied().collect()).message();
-        assert_eq!(of(&[]), None);
-        let said = |counts: &[(u32, usize)]| of(counts).unwrap_or_default();
-        assert!(said(&[(0, 1)]).starts_with("1 process of root was not readable; `"));
+        let message =
+            |counts: &[(u32, usize)]| Unreadable(counts.iter().copied().collect()).message();
+        assert_eq!(message(&[]), None);
+        let text = |counts: &[(u32, usize)]| message(counts).unwrap_or_default();
+        assert!(text(&[(0, 1)]).starts_with("1 process of root was not readable; `"));
         let none = 4_000_000_001;
         let expected = format!("5 processes of user {none} and 1 of root were not readable; `");
-        assert!(said(&[(0, 1), (none, 5)]).starts_with(&expected));
+        assert!(text(&[(0, 1), (none, 5)]).starts_with(&expected));
         let many: Vec<(u32, usize)> = (0..6).map(|at| (none + at, 9 - at as usize)).collect();
-        let said = said(&many);
-        assert!(said.contains(&format!("6 of user {}", none + 3)), "{said}");
-        assert!(said.contains(" and 9 of other users were not"), "{said}");
+        let text = text(&many);
+        assert!(text.contains(&format!("6 of user {}", none + 3)), "{text}");
+        assert!(text.contains(" and 9 of other users were not"), "{text}");
     }
 }

@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use ppt_agent::escaped;
 
 use crate::failure::{Failure, failed};
-use crate::live::Guest;
+use crate::live::InheritedSocket;
 use crate::preload;
 use crate::signals::{Before, Signals};
 
@@ -59,17 +59,17 @@ impl CommandEnd {
 }
 
 impl ChildCommand {
-    /// Starts `words` (at least one) with `guest` as the socket to say hello on, and `preload` as
+    /// Starts `words` (at least one) with `inherited` as the socket to say hello on, and `preload` as
     /// `LD_PRELOAD`. Signals are handled as ppt itself inherited them.
     pub(super) fn start(
         words: &[OsString],
-        guest: &Guest,
+        inherited: &InheritedSocket,
         preload: Option<&OsStr>,
         before: Before,
     ) -> Result<Self, StartError> {
         let (program, arguments) = words.split_first().expect("clap asks for one");
         let mut command = process::Command::new(program);
-        command.args(arguments).envs(guest.variables());
+        command.args(arguments).envs(inherited.variables());
         command.envs(preload.map(|value| (preload::VARIABLE, value)));
         // SAFETY: between fork and exec, the child makes only system calls.
         unsafe { command.pre_exec(move || before.restore()) };

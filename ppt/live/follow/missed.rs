@@ -25,13 +25,15 @@ struct Late {
     pid: i32,
     comm: String,
     age: Option<Duration>,
-    what: LateAs,
+    relation: Relation,
 }
 
-/// The kind of a process that should have said hello.
+/// How a process belongs to the capture.
 #[derive(Clone, Copy)]
-pub(super) enum LateAs {
+pub(super) enum Relation {
+    /// A captured process forked it.
     Child,
+    /// The command started it.
     Program,
 }
 
@@ -78,11 +80,17 @@ impl Missed {
     }
 
     /// Remembers a process that ppt found without a hello.
-    pub(super) fn late(&mut self, pid: i32, comm: String, age: Option<Duration>, what: LateAs) {
-        self.late.push(Late { pid, comm, age, what });
+    pub(super) fn late(
+        &mut self,
+        pid: i32,
+        comm: String,
+        age: Option<Duration>,
+        relation: Relation,
+    ) {
+        self.late.push(Late { pid, comm, age, relation });
     }
 
-    /// Forgets it again: its hello was on the way, and it has written no frame yet.
+    /// Forgets a process whose hello has arrived after all, before its first frame.
     pub(super) fn said_hello(&mut self, pid: i32) {
         self.late.retain(|late| late.pid != pid);
     }
@@ -114,14 +122,14 @@ impl Missed {
                 format_args!("{count} forked process{s} were left alone, and not captured"),
             );
         }
-        for Late { pid, comm, age, what } in self.late.iter().take(NAMED) {
+        for Late { pid, comm, age, relation } in self.late.iter().take(NAMED) {
             let age = age.map_or(" frames".into(), |age| format!(" {:.1} s", age.as_secs_f64()));
-            let why = match what {
-                LateAs::Program => {
+            let why = match relation {
+                Relation::Program => {
                     "it was started without PPT_RUN and PPT_HELLO in its environment, or built \
                      with an older pptc"
                 }
-                LateAs::Child => {
+                Relation::Child => {
                     "it was forked before its parent was captured, by clone(2) without fork \
                      handlers, in another network namespace, or under a filter of system calls, or \
                      built with an older pptc"

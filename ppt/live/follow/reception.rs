@@ -1,7 +1,7 @@
-//! Where programs say hello before their first frame, and forked children right after the fork.
+//! Receives hellos: of programs before their first frame, and of forked children after the fork.
 //! `codegen/runtime/c/hello.c` is the other side.
 //!
-//! | who says it | how |
+//! | sender | way |
 //! |---|---|
 //! | a program that a command started | one byte over an inherited socketpair, with the end of a pipe on which the answer is awaited |
 //! | the same, where the descriptor was closed | a connection to an abstract socket that its environment names |
@@ -27,12 +27,12 @@ use ppt_agent::follow;
 
 use crate::failure::{Failure, failed};
 
-/// The program uses lower descriptors: shells and servers expect theirs there.
+/// The least number of the inherited descriptor. Shells and servers expect their own below it.
 const LOWEST: i32 = 100;
 /// The most descriptors that a hello carries. The kernel closes further ones.
 const PASSED: usize = 4;
 
-/// ppt's end.
+/// ppt's ends of the sockets on which processes say hello.
 pub(super) struct Reception {
     /// The end of the socketpair that a command inherits.
     inherited: Option<OwnedFd>,
@@ -41,8 +41,8 @@ pub(super) struct Reception {
     children: Listening,
 }
 
-/// The other end, which every started process inherits.
-pub(crate) struct Guest {
+/// The other end of the socketpair, which the command and its descendants inherit.
+pub(crate) struct InheritedSocket {
     fd: OwnedFd,
     inode: u64,
     socket: u64,
@@ -68,19 +68,27 @@ pub(super) struct Hello {
 
 /// How ppt answers.
 enum ReceptionReply {
-    /// By a byte: the sender may have forked, which copied ppt's end of the pipe.
+    /// By a byte. Closing the pipe is not enough, because the sender may have forked, which copied
+    /// ppt's end.
     Pipe(OwnedFd),
     /// By closing the connection.
     Connection { _fd: OwnedFd },
 }
 
-/// A socket that nobody inherits.
+/// An abstract socket, which no other process inherits.
 struct Listening {
     fd: OwnedFd,
     name: u64,
 }
 
-impl Guest {
+/// An accepted connection, with its sender as the kernel reports it.
+struct Connection {
+    fd: OwnedFd,
+    pid: i32,
+    user: u32,
+}
+
+impl InheritedSocket {
     /// Variables for the command's environment.
     pub(crate) fn variables(&self) -> [(&'static str, String); 2] {
         let inherited = format!("{}:{}", self.fd.as_raw_fd(), self.inode);
@@ -114,8 +122,8 @@ impl Listening {
         }
     }
 
-    /// The next connection, and its user.
-    fn next(&self) -> Result<Option<(i32, u32, OwnedFd)>, Failure> {
+    /// The next connection, if there is one.
+    fn next(&self) -> Result<Option<Connection>, Failure> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let fd = match accept4(self.fd.as_raw_fd(), flags) {
             // SAFETY: the kernel has just made this descriptor for ppt.
@@ -124,7 +132,7 @@ impl Listening {
             Err(error) => return Err(failed("hear who says hello")(error)),
         };
         let peer = getsockopt(&fd, sockopt::PeerCredentials);
-        Ok(peer.ok().map(|peer| (peer.pid(), peer.uid(), fd)))
+        Ok(peer.ok().map(|peer| Connection { fd, pid: peer.pid(), user: peer.uid() }))
     }
 }
 
@@ -136,7 +144,7 @@ impl Reception {
     }
 
     /// A reception for everything that a command starts, which waits until ppt has attached.
-    pub(super) fn of_command() -> Result<(Self, Guest), Failure> {
+    pub(super) fn of_command() -> Result<(Self, InheritedSocket), Failure> {
         let fail = failed("make a socket");
         let flags = SockFlag::SOCK_CLOEXEC;
         let (ours, theirs) =
@@ -147,12 +155,13 @@ impl Reception {
         let inherited = fcntl(&theirs, FcntlArg::F_DUPFD(LOWEST))
             .or_else(|_| fcntl(&theirs, FcntlArg::F_DUPFD(3)))
             .map_err(&fail)?;
-        // SAFETY: a new descriptor that nobody else knows.
+        // SAFETY: a new descriptor with no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(inherited) };
         let inode = fstat(&fd).map_err(&fail)?.st_ino;
         let (programs, children) = (Listening::open(0)?, Listening::open(follow::WAITS)?);
-        let guest = Guest { fd, inode, socket: programs.name, secret: ppt_agent::random() };
-        Ok((Self { inherited: Some(ours), programs: Some(programs), children }, guest))
+        let other_end =
+            InheritedSocket { fd, inode, socket: programs.name, secret: ppt_agent::random() };
+        Ok((Self { inherited: Some(ours), programs: Some(programs), children }, other_end))
     }
 
     /// The socket that children connect to.
@@ -160,7 +169,7 @@ impl Reception {
         self.children.name
     }
 
-    /// Readable if a hello has arrived.
+    /// Descriptors that become readable when a hello arrives.
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let programs = self.programs.as_ref().map(|program| program.fd.as_fd());
         let inherited = self.inherited.as_ref().map(AsFd::as_fd);
@@ -168,8 +177,8 @@ impl Reception {
     }
 
     /// The next hello, if one has arrived. Children come first, because their parents may fork
-    /// faster than ppt attaches. This ignores what is no hello, and senders of users that `knows`
-    /// does not accept. It reads at most `left` messages of any kind.
+    /// faster than ppt attaches. Messages that are no hello are ignored, as are senders whose user
+    /// `knows` does not accept. Each message that is read, of any kind, takes one from `left`.
     pub(super) fn next(
         &mut self,
         left: &mut usize,
@@ -179,7 +188,8 @@ impl Reception {
             [(Sender::Child, Some(&self.children)), (Sender::Program, self.programs.as_ref())];
         for (sender, listening) in listening {
             while *left > 0
-                && let Some((pid, user, fd)) = listening.map_or(Ok(None), Listening::next)?
+                && let Some(Connection { fd, pid, user }) =
+                    listening.map_or(Ok(None), Listening::next)?
             {
                 *left -= 1;
                 if pid > 0 && knows(user) {

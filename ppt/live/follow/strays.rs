@@ -6,24 +6,30 @@ use std::time::{Duration, Instant};
 
 use ppt_agent::{System, parent, was_started_with};
 
-/// The time that a process has to say hello.
+/// How long ppt waits for the hello of a process.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(1);
-/// Number of processes that one check searches.
+/// Most processes that one check searches.
 const AT_ONCE: usize = 32;
 
 #[derive(Default)]
 pub(super) struct Strays {
     /// Live descendants of the command.
     family: BTreeSet<i32>,
-    /// Those that ppt has not searched yet, with the time since when ppt knows them.
-    waiting: VecDeque<(i32, Instant)>,
+    /// The unsearched processes, oldest first.
+    waiting: VecDeque<WaitingProcess>,
+}
+
+/// A process that may still say hello.
+struct WaitingProcess {
+    pid: i32,
+    /// When ppt found it.
+    since: Instant,
 }
 
 impl Strays {
     /// Begins with the command itself.
     pub(super) fn begin(&mut self, pid: i32) {
-        self.family.insert(pid);
-        self.waiting.push_back((pid, Instant::now()));
+        self.add(pid);
     }
 
     /// Adds new processes. A process belongs to the command by its ancestors, or by a `variable` in
@@ -55,25 +61,25 @@ impl Strays {
 
     fn add(&mut self, pid: i32) {
         if self.family.insert(pid) {
-            self.waiting.push_back((pid, Instant::now()));
+            self.waiting.push_back(WaitingProcess { pid, since: Instant::now() });
         }
     }
 
     /// Removes processes that have ended.
     pub(super) fn forget(&mut self, gone: impl Fn(i32) -> bool) {
         self.family.retain(|&pid| !gone(pid));
-        self.waiting.retain(|&(pid, _)| !gone(pid));
+        self.waiting.retain(|process| !gone(process.pid));
     }
 
     /// Whether one of those that `counts` accepts is yet to be searched.
     pub(super) fn are_awaited(&self, counts: impl Fn(i32) -> bool) -> bool {
-        self.waiting.iter().any(|&(pid, _)| counts(pid))
+        self.waiting.iter().any(|process| counts(process.pid))
     }
 
-    /// Some of the processes that had the time to say hello, each once.
+    /// Takes some of the processes that had the time to say hello.
     pub(super) fn due(&mut self) -> Vec<i32> {
-        let due = |entry: &&(i32, Instant)| entry.1.elapsed() >= HELLO_TIMEOUT;
-        let count = self.waiting.iter().take(AT_ONCE).take_while(due).count();
-        self.waiting.drain(..count).map(|(pid, _)| pid).collect()
+        let is_due = |process: &&WaitingProcess| process.since.elapsed() >= HELLO_TIMEOUT;
+        let count = self.waiting.iter().take(AT_ONCE).take_while(is_due).count();
+        self.waiting.drain(..count).map(|process| process.pid).collect()
     }
 }

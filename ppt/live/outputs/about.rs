@@ -1,4 +1,4 @@
-//! What is said in files and of files.
+//! The header of capture files, and messages about files.
 
 use ppt_listener::FileHeader;
 
@@ -12,10 +12,10 @@ pub(in crate::live) fn header() -> FileHeader {
     ppt_listener::header(TOOL)
 }
 
-/// A message about a file, with its name.
+/// A message about a file, with its code.
 pub(in crate::live) type News = (Code, String);
 
-/// How many of the written frames are in files that have the capture's name.
+/// The share of the written frames that is in files with the capture's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::live) enum Kept {
     All,

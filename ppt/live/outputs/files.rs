@@ -1,4 +1,4 @@
-//! The files of a capture that is written as it comes.
+//! The files of a capture that is written while it runs.
 
 use std::io;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::signals;
 /// The writer of frames.
 pub(in crate::live) type Sink = Guarded<DirectFile>;
 
-/// The first file of a capture, and the way to further ones. A file gets its name when it is
+/// The first file of a capture, and the opener of further ones. A file gets its name when it is
 /// [published](Self::publish). A file that is never published leaves nothing behind.
 pub(crate) struct Files {
     files: Arc<Mutex<Opened>>,
@@ -59,8 +59,7 @@ impl Files {
         if args.rotate.is_some() && args.to_stdout() {
             return Err(Failure::usage(
                 Code::StdoutTaken,
-                "--rotate makes several files, and stdout \
-                                                          is only one",
+                "--rotate makes several files, and stdout is only one",
             ));
         }
         if args.to_stdout() && signals::stdout_was_closed() {
@@ -125,7 +124,7 @@ impl Files {
         }
     }
 
-    /// The name from the root by which readers find all files; None: there is none that others can use.
+    /// The absolute path by which readers find all files; None if the capture has no path.
     pub(in crate::live) fn full_name(&self) -> Option<String> {
         let files = locked(&self.files);
         let path = match self.every {
@@ -142,7 +141,7 @@ impl Files {
         files.sink()
     }
 
-    /// How further files follow.
+    /// When the capture continues in another file, and the opener of these files.
     pub(in crate::live) fn rotation(&self) -> Rotation<Sink> {
         let (every, size) = match self.every {
             Some(Every::Time(time)) => (Some(time), None),

@@ -24,24 +24,24 @@ const TRIES: u32 = 100;
 pub(crate) struct Windows {
     folder: PathBuf,
     rules: Rules,
-    /// Most windows that stay.
+    /// The most windows to keep.
     max: u32,
-    /// When the session began, as names have it.
+    /// The time when the session began, as it is in the names of windows.
     begun: String,
 }
 
 impl Windows {
-    /// Makes the folder if there is none, and finds out whether files can be made there.
+    /// Makes the folder if there is none, and checks that files can be made there.
     pub(super) fn open(args: &args::CaptureArgs) -> Result<Self, Failure> {
         let folder = args.output.clone();
         let is_other =
             args.to_stdout() || fs::metadata(&folder).is_ok_and(|metadata| !metadata.is_dir());
         if is_other {
-            let what = "is no folder, and --flight writes a capture for each window; choose a \
+            let problem = "is no folder, and --flight writes a capture for each window; choose a \
                         folder with -o";
             let name =
                 if args.to_stdout() { "stdout".into() } else { folder.display().to_string() };
-            return Err(Failure::usage(Code::NotAFolder, format!("{name} {what}")));
+            return Err(Failure::usage(Code::NotAFolder, format!("{name} {problem}")));
         }
         let rules = Rules {
             force: false,
@@ -61,7 +61,7 @@ impl Windows {
         self.folder.display().to_string()
     }
 
-    /// The name for somebody who may be in another folder.
+    /// The absolute path of the folder.
     pub(in crate::live) fn full_name(&self) -> String {
         let full = fs::canonicalize(&self.folder).unwrap_or_else(|_| self.folder.clone());
         full.display().to_string()
@@ -73,7 +73,7 @@ impl Windows {
         self.folder.join(format!("{pid}-{}{again}.bin", self.begun))
     }
 
-    /// Names that nobody has used.
+    /// Names that no other session has used.
     fn series(&self, pid: u32) -> Result<Series, OutputError> {
         for attempt in 0.. {
             match Series::new(&self.path(pid, attempt), &self.rules, Some(self.max)) {
@@ -84,7 +84,7 @@ impl Windows {
         unreachable!("it returns in the last attempt")
     }
 
-    /// Opens their files for the listener.
+    /// The opener of windows' files, for the listener.
     pub(in crate::live) fn files(&self) -> Box<dyn WindowFiles> {
         Box::new(Opener { windows: self.clone(), series: None, current: None })
     }
@@ -112,9 +112,9 @@ struct Opener {
 }
 
 impl WindowFiles for Opener {
-    fn open(&mut self, of: Option<&Process>) -> io::Result<(Box<dyn Write + '_>, FileHeader)> {
+    fn open(&mut self, first: Option<&Process>) -> io::Result<(Box<dyn Write + '_>, FileHeader)> {
         if self.series.is_none() {
-            let pid = of.map_or_else(std::process::id, |process| process.pid);
+            let pid = first.map_or_else(std::process::id, |process| process.pid);
             self.series = Some(self.windows.series(pid).map_err(io::Error::other)?);
         }
         let series = self.series.as_mut().expect("it has just been made");

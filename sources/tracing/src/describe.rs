@@ -1,4 +1,4 @@
-//! Where spans and events stand in the program.
+//! Callsites: the locations of spans and events in the program.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -9,8 +9,7 @@ use tracing_core::{Level, Metadata};
 use crate::fields::CutText;
 use crate::frames::callsites::{Callsite, Form};
 
-/// The number of a callsite: the same in all processes that are forked from this one, another one in other
-/// programs.
+/// The number of a callsite. It is the same in forked processes, and differs in other programs.
 pub(crate) fn id(metadata: &'static Metadata<'static>) -> u64 {
     static START: OnceLock<u64> = OnceLock::new();
     let start = *START.get_or_init(|| RandomState::new().hash_one(0));
@@ -28,7 +27,7 @@ pub(crate) fn level(level: &Level) -> u8 {
     }
 }
 
-/// Writes the frame of a callsite, if somebody is attached.
+/// Writes the frame of a callsite, if ppt is attached.
 pub(crate) fn describe(metadata: &'static Metadata<'static>) {
     if !crate::frames::callsites::on() {
         return;

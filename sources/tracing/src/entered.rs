@@ -1,21 +1,22 @@
-//! The spans that a thread is inside of.
+//! The spans that a thread has entered and not left.
 
 use std::cell::Cell;
 
-/// Spans of a thread, one inside of the other, of which more are not measured.
+/// The most nested spans of a thread. Further ones are not measured.
 const DEPTH: usize = 64;
 
 #[derive(Clone, Copy)]
 struct Entered {
     id: u64,
-    /// When the thread entered it: a stamp.
+    /// The stamp at which the thread entered the span.
     start: u64,
 }
 
 struct Stack {
     entered: [Cell<Entered>; DEPTH],
     depth: Cell<usize>,
-    /// In which they were entered. What is left while nobody is attached stays, until another one begins.
+    /// The session in which the spans were entered. Spans that the thread leaves after its end stay here until
+    /// another session begins.
     session: Cell<u64>,
 }
 
@@ -29,7 +30,7 @@ thread_local! {
     };
 }
 
-/// The thread enters a span. `false` if it is inside of too many.
+/// Records that the thread enters a span. Returns false if it has entered too many.
 pub(crate) fn enter(session: u64, id: u64, start: u64) -> bool {
     STACK.with(|stack| {
         if stack.session.replace(session) != session {
@@ -43,8 +44,8 @@ pub(crate) fn enter(session: u64, id: u64, start: u64) -> bool {
     })
 }
 
-/// The thread leaves a span: returns when it entered it, if that was in this session. Spans may be left in another
-/// order than that of entering.
+/// Records that the thread leaves a span. Returns the stamp at which the thread entered it, if that was in this
+/// session. Spans may be left in any order.
 pub(crate) fn leave(session: u64, id: u64) -> Option<u64> {
     STACK.with(|stack| {
         if stack.session.get() != session {
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn another_session_knows_nothing_of_the_last() {
+    fn a_session_begins_without_spans() {
         assert!((0..64).all(|id| enter(1, id, id)));
         assert_eq!(leave(2, 63), None);
         assert!(enter(2, 7, 70), "there is room again");

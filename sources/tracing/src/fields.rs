@@ -1,11 +1,11 @@
-//! What a frame holds of the fields of a span or an event: four numbers, and a line of text.
+//! The fields of a span or an event, as a frame holds them: six numbers, and a line of text.
 
 use std::fmt::{self, Write};
 
 use tracing_core::Field;
 use tracing_core::field::Visit;
 
-/// The type of a number, as the frame file says it.
+/// The type of a number, as `tracing.frame` defines it.
 #[derive(Clone, Copy)]
 enum NumberType {
     U64 = 1,
@@ -16,7 +16,7 @@ enum NumberType {
 
 /// Numbers, and text of at most `N` bytes.
 pub(crate) struct Fields<const N: usize> {
-    /// What `whole` and `floats` hold, as the frame file says it.
+    /// The field and the type of each number in `whole` and `floats`, as `tracing.frame` defines them.
     pub(crate) types: [u8; WHOLE + FLOATS],
     pub(crate) whole: [i64; WHOLE],
     pub(crate) floats: [f64; FLOATS],
@@ -25,7 +25,7 @@ pub(crate) struct Fields<const N: usize> {
     pub(crate) cut: bool,
 }
 
-/// How many numbers a frame has.
+/// The number of integers and of floats in a frame.
 const WHOLE: usize = 4;
 const FLOATS: usize = 2;
 
@@ -40,7 +40,7 @@ impl<const N: usize> Fields<N> {
         }
     }
 
-    /// A free number, taken for a field; `None` if there is none.
+    /// Takes a free number for a field, and returns its index; `None` if there is none.
     fn take(
         &mut self,
         free: std::ops::Range<usize>,
@@ -67,7 +67,7 @@ impl<const N: usize> Fields<N> {
         }
     }
 
-    /// Begins a text field: the message stands alone, others after their name.
+    /// Begins a text field. The name of a field precedes its text, except for the message.
     fn name(&mut self, field: &Field) {
         if self.text.length > 0 {
             self.text.push(" ");
@@ -85,7 +85,7 @@ impl<const N: usize> Fields<N> {
 
 impl<const N: usize> Visit for Fields<N> {
     fn record_u64(&mut self, field: &Field, value: u64) {
-        if !is_place(field) {
+        if !is_location(field) {
             self.whole(field, NumberType::U64, value as i64);
         }
     }
@@ -101,7 +101,7 @@ impl<const N: usize> Visit for Fields<N> {
         }
     }
     fn record_str(&mut self, field: &Field, value: &str) {
-        if is_place(field) {
+        if is_location(field) {
             return;
         }
         self.name(field);
@@ -109,18 +109,18 @@ impl<const N: usize> Visit for Fields<N> {
         self.finish();
     }
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if is_place(field) {
+        if is_location(field) {
             return;
         }
         self.name(field);
-        // A line takes everything.
+        // Writing into a line does not fail.
         let _ = write!(self.text, "{value:?}");
         self.finish();
     }
 }
 
-/// Whether it says where a record of the crate `log` stands: the frame's target does, too.
-fn is_place(field: &Field) -> bool {
+/// Whether a field is part of the location of a record of the crate `log`, which the frame's target states.
+fn is_location(field: &Field) -> bool {
     cfg!(feature = "log") && field.name().starts_with("log.")
 }
 
@@ -154,7 +154,7 @@ impl<const N: usize> CutText<N> {
     }
 }
 
-/// It never fails: a program may take a failure of its `Debug` for a reason to panic.
+/// Never fails, because a program may panic if its `Debug` fails.
 impl<const N: usize> Write for CutText<N> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.push(text);

@@ -1,4 +1,4 @@
-//! The buffers: what `tracing.frame` and `callsites.frame` describe.
+//! The buffers that `tracing.frame` and `callsites.frame` describe.
 
 ppt_probe::include_frames!("tracing");
 ppt_probe::include_frames!("callsites");

@@ -13,14 +13,14 @@ use crate::fields::Fields;
 use crate::frames::tracing::{self, Cut, Entered, Level, Recorded, Task, TooDeep};
 use crate::{entered, watch};
 
-/// Writes spans and events as frames while ppt is attached. Made by [`layer`](crate::layer()).
+/// Writes spans and events as frames while ppt is attached. [`layer`](crate::layer()) makes it.
 #[derive(Debug)]
 pub struct Frames {
-    /// Whether nobody else is interested in what ppt does not see.
+    /// Whether no other layer wants the spans and events that ppt does not see.
     pub(crate) alone: bool,
 }
 
-/// Whether ppt is attached, as a filter of one layer.
+/// A filter of one layer, which is open while ppt is attached.
 #[derive(Debug)]
 pub struct Attached(pub(crate) ());
 
@@ -51,7 +51,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Frames {
 
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         describe(metadata);
-        // "Never" would take the callsite from the layers beside this one, too, and "sometimes" would ask each time.
+        // "Never" would disable the callsite for all layers, and "sometimes" would ask them each time.
         if self.alone { interest() } else { Interest::always() }
     }
 
@@ -121,7 +121,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Frames {
             None => None,
         };
         let metadata = event.metadata();
-        // Records of the crate `log` have this target, and say theirs in a field.
+        // Records of the crate `log` have this target, and their own one in a field.
         #[cfg(feature = "log")]
         let normalized =
             (metadata.target() == "log").then(|| event.normalized_metadata()).flatten();

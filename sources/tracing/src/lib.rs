@@ -5,21 +5,21 @@
 //! ppt_tracing::init().unwrap();
 //! tracing::info!(port = 80, "listening");
 //! ```
-//! A program that has one gives ppt a layer beside the others:
+//! A program that has one adds a layer for ppt:
 //! ```no_run
 //! use tracing_subscriber::prelude::*;
 //! tracing_subscriber::registry().with(ppt_tracing::layer()).init();
 //! ```
 //!
-//! | | sees | while nobody is attached |
+//! | | sees | while ppt is not attached |
 //! |---|---|---|
 //! | [`subscriber`], [`init`] | everything | nothing: `tracing` itself skips each span and event |
 //! | [`layer`] | what the other layers let through | a load and a branch for each span and event that they let through |
-//! | [`layer_all`] | everything, whatever filters of their own the other layers have | `tracing` asks each layer's filter anew |
+//! | [`layer_all`] | everything, whatever filters of their own the other layers have | `tracing` asks each layer's filter each time |
 //!
-//! A thread looks each 50 ms whether ppt has attached. A process that is forked while ppt is attached stays seen; one
-//! that is forked before has no such thread, and shows nothing with [`subscriber`] and [`layer_all`] until it
-//! executes a program.
+//! A thread checks every 50 ms whether ppt has attached. A process that is forked while ppt is attached continues to
+//! write. One that is forked earlier has no such thread, and with [`subscriber`] and [`layer_all`] it writes nothing
+//! until it executes a program.
 #![forbid(unsafe_code)]
 
 mod describe;
@@ -39,19 +39,20 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 
 pub use layer::{Attached, Frames};
 
-/// A subscriber that only writes frames. Off, it costs nothing: `tracing` remembers that nobody is interested.
+/// A subscriber that only writes frames. It costs nothing while ppt is not attached, because `tracing` remembers that
+/// no subscriber wants a callsite.
 pub fn subscriber() -> Layered<Frames, Registry> {
     Registry::default().with(Frames { alone: true })
 }
 
-/// A layer that sees what the layers beside it let through.
+/// A layer that sees what the other layers let through.
 pub fn layer() -> Frames {
     Frames { alone: false }
 }
 
-/// A layer with a filter of its own: while ppt is attached, it sees spans and events of all levels. Layers beside it
-/// that are filtered by [`with_filter`](Layer::with_filter) see what they saw before; a filter that is itself a layer
-/// (an `EnvFilter` in `with`) holds for this one, too.
+/// A layer with a filter of its own: while ppt is attached, it sees spans and events of all levels. Other layers that
+/// are filtered by [`with_filter`](Layer::with_filter) see the same as without it. A filter that is itself a layer (an
+/// `EnvFilter` in `with`) also filters this one.
 pub fn layer_all<S>() -> Filtered<Frames, Attached, S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -59,11 +60,11 @@ where
     layer().with_filter(Attached(()))
 }
 
-/// Makes [`subscriber`] the program's. With the feature `log`, records of the crate `log` become events, if the program
-/// has no logger.
+/// Makes [`subscriber`] the program's subscriber. With the feature `log`, records of the crate `log` become events,
+/// unless the program has a logger.
 ///
 /// # Errors
-/// The program has a subscriber already: give it a [`layer`].
+/// The program already has a subscriber, which needs a [`layer`] instead.
 pub fn init() -> Result<(), SetGlobalDefaultError> {
     dispatcher::set_global_default(Dispatch::new(subscriber()))?;
     #[cfg(feature = "log")]

@@ -1,5 +1,5 @@
-//! Notices that ppt attaches or detaches. `tracing` remembers which callsites somebody is interested in, and does
-//! not ask again by itself.
+//! Notices that ppt attaches or detaches. `tracing` remembers which callsites are wanted, and does not ask again
+//! by itself.
 
 use std::sync::Once;
 use std::thread;
@@ -8,28 +8,28 @@ use std::time::Duration;
 use nix::sys::signal::SigSet;
 use tracing_core::callsite::rebuild_interest_cache;
 
-/// How long a program may not notice that ppt has attached.
+/// The longest time until a program notices that ppt has attached.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Starts the thread that looks, once a process.
+/// Starts the thread that watches for sessions, once a process.
 pub(crate) fn start() {
     static STARTED: Once = Once::new();
-    // What comes between here and the thread's first look is noticed by it.
+    // Read before the thread starts, so that it notices a session that begins before its first check.
     let session = session();
     STARTED.call_once(|| {
         let thread = thread::Builder::new().name("ppt-tracing".into());
-        // Without the thread, the program goes on; ppt sees what it sees by now.
-        let _ = thread.spawn(move || look(session));
+        // Without the thread, the program continues, and the callsites stay as they are.
+        let _ = thread.spawn(move || watch(session));
     });
 }
 
-/// A number of what is attached: another session has another one.
+/// The numbers of the sessions of both buffers; 0 if there is none.
 fn session() -> (u64, u64) {
     (crate::frames::tracing::session(), crate::frames::callsites::session())
 }
 
-fn look(mut known: (u64, u64)) {
-    // The program's signals are for the threads that it made.
+fn watch(mut known: (u64, u64)) {
+    // The program expects signals in its own threads.
     let _ = SigSet::all().thread_block();
     loop {
         let now = session();

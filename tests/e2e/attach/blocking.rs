@@ -21,9 +21,9 @@ fn start(bench: &Bench, call: &str) -> Target {
 /// The target's final report on its call.
 fn outcome(mut target: Target, call: &str) -> String {
     target.say("release");
-    let said = target.stdout.wait_for(&format!("{call}: "));
+    let answer = target.stdout.wait_for(&format!("{call}: "));
     target.finish();
-    said
+    answer
 }
 
 /// Repeated attaches to a target that is blocked in `call`.

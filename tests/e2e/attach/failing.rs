@@ -64,9 +64,9 @@ fn fails(reason: &str, before: bool, message: &str, row: &str) {
     let told = tell(&mut target, "retry");
     assert_eq!(told.calls, 2);
     written += told.written;
-    let said = attach.ended(1);
+    let stderr = attach.ended(1);
     let expected = format!("ppt: flood: the target could not map the segment: {message}\n");
-    assert!(said.contains(&expected), "{said}");
+    assert!(stderr.contains(&expected), "{stderr}");
     let told = tell(&mut target, "go");
     assert_eq!((told.written, told.calls), (0, 2), "off");
     target.finish();

@@ -42,9 +42,9 @@ fn refused(how: &str, expected: impl Fn(u32) -> String) {
     let pid = target.pid();
     for kind in ["sysv", "memfd"] {
         let ran = bench.ppt(&["attach", &pid.to_string(), "--segment", kind]);
-        let said = explained(&ran.stderr);
+        let stderr = explained(&ran.stderr);
         assert_eq!(ran.code(), 1);
-        assert!(crate::fixtures::steady::matches(&said, &expected(pid)), "{said}");
+        assert!(crate::fixtures::steady::matches(&stderr, &expected(pid)), "{stderr}");
         assert!(!bench.path("out.bin").exists());
     }
     assert_eq!(tell(&mut target, "thread"), 0, "off");
@@ -75,8 +75,8 @@ fn a_filter_that_comes_before_the_first_frame_ends_the_capture() {
     let mut target = start(&bench);
     let attach = bench.attach(&target, &[]);
     filter(&mut target, "kill");
-    let said = attach.ended(1);
-    assert!(said.contains(&seccomp(target.pid())), "{said}");
+    let stderr = attach.ended(1);
+    assert!(stderr.contains(&seccomp(target.pid())), "{stderr}");
     assert_eq!(tell(&mut target, "thread"), 0, "off");
     target.finish();
     assert_eq!(Account::of(&bench.info("out.bin")), Account::default());
@@ -96,12 +96,12 @@ fn a_filter_that_comes_after_the_first_frame_stands_in_nobodys_way() {
     let why = attach.stderr.wait_for("ppt: rings of flood are too small but stay at 64 slots: ");
     assert!(why.contains("filters its system calls (seccomp)"), "{why}");
     written += tell(&mut target, "thread") + tell(&mut target, "go");
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
     let info = bench.info("out.bin");
     let account = Account::of(&info);
     account.check(written);
-    assert_eq!(account.dropped, 0, "{said}");
+    assert_eq!(account.dropped, 0, "{stderr}");
     record("25", "a filter after the first frame", written, account, &info, segments_of(&[agent]));
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::fixtures::refused::{refused_to_nobody, with};
 use crate::fixtures::steady::{
-    NOBODY, assert_said, build, gate, is_root, open_to_nobody, start, start_as_nobody,
+    NOBODY, assert_message, build, gate, is_root, open_to_nobody, start, start_as_nobody,
 };
 use crate::fixtures::support::{Account, Attach, Bench, Target, available, segments_of, text};
 
@@ -104,7 +104,7 @@ fn a_program_with_capabilities_is_refused_to_its_user() {
     let mut target = Target::start(command);
     let pid = target.pid();
     let said = refused_to_nobody(&bench, pid, &[]);
-    assert_said(
+    assert_message(
         &said,
         &format!(
             "ppt: no permission to attach to process {pid} (steady): it has capabilities that ppt \
@@ -157,9 +157,9 @@ fn an_exec_of_another_users_program_is_noticed() {
     target.say("burst 1000");
     let written = target.written();
     target.say("exec /bin/cat"); // it waits for its stdin to close
-    let said = attach.ended(0);
-    assert!(said.contains("started another program (exec)"), "{said}");
-    assert!(said.contains("wrote by process_vm_writev"), "{said}");
+    let stderr = attach.ended(0);
+    assert!(stderr.contains("started another program (exec)"), "{stderr}");
+    assert!(stderr.contains("wrote by process_vm_writev"), "{stderr}");
     Account::of(&bench.info("out.bin")).check(written);
     target.finish();
 }

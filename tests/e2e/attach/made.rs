@@ -40,8 +40,8 @@ fn falls_over(reason: &str, before: bool, row: &str) {
     }
     let agent = attach.pid();
     let written = write_until_fetched(&mut target, &attach);
-    let said = attach.stop();
-    assert!(said.contains("; the program makes its segment itself\n"), "{said}");
+    let stderr = attach.stop();
+    assert!(stderr.contains("; the program makes its segment itself\n"), "{stderr}");
     target.finish();
     let info = bench.info("out.bin");
     let account = Account::of(&info);
@@ -100,9 +100,9 @@ fn fails(reason: &str, args: &[&str], message: &str, row: &str) {
         written += tell(&mut target, "go");
     }
     let agent = attach.pid();
-    let said = attach.ended(1);
+    let stderr = attach.ended(1);
     let expected = format!("ppt: flood: the target could not map the segment: {message}\n");
-    assert!(said.contains(&expected), "{said}");
+    assert!(stderr.contains(&expected), "{stderr}");
     assert_eq!(tell(&mut target, "go"), 0, "off");
     assert_eq!(segments_mapped(target.pid()), 0);
     target.finish();
@@ -153,8 +153,8 @@ fn a_filter_that_kills() {
     let attach = bench.attach(&target, &["--segment", "memfd", "--allow", "seccomp"]);
     let agent = attach.pid();
     let written = write_until_fetched(&mut target, &attach);
-    let said = attach.stop();
-    assert!(said.starts_with("ppt: the program filters its system calls (seccomp)"), "{said}");
+    let stderr = attach.stop();
+    assert!(stderr.starts_with("ppt: the program filters its system calls (seccomp)"), "{stderr}");
     target.finish();
     let info = bench.info("out.bin");
     let account = Account::of(&info);
@@ -173,10 +173,10 @@ fn the_target_ends_before_its_segment_is_fetched() {
     target.say("quit");
     assert!(target.wait().success());
     attach.signal(libc::SIGCONT);
-    let said = attach.ended(0);
+    let stderr = attach.ended(0);
     let expected = "ppt: flood: the program ended before its segment was fetched: the frames of \
                     its last moments, if any, are not in the capture\n";
-    assert!(said.contains(expected), "{said}");
+    assert!(stderr.contains(expected), "{stderr}");
     assert_eq!(Account::of(&bench.info("out.bin")), Account::default());
 }
 
@@ -191,8 +191,8 @@ fn the_agent_dies_before_it_fetches() {
     attach.kill();
     let attach = bench.attach(&target, &["-v"]);
     assert_eq!(tell(&mut target, "go"), 1000);
-    let said = attach.stop();
-    assert!(said.contains("; adopted memfd segment "), "{said}");
+    let stderr = attach.stop();
+    assert!(stderr.contains("; adopted memfd segment "), "{stderr}");
     assert_eq!(segments_mapped(target.pid()), 1);
     target.finish();
     let account = Account::of(&bench.info("out.bin"));
@@ -212,8 +212,8 @@ fn a_target_that_closes_the_descriptor() {
         fetched(&attach, 1);
         tell(target, "close");
         assert_eq!(tell(target, "go"), 1000);
-        let said = attach.stop();
-        assert!(said.contains("; awaiting memfd segment "), "{said}");
+        let stderr = attach.stop();
+        assert!(stderr.contains("; awaiting memfd segment "), "{stderr}");
         let account = Account::of(&bench.info(capture));
         assert_eq!((account.captured, account.lost, account.dropped), (2000, 0, 0));
     };
@@ -302,10 +302,10 @@ fn a_target_that_truncates_what_ppt_made() {
     stopped(agent);
     assert_eq!(holes(&mut target, "truncate"), "done");
     attach.signal(libc::SIGCONT);
-    let said = attach.ended(1);
+    let stderr = attach.ended(1);
     let expected = "ppt: flood: its segment was truncated by somebody, and ppt gave it up\n  the \
                     frames captured before that are in the file\n";
-    assert!(said.contains(expected), "{said}");
+    assert!(stderr.contains(expected), "{stderr}");
     target.finish();
     let info = bench.info("out.bin");
     assert_eq!(info["complete"], true);
@@ -364,9 +364,9 @@ fn apart(flags: &[&str], prefix: &[&str], forks: bool, case: &str) {
     let attach = Attach::start(command);
     let agent = attach.pid();
     let written = target.run();
-    let said = attach.stop();
+    let stderr = attach.stop();
     let other_ipc = flags.contains(&"--ipc");
-    assert_eq!(said.contains("; awaiting memfd segment "), other_ipc, "{said}");
+    assert_eq!(stderr.contains("; awaiting memfd segment "), other_ipc, "{stderr}");
     target.finish();
     let info = bench.info("out.bin");
     let account = Account::of(&info);

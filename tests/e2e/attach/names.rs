@@ -64,10 +64,10 @@ fn one_that_is_waited_for() {
     for (signal, name) in [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM")] {
         let attach = wait();
         attach.signal(signal);
-        let said = attach.ended(128 + signal);
+        let stderr = attach.ended(128 + signal);
         assert!(
-            said.contains(&format!("ppt: {name} ended the wait; no process called ")),
-            "{said}"
+            stderr.contains(&format!("ppt: {name} ended the wait; no process called ")),
+            "{stderr}"
         );
     }
     assert!(!bench.path("out.bin").exists(), "nobody came");
@@ -123,11 +123,11 @@ fn processes_that_are_not_readable_are_counted() {
     steady::open_to_nobody(&bench);
     let mut list = steady::as_nobody(bench.command(bench.path("ppt")));
     let output = list.arg("list").output().unwrap();
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let line = said.lines().find(|line| line.contains(" not readable; ")).unwrap_or_default();
-    assert!(line.starts_with("ppt: ") && line.contains(" of root"), "{said}");
-    assert!(line.ends_with("; `sudo ppt list` lists the buffers of every process"), "{said}");
+    let stderr = text(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let line = stderr.lines().find(|line| line.contains(" not readable; ")).unwrap_or_default();
+    assert!(line.starts_with("ppt: ") && line.contains(" of root"), "{stderr}");
+    assert!(line.ends_with("; `sudo ppt list` lists the buffers of every process"), "{stderr}");
 }
 
 /// Another user's processes, all from one test.

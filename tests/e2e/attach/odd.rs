@@ -125,8 +125,8 @@ fn a_frozen_program(kind: Kind) {
         let attach = bench.attach(&target, &["--force"]);
         assert_eq!(segments_mapped(target.pid()), 0, "it cannot have done anything");
         // Nor is that needed for a detach.
-        let said = attach.stop();
-        assert!(said.contains("captured 0 frames"), "{said}");
+        let stderr = attach.stop();
+        assert!(stderr.contains("captured 0 frames"), "{stderr}");
         let attach = bench.attach(&target, &["--force"]);
         let folder = freezer.folder.clone();
         drop(freezer);
@@ -184,8 +184,8 @@ fn another_user_with_one_capability(kind: Kind) {
     let agent = attach.pid();
     target.say("burst 1000");
     let written = target.written();
-    let said = attach.stop();
-    assert!(said.contains("wrote by process_vm_writev"), "{said}");
+    let stderr = attach.stop();
+    assert!(stderr.contains("wrote by process_vm_writev"), "{stderr}");
     assert!(!steady::gate(&mut target));
     target.finish();
     let info = bench.info(capture);

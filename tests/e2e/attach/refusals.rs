@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::fixtures::explained::explained;
 use crate::fixtures::refused::{refused, refused_to_nobody};
 use crate::fixtures::steady::{
-    assert_said, build, gate, is_root, open_to_nobody, page, start, start_as_nobody,
+    assert_message, build, gate, is_root, open_to_nobody, page, start, start_as_nobody,
 };
 use crate::fixtures::support::{
     Account, Bench, Target, available, ppt, record, segments_of, status, text,
@@ -49,7 +49,7 @@ fn a_program_without_ppt() {
     target.stdout.wait_for("covers");
     let pid = target.pid();
     let ran = bench.ppt(&["attach", &pid.to_string()]);
-    assert_said(
+    assert_message(
         &ran.stderr,
         &format!(
             "ppt: process {pid} has no ppt buffers\n  searched: {} (symbols and scan), {{}}libc{{}}\n  \
@@ -115,9 +115,9 @@ fn refused_by(bench: &Bench, mut command: Command, rule: &str) {
     let (pid, before) = (target.pid(), page(&mut target));
     let output = command.args(["attach", &pid.to_string()]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = explained(&text(&output.stderr));
+    let stderr = explained(&text(&output.stderr));
     let expected = format!("ppt: no permission to attach to process {pid} (steady): {rule}\n");
-    assert_eq!(said, expected);
+    assert_eq!(stderr, expected);
     assert_eq!(page(&mut target), before);
     target.finish();
 }
@@ -312,7 +312,7 @@ fn a_32_bit_program() {
     let ran = bench.ppt(&["attach", &pid.to_string()]);
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_said(&ran.stderr, &format!("ppt: {expected}\n"));
+    assert_message(&ran.stderr, &format!("ppt: {expected}\n"));
     assert_eq!(ran.code(), 1);
 }
 
@@ -344,7 +344,7 @@ fn limits_of_shared_memory() {
     };
     let (code, said) =
         inside(&format!("echo 0 > /proc/sys/kernel/shmmni; exec \"$0\" attach {pid}"));
-    assert_said(
+    assert_message(
         &said,
         "ppt: cannot make a segment of {} bytes: No space left on device (os error 28)\n  the \
          system's limit for shared memory is reached; see ipcs -lm, kernel.shmmni and \
@@ -353,7 +353,7 @@ fn limits_of_shared_memory() {
     assert_eq!(code, Some(1));
     let limits = "echo 4096 > /proc/sys/kernel/shmmni; echo 65536 > /proc/sys/kernel/shmmax";
     let (code, said) = inside(&format!("{limits}; exec \"$0\" attach {pid}"));
-    assert_said(
+    assert_message(
         &said,
         "ppt: cannot make a segment of {} bytes: Invalid argument (os error 22)\n  it is larger \
          than kernel.shmmax allows; ask for less by --slots or --memory\n",
@@ -378,8 +378,8 @@ fn too_little_address_space() {
         let pid = target.pid();
         let script = format!("ulimit -v {limit}; exec \"$0\" attach {pid} -d 10ms --force");
         let output = command.args(["-c", &script, ppt()]).output().unwrap();
-        let said = text(&output.stderr);
-        assert!(!said.contains("panicked"), "{limit}: {said}");
+        let stderr = text(&output.stderr);
+        assert!(!stderr.contains("panicked"), "{limit}: {stderr}");
     }
     target.finish();
 }
@@ -397,7 +397,7 @@ fn too_few_descriptors() {
     };
     for limit in 5..16 {
         let (code, said) = limited(limit);
-        assert_said(
+        assert_message(
             &said,
             &format!(
                 "ppt: cannot examine process {pid}: Too many open files (os error 24)\n  ppt needs \

@@ -62,9 +62,9 @@ fn sleeps(pid: u32) -> bool {
 /// How long `ppt` takes to refuse.
 fn refused(bench: &Bench, target: &Target) -> Duration {
     let begun = Instant::now();
-    let said = attach(bench, target).ended(1);
+    let stderr = attach(bench, target).ended(1);
     let took = begun.elapsed();
-    assert!(said.contains(&format!("process {} has no ppt buffers", target.pid())), "{said}");
+    assert!(stderr.contains(&format!("process {} has no ppt buffers", target.pid())), "{stderr}");
     took
 }
 

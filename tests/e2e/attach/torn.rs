@@ -190,12 +190,12 @@ fn torn(high_first: bool, name: &str) {
     let written = target.written();
     let published = flood::published(&target);
     attach.signal(libc::SIGCONT);
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
 
     let info = bench.info("out.bin");
     let account = Account::of(&info);
-    assert_eq!(account.captured + account.lost, published, "{said}");
+    assert_eq!(account.captured + account.lost, published, "{stderr}");
     assert_eq!(account.dropped, count(&info, "dropped", "not_mapped"));
     // A frame that finds the gate on at its begin but off at its end belongs to no session.
     let counted = published + account.dropped;
@@ -262,8 +262,8 @@ fn an_id_that_became_another_programs() {
     let attach = Attach::start(inside(&[ppt(), "attach", &pid]));
     let agent = attach.pid();
     let written = target.run();
-    let said = attach.stop();
-    assert!(said.contains("took over from ppt with pid"), "{said}");
+    let stderr = attach.stop();
+    assert!(stderr.contains("took over from ppt with pid"), "{stderr}");
     target.finish();
     let info = bench.info("out.bin");
     let account = Account::of(&info);

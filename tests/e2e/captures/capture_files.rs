@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::fixtures::explained::explained;
-use crate::fixtures::steady::{assert_said, build, check_frames, start};
+use crate::fixtures::steady::{assert_message, build, check_frames, start};
 use crate::fixtures::support::{Account, Bench, PATIENCE, Ran, Table, ppt, text};
 
 /// A folder with the capture `out.bin` of the target's frames after the command `say`.
@@ -88,7 +88,7 @@ fn cut_anywhere_the_rows_before_are_there() {
         }
         let count = |rows: usize| format!("all {rows} rows before that are in the table\n");
         let cut = "ppt: cut.bin: the capture was cut off at byte {};";
-        assert_said(&ran.stderr, &format!("{cut} {}", count(rows)));
+        assert_message(&ran.stderr, &format!("{cut} {}", count(rows)));
         let info = bench.ppt(&["info", "cut.bin"]);
         assert_eq!(info.code(), 0);
         assert!(info.stdout.contains("end       none: cut off at byte"), "{}", info.stdout);
@@ -138,7 +138,7 @@ fn a_capture_can_be_read_while_it_is_being_written() {
         so_far = ran.stdout;
         let cut =
             "ppt: out.bin: the capture was cut off at byte {}; all {} rows before that are in";
-        assert_said(
+        assert_message(
             &ran.stderr,
             &format!("{cut} the table\n").replacen("{} rows", &format!("{total} rows"), 1),
         );

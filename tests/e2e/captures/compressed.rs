@@ -47,8 +47,8 @@ fn the_same_frames_take_less_room() {
         assert!(number("bytes") < number("raw_bytes"));
         assert!(size(&name) < size("raw.bin"), "{codec}");
         assert!(number("bytes") < size(&name));
-        let said = bench.ppt(&["info", &name]).stdout;
-        assert!(said.contains(&format!("\nstored    {codec}: ")), "{said}");
+        let stdout = bench.ppt(&["info", &name]).stdout;
+        assert!(stdout.contains(&format!("\nstored    {codec}: ")), "{stdout}");
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::fixtures::output::{files, whole};
-use crate::fixtures::steady::{assert_said, build, is_root, start};
+use crate::fixtures::steady::{assert_message, build, is_root, start};
 use crate::fixtures::support::{Attach, ppt, text, wait_until};
 
 const READ: &str =
@@ -31,7 +31,7 @@ fn a_dump_does_not_overwrite_what_it_reads() {
     ] {
         for force in [&[][..], &["--force"]] {
             let ran = bench.ppt(&[&["dump", input, "-o", output][..], force].concat());
-            assert_said(&ran.stderr, &format!("ppt: {output} {READ}\n"));
+            assert_message(&ran.stderr, &format!("ppt: {output} {READ}\n"));
             assert_eq!(ran.code(), 1);
             assert!(fs::read(bench.path("in.bin")).unwrap() == before, "{input} to {output}");
         }
@@ -44,7 +44,7 @@ fn a_dump_does_not_overwrite_what_it_reads() {
             let mut child = bench.command(ppt());
             child.args([command, input]).stdin(stdin).stdout(stdout);
             let output = child.output().unwrap();
-            assert_said(&text(&output.stderr), &format!("ppt: standard output {READ}\n"));
+            assert_message(&text(&output.stderr), &format!("ppt: standard output {READ}\n"));
             assert_eq!(output.status.code(), Some(1));
             assert!(fs::read(bench.path("in.bin")).unwrap() == before, "{command} {input}");
         }
@@ -62,7 +62,7 @@ fn a_dump_overwrites_nothing_by_itself() {
         bench.ppt(&[&["dump", "in.bin", "-o", output], more].concat())
     };
     let said = |ran: &crate::fixtures::support::Ran, expected: &str| {
-        assert_said(&ran.stderr, &format!("ppt: {expected}\n"));
+        assert_message(&ran.stderr, &format!("ppt: {expected}\n"));
         assert_eq!(ran.code(), 1);
     };
     bench.write("mine.tsv", "mine");
@@ -194,7 +194,7 @@ fn a_closed_stdout_takes_no_capture_and_no_table() {
         command.args(["-c", "exec \"$0\" \"$@\" >&-", ppt()]).args(args);
         let output = command.output().unwrap();
         let expected = format!("ppt: stdout is closed; {what}\n");
-        assert_said(&text(&output.stderr), &expected);
+        assert_message(&text(&output.stderr), &expected);
         assert_eq!(output.status.code(), Some(2), "{what}");
         // An intended /dev/null is accepted.
         let null = OpenOptions::new().read(true).write(true).open("/dev/null").unwrap();
@@ -217,11 +217,11 @@ fn a_full_disk_names_the_table_and_several_captures_have_no_table() {
     let output = command.args(["dump", "in.bin"]).stdout(full).output().unwrap();
     let expected =
         "ppt: stdout: could not write the table: No space left on device (os error 28)\n";
-    assert_said(&text(&output.stderr), expected);
+    assert_message(&text(&output.stderr), expected);
     assert_eq!(output.status.code(), Some(1));
     let output = bench.ppt(&["dump", "in.bin", "in.bin", "in.bin"]);
     let expected = "ppt: ppt dump makes a table of one capture, and 3 are given; `ppt info` and `ppt sql` \
                     take several\n";
-    assert_said(&output.stderr, expected);
+    assert_message(&output.stderr, expected);
     assert_eq!((output.code(), &*output.stdout), (2, ""));
 }

@@ -25,8 +25,8 @@ fn by_size() {
     target.say("stop");
     let written = target.written();
     flood::published(&target);
-    let said = attach.stop();
-    assert!(said.contains("out.*.bin"), "{said}");
+    let stderr = attach.stop();
+    assert!(stderr.contains("out.*.bin"), "{stderr}");
     let names = captures(&bench, "out");
     assert_eq!(names[0], "out.000001.bin");
     let (mut ledger, mut last) = (Ledger::default(), Value::Null);

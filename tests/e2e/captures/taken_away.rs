@@ -210,10 +210,10 @@ fn a_file_that_is_overwritten_in_place() {
     let file = OpenOptions::new().write(true).open(bench.path("out.bin")).unwrap();
     file.write_all_at(b"somebody else's", 0).unwrap();
     attach.signal(libc::SIGINT);
-    let said = attach.ended(1);
-    crate::fixtures::explained::explained(&said);
-    assert!(said.contains("its first or last bytes are not those that ppt wrote"), "{said}");
-    assert!(said.contains(" does not hold all of them"), "{said}");
+    let stderr = attach.ended(1);
+    crate::fixtures::explained::explained(&stderr);
+    assert!(stderr.contains("its first or last bytes are not those that ppt wrote"), "{stderr}");
+    assert!(stderr.contains(" does not hold all of them"), "{stderr}");
     assert_eq!(files(&bench), ["out.000002.bin", "out.bin"]);
     assert_eq!(bench.info("out.000002.bin")["complete"], true);
     target.finish();
@@ -292,10 +292,10 @@ fn a_file_that_is_removed_where_no_other_can_be_made() {
     target.written();
     fs::remove_file(theirs.join("out.bin")).unwrap();
     mode(0o755);
-    let said = attach.ended(1);
+    let stderr = attach.ended(1);
     let expected = "ppt: theirs/out.bin: it was removed or replaced while ppt wrote it, and there \
                     is no other file: cannot write theirs/out.";
-    assert!(said.contains(expected), "{said}");
+    assert!(stderr.contains(expected), "{stderr}");
     assert!(!crate::fixtures::steady::gate(&mut target));
     target.finish();
 }
@@ -311,17 +311,17 @@ fn a_folder_that_is_removed_while_a_capture_is_written_there() {
     fs::remove_dir_all(bench.path("q")).unwrap();
     target.say("burst 10");
     target.written();
-    let said = attach.ended(1);
-    crate::fixtures::explained::explained(&said);
-    assert!(!said.contains("are in the file") && !said.contains("out.bin: 1"), "{said}");
-    assert!(said.contains("\n  there is no file any more: the frames captured"), "{said}");
-    assert!(said.contains("; q/out.bin is gone, and they with it"), "{said}");
+    let stderr = attach.ended(1);
+    crate::fixtures::explained::explained(&stderr);
+    assert!(!stderr.contains("are in the file") && !stderr.contains("out.bin: 1"), "{stderr}");
+    assert!(stderr.contains("\n  there is no file any more: the frames captured"), "{stderr}");
+    assert!(stderr.contains("; q/out.bin is gone, and they with it"), "{stderr}");
 
     // If nothing is written after that, only the end detects it.
     fs::create_dir(bench.path("q")).unwrap();
     let attach = bench.attach(&target, &["-o", "q/out.bin", "-d", "2s"]);
     fs::remove_dir_all(bench.path("q")).unwrap();
-    let said = attach.ended(1);
-    assert!(said.contains("; q/out.bin is gone, and they with it"), "{said}");
+    let stderr = attach.ended(1);
+    assert!(stderr.contains("; q/out.bin is gone, and they with it"), "{stderr}");
     target.finish();
 }

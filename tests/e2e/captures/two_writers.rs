@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::time::Duration;
 
 use crate::fixtures::output::{files, numbers};
-use crate::fixtures::steady::{assert_said, build, check_frames, start};
+use crate::fixtures::steady::{assert_message, build, check_frames, start};
 use crate::fixtures::support::{Account, Attach, ppt, record, rounds, segments_of};
 
 #[test]
@@ -30,7 +30,7 @@ fn of_two_on_one_file_the_second_is_refused() {
     ] {
         fs::copy(bench.path("out.bin"), bench.path("copy.bin")).unwrap();
         let ran = bench.ppt(args);
-        assert_said(&ran.stderr, &refusal("out.bin"));
+        assert_message(&ran.stderr, &refusal("out.bin"));
         assert_eq!(ran.code(), if args[0] == "run" { 125 } else { 1 }, "{args:?}");
     }
     // If it is another command's standard output.
@@ -38,7 +38,7 @@ fn of_two_on_one_file_the_second_is_refused() {
     let mut command = bench.command(ppt());
     command.args(["attach", &pid, "-o", "-"]);
     let said = Attach::spawn_into(command, stdout.into()).ended(1);
-    assert_said(&(said + "\n"), &refusal("standard output"));
+    assert_message(&(said + "\n"), &refusal("standard output"));
 
     target.say("burst 100");
     target.written();
@@ -113,7 +113,7 @@ fn files_of_a_series_that_is_being_written_are_not_overwritten() {
         "ppt: out.00000{{}}.bin is being written by process {} (ppt); choose another name with -o\n",
         attach.pid()
     );
-    assert_said(&ran.stderr, &expected);
+    assert_message(&ran.stderr, &expected);
     assert_eq!(ran.code(), 1);
     attach.stop();
     let parts: Vec<_> = files(&bench);

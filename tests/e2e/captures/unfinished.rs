@@ -79,9 +79,9 @@ fn without_room_for_the_first_bytes_what_was_there_stays() {
             let child = limited.spawn().unwrap();
             agent.borrow_mut().push(child.id());
             let output = child.wait_with_output().unwrap();
-            let said = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{said}");
-            assert!(said.contains("File too large (os error 27)"), "{said}");
+            let stderr = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{stderr}");
+            assert!(stderr.contains("File too large (os error 27)"), "{stderr}");
             assert!(fs::read(bench.path("good.bin")).unwrap() == before, "{command:?}");
         }
     }

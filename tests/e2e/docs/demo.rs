@@ -142,7 +142,7 @@ fn the_slow_demo_names_its_cause() {
         let asked = bench.command("sh").args(["-c", &format!("'{}' {args}", ppt())]).output();
         let asked = asked.unwrap();
         if text(&asked.stderr).contains("that none of the program's threads had") {
-            // Beside busy programs, a run does not show what it would be alone.
+            // While other programs are busy, a run does not show what it shows on an idle machine.
             continue;
         }
         assert!(asked.status.success(), "{command}: {}", text(&asked.stderr));

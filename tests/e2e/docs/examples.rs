@@ -199,12 +199,12 @@ fn cmake_targets_share_a_frame_file() {
             let mut target = Target::start(Command::new(bench.path("build").join(program)));
             let attach = bench.attach(&target, &["--force"]);
             let written = target.run();
-            let said = attach.stop();
+            let stderr = attach.stop();
             target.finish();
             Account::of(&bench.info("out.bin")).check(written);
             // One buffer and one ring for the frames of the library and of the program.
             let values = bench.table("out.bin", &[]).numbers("value");
-            assert_eq!(values, (0..100).collect::<Vec<_>>(), "{generator}: {said}");
+            assert_eq!(values, (0..100).collect::<Vec<_>>(), "{generator}: {stderr}");
         }
     }
 }

@@ -32,14 +32,14 @@ impl Transcript {
         };
         let output = bounded(self.bench.command(program)).args(&args[1..]).output().unwrap();
         let folder = self.bench.path("").display().to_string();
-        let said = text(&output.stderr).replace(folder.trim_end_matches('/'), "DIR");
+        let stderr = text(&output.stderr).replace(folder.trim_end_matches('/'), "DIR");
         let lines = text(&output.stdout).lines().count();
         let end = match output.status.code() {
             Some(code) => format!("exit {code}, {lines} lines"),
             None => output.status.to_string(),
         };
         let command = args.join(" ");
-        write!(self.text, "# {what}\n$ {command}\n{said}({end})\n\n").unwrap();
+        write!(self.text, "# {what}\n$ {command}\n{stderr}({end})\n\n").unwrap();
     }
 
     #[track_caller]

@@ -214,7 +214,7 @@ fn fish_completes_pids_with_names() {
 }
 
 #[test]
-fn cmake_and_pkg_config_find_the_pptc_beside_them() {
+fn cmake_and_pkg_config_find_the_pptc_of_their_prefix() {
     let installed = Installed::new();
     // Moved after it was written: it contains no absolute paths.
     let moved = installed.bench.path("moved here");

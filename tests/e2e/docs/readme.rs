@@ -137,7 +137,7 @@ fn options_in_the_examples_of_the_documents_exist() {
 }
 
 #[test]
-fn paths_are_told_from_words() {
+fn paths_are_distinguished_from_words() {
     let folders = ["docs/".to_string()];
     let paths = |line: &str| paths_in(line, Path::new("/x"), &folders);
     assert_eq!(paths("see `docs/a.md`."), [root().join("docs/a.md")]);
@@ -230,8 +230,8 @@ fn frame_files_in_the_documents_compile() {
             bench.write("example.frame", &block);
             let mut command = bench.command(env!("CARGO_BIN_EXE_pptc"));
             let output = command.args(["--check", "example.frame"]).output().unwrap();
-            let said = text(&output.stderr);
-            assert!(output.status.success(), "{}\n{block}\n{said}", document.display());
+            let stderr = text(&output.stderr);
+            assert!(output.status.success(), "{}\n{block}\n{stderr}", document.display());
             compiled += 1;
         }
     }

@@ -49,7 +49,7 @@ fn captured(bench: &Bench) -> bool {
     copy.arg("-r")
         .args(["relay", "side_by_side.sh"].map(|name| root().join("examples").join(name)));
     assert!(copy.arg(bench.path("")).status().unwrap().success());
-    // What somebody has made in the example is not part of it.
+    // Files that a user has built in the example are not part of it.
     let _ = fs::remove_dir_all(bench.path("relay/work"));
     let mut run = bench.command("bash");
     run.args(["relay/run", "--customers", &CUSTOMERS.to_string()]);
@@ -58,11 +58,11 @@ fn captured(bench: &Bench) -> bool {
     run.env("GOPROXY", "off").env("GOTOOLCHAIN", "local");
     run.env("GOCACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("go"));
     let output = run.output().unwrap();
-    let said = text(&output.stdout);
-    assert!(output.status.success(), "{said}{}", text(&output.stderr));
+    let stdout = text(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", text(&output.stderr));
     let answered = format!("answered {}: ", CUSTOMERS * QUESTIONS);
-    assert!(said.contains(&answered), "{said}");
-    assert!(said.contains(&format!("warm-up {}\n", CUSTOMERS * WARM_UP)), "{said}");
+    assert!(stdout.contains(&answered), "{stdout}");
+    assert!(stdout.contains(&format!("warm-up {}\n", CUSTOMERS * WARM_UP)), "{stdout}");
     fs::rename(bench.path("relay/work/out.bin"), bench.path("out.bin")).unwrap();
     true
 }

@@ -71,8 +71,8 @@ fn followed(
     }
     let (written, agent) = (family.written, attach.pid());
     fetched(bench, agent, children.len() + 1);
-    let said = attach.stop();
-    found_late(&said, &children[1 + kinds.len()..]);
+    let stderr = attach.stop();
+    found_late(&stderr, &children[1 + kinds.len()..]);
     family.target.finish();
     assert_eq!(written, 1000 + 100 * children.len() as u64);
     whole(bench, written, case, agent);

@@ -162,8 +162,8 @@ fn children_of_another_users_process() {
         assert_eq!(family.round(child), 100);
     }
     let (written, agent) = (family.written, attach.pid());
-    let said = attach.stop();
-    assert!(!said.contains("not captured"), "{said}");
+    let stderr = attach.stop();
+    assert!(!stderr.contains("not captured"), "{stderr}");
     family.target.finish();
     whole(&bench, written, "attach --follow: of another user", agent);
 }
@@ -204,11 +204,11 @@ fn under_a_filter_children_say_nothing() {
     let child = family.make("fork");
     assert_eq!(family.round(child), 0);
     a_look_later();
-    let said = attach.stop();
+    let stderr = attach.stop();
     // The same holds without a session.
     family.make("fork");
     family.target.finish();
-    assert!(said.contains("filters its system calls"), "it was seen, and not captured: {said}");
+    assert!(stderr.contains("filters its system calls"), "it was seen, and not captured: {stderr}");
 }
 
 /// A child of vfork(2) has its parent's memory, buffers, and random bytes. Writing there would end
@@ -235,8 +235,8 @@ fn what_has_its_parents_memory_is_left_alone() {
     }
     family.write(1000);
     let (written, agent) = (family.written, attach.pid());
-    let said = attach.stop();
-    assert!(!said.contains("not captured"), "{said}");
+    let stderr = attach.stop();
+    assert!(!stderr.contains("not captured"), "{stderr}");
     family.target.finish();
     whole(&bench, written, "attach --follow: a child of vfork that lives", agent);
 }
@@ -304,9 +304,9 @@ fn hellos_without_end() {
     family.write(1000);
     assert_eq!(family.round(child), 100);
     let (written, agent) = (family.written, attach.pid());
-    let said = attach.stop();
+    let stderr = attach.stop();
     // Its report is one of many: on a loaded machine, ppt may find the child before it reads that.
-    assert!(!said.contains("was not captured"), "{said}");
+    assert!(!stderr.contains("was not captured"), "{stderr}");
     for mut caller in callers {
         caller.wait().unwrap();
     }

@@ -154,7 +154,7 @@ fn more_threads_than_rings(kind: Kind) {
     let agent = attach.pid();
     let mut written = target.run();
     written += target.run();
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
     let info = bench.info("out.bin");
     let account = Account::of(&info);
@@ -164,7 +164,7 @@ fn more_threads_than_rings(kind: Kind) {
     assert_eq!(count(&info, "dropped", "no_ring"), account.dropped);
     assert!((1..=5000).contains(&account.dropped), "{account:?}");
     assert_eq!(frames(&bench, "out.bin").len() as u64, account.captured);
-    let lines: Vec<&str> = said.lines().collect();
+    let lines: Vec<&str> = stderr.lines().collect();
     assert_eq!(
         lines[0],
         "ppt: flood: 3 rings of 1,024 slots of 56 bytes (184.0 KiB), to stay within --memory"

@@ -11,8 +11,8 @@ const SANDBOXES: [(&str, u32); 4] = [("filter", 0), ("filter", 1), ("strict", 0)
 /// of frames.
 fn workers(target: &mut Target, count: u32, mode: &str, init: u32, prepare: u32) -> (u64, u64) {
     target.say(&format!("workers {count} {mode} {init} {prepare}"));
-    let said = target.stdout.wait_for("ended ");
-    let numbers: Vec<u64> = said.split(' ').map(|piece| piece.parse().unwrap()).collect();
+    let answer = target.stdout.wait_for("ended ");
+    let numbers: Vec<u64> = answer.split(' ').map(|piece| piece.parse().unwrap()).collect();
     (numbers[0], numbers[1])
 }
 
@@ -90,13 +90,16 @@ fn few_at_most(mode: &str, init: u32, prepare: u32) {
     assert!(killed <= most, "{mode}, {init} ms, prepare: {prepare}: {killed} were killed");
     target.say("write 10");
     assert_eq!(target.written(), 10, "their parent is captured");
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
     // ppt may have found one under its filter before it was killed.
-    assert!(said.matches("no more").count() <= 1, "{said}");
+    assert!(stderr.matches("no more").count() <= 1, "{stderr}");
     if killed == most {
-        assert!(said.contains("no more forked processes of its program are captured"), "{said}");
-        assert!(said.contains("were left alone, and not captured"), "{said}");
+        assert!(
+            stderr.contains("no more forked processes of its program are captured"),
+            "{stderr}"
+        );
+        assert!(stderr.contains("were left alone, and not captured"), "{stderr}");
     }
 }
 
@@ -122,7 +125,7 @@ fn workers_without_a_sandbox_are_captured() {
         assert_eq!(one.0, 0);
         written = one.1;
     }
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
-    assert!(!said.contains("no more"), "{said}");
+    assert!(!stderr.contains("no more"), "{stderr}");
 }

@@ -250,9 +250,9 @@ fn capture(
         let attach = bench.attach(&target, &["-v", "-o", kind, "--segment", kind]);
         let pid = attach.pid();
         let written = target.run();
-        let said = attach.stop();
+        let stderr = attach.stop();
         let line = format!("ppt: matrix: found by {found} in {object}; {how} segment ");
-        assert!(said.contains(&line), "{case}: {said}");
+        assert!(stderr.contains(&line), "{case}: {stderr}");
         sessions.push((kind, written, pid));
     }
     target.finish();
@@ -348,9 +348,9 @@ fn unreadable(bench: &Bench, case: &str, mut target: Target) {
     let attach = Attach::start(command);
     let pid = attach.pid();
     let written = target.run();
-    let said = attach.stop();
+    let stderr = attach.stop();
     let object = bench.path("crew").to_str().unwrap().to_string();
-    assert!(said.contains(&format!("ppt: matrix: found by scan in {object}; made")), "{said}");
+    assert!(stderr.contains(&format!("ppt: matrix: found by scan in {object}; made")), "{stderr}");
     target.finish();
     check((bench, "out.bin"), "20", case, written, pid);
 }
@@ -379,8 +379,8 @@ fn a_program_that_never_was_readable() {
     command.args(["attach", "-d", "5s", &target.pid().to_string()]);
     let refused = command.output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
-    let said = support::text(&refused.stderr);
-    assert!(said.contains("it is not dumpable"), "{said}");
+    let stderr = support::text(&refused.stderr);
+    assert!(stderr.contains("it is not dumpable"), "{stderr}");
     assert!(!bench.path("out.bin").exists());
     let case = "program unreadable (0711) from the start, root";
     capture(&bench, "20", case, target, &bench.path("crew"), &["symtab"]);

@@ -104,7 +104,7 @@ fn block_form_and_macro_form_as_cpp17() {
 }
 
 #[test]
-fn the_costly_part_runs_only_while_somebody_is_attached() {
+fn the_costly_part_runs_only_while_ppt_is_attached() {
     let bench = Bench::new();
     bench.copy_all(&["block.c", "job.frame"]);
     bench.pptc(&["job.frame"]);

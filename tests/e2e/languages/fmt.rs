@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Stdio;
 
-use crate::fixtures::support::{Bench, Ran, said, text};
+use crate::fixtures::support::{Bench, Ran, assert_ran, text};
 
 const UGLY: &str = "frame  f{int a ;time t;}// end";
 const PRETTY: &str = "frame f { int a; time t; } // end\n";
@@ -26,13 +26,13 @@ fn files_are_replaced_and_keep_their_mode() {
     let path = bench.write("a.frame", UGLY);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     let old = fs::metadata(&path).unwrap();
-    said(&fmt(&bench, &["a.frame"]), 0, "", "");
+    assert_ran(&fmt(&bench, &["a.frame"]), 0, "", "");
     let new = fs::metadata(&path).unwrap();
     assert_eq!(contents(&bench, "a.frame"), PRETTY);
     assert_eq!((new.mode(), new.uid(), new.gid()), (old.mode(), old.uid(), old.gid()));
     assert_eq!(bench.names(""), ["a.frame"]);
     // A formatted file is not written.
-    said(&fmt(&bench, &["a.frame"]), 0, "", "");
+    assert_ran(&fmt(&bench, &["a.frame"]), 0, "", "");
     assert_eq!(fs::metadata(&path).unwrap().ino(), new.ino());
 }
 
@@ -41,7 +41,7 @@ fn symbolic_links_stay_links() {
     let bench = Bench::new();
     bench.write("a.frame", UGLY);
     symlink("a.frame", bench.path("b.frame")).unwrap();
-    said(&fmt(&bench, &["b.frame"]), 0, "", "");
+    assert_ran(&fmt(&bench, &["b.frame"]), 0, "", "");
     assert!(fs::symlink_metadata(bench.path("b.frame")).unwrap().is_symlink());
     assert_eq!(contents(&bench, "a.frame"), PRETTY);
 }
@@ -54,9 +54,9 @@ fn check_names_what_would_change_and_writes_nothing() {
     }
     let ran = fmt(&bench, &["--check", "a.frame", "b.frame", "c.frame"]);
     let advice = "pptc: 2 files would change; `pptc fmt` without --check formats them\n";
-    said(&ran, 1, "a.frame\nc.frame\n", advice);
+    assert_ran(&ran, 1, "a.frame\nc.frame\n", advice);
     assert_eq!(contents(&bench, "a.frame"), UGLY);
-    said(&fmt(&bench, &["--check", "b.frame"]), 0, "", "");
+    assert_ran(&fmt(&bench, &["--check", "b.frame"]), 0, "", "");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn what_does_not_parse_stays_as_it_is_and_the_others_are_formatted() {
     bench.write("a.frame", "frame  f { int a }");
     bench.write("b.frame", UGLY);
     let ran = fmt(&bench, &["a.frame", "b.frame", "none.frame"]);
-    said(
+    assert_ran(
         &ran,
         1,
         "",

@@ -1,4 +1,4 @@
-//! `pptc functions`: each call of a function is a frame, and the program's own counts say how many
+//! `pptc functions`: each call of a function is a frame, and the program's own counts state how many
 //! there are.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -179,7 +179,7 @@ fn a_folder_that_cannot_be_made_is_refused() {
     bench.write("file", "");
     let mut pptc = bench.command(env!("CARGO_BIN_EXE_pptc"));
     let refused = pptc.args(["functions", "-o", "file/under"]).output().unwrap();
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert_eq!(refused.status.code(), Some(1), "{said}");
-    assert!(said.starts_with("pptc: cannot ") && said.contains("file/under"), "{said}");
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{stderr}");
+    assert!(stderr.starts_with("pptc: cannot ") && stderr.contains("file/under"), "{stderr}");
 }

@@ -1,4 +1,4 @@
-//! Go targets: packages built as the documentation says, by the Go that is installed.
+//! Go targets: packages built as the documentation describes, by the installed Go.
 
 use std::collections::BTreeSet;
 
@@ -388,7 +388,7 @@ fn an_exit_in_the_middle() {
     assert!(account.captured > 0, "{account:?}");
     assert_eq!((&info["mismatches"], &info["damages"]), (&0.into(), &0.into()));
     assert_eq!(bench.table("out.bin", &["--frame", "handled"]).rows.len(), 0, "it did not end");
-    // Of each goroutine, a number for each frame: what is not there is lost.
+    // Each goroutine numbers its frames, so a missing number is a lost frame.
     let table = bench.table("out.bin", &["--frame", "tick"]);
     let mut seen: Vec<_> = table.numbers("who").into_iter().zip(table.numbers("i")).collect();
     seen.sort_unstable();
@@ -473,7 +473,7 @@ func main() {
 }
 "#;
 
-/// A loop that does nothing else sees that somebody is attached; from then on no frame is missing.
+/// A loop that does nothing else notices that ppt is attached; from then on no frame is missing.
 #[test]
 fn a_loop_sees_the_switch() {
     let bench = Bench::new();
@@ -647,10 +647,10 @@ fn names_that_go_keeps_are_refused() {
         bench.write("a.frame", frames);
         let pptc = env!("CARGO_BIN_EXE_pptc");
         let output = bench.command(pptc).args(["--emit", "go", "a.frame"]).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains(what), "{what}: {said}");
-        assert!(said.contains("has a name that Go output needs for itself\n"), "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(what), "{what}: {stderr}");
+        assert!(stderr.contains("has a name that Go output needs for itself\n"), "{stderr}");
     }
     for (frames, clash) in [
         ("frame f { int a_b, aB; }", "would both be called `AB` in Go"),
@@ -663,7 +663,7 @@ fn names_that_go_keeps_are_refused() {
         bench.write("a.frame", frames);
         let mut command = bench.command(env!("CARGO_BIN_EXE_pptc"));
         let output = command.args(["--emit", "go", "a.frame"]).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains(clash), "{frames}: {said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains(clash), "{frames}: {stderr}");
     }
 }

@@ -102,8 +102,8 @@ fn calls_scopes_and_errors() {
     attach.stop();
     target.close();
     assert!(target.wait().success());
-    let said = target.stdout.rest();
-    assert!(!said.contains("WARNING"), "-Xcheck:jni says: {said}");
+    let stdout = target.stdout.rest();
+    assert!(!stdout.contains("WARNING"), "-Xcheck:jni says: {stdout}");
     let account = Account::of(&bench.info("out.bin"));
     account.check(written);
     assert_eq!(account.captured, 6);
@@ -530,9 +530,9 @@ fn names_that_java_keeps_are_refused() {
         bench.write("a.frame", frames);
         let pptc = env!("CARGO_BIN_EXE_pptc");
         let output = bench.command(pptc).args(["--emit", "java", "a.frame"]).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
         let expected = format!("the {what} has a name that Java output needs for itself\n");
-        assert!(said.contains(&expected), "{said}");
+        assert!(stderr.contains(&expected), "{stderr}");
     }
 }

@@ -600,14 +600,14 @@ fn names_that_node_keeps_are_refused() {
         bench.write("a.frame", frames);
         let pptc = env!("CARGO_BIN_EXE_pptc");
         let output = bench.command(pptc).args(["--emit", "node", "a.frame"]).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
         let expected = format!("the {what} has a name that Node output needs for itself\n");
-        assert!(said.contains(&expected), "{said}");
+        assert!(stderr.contains(&expected), "{stderr}");
     }
     bench.write("a.frame", "enum LegStep { A } frame leg @chain(a, b) { int c @key; }");
     let mut command = bench.command(env!("CARGO_BIN_EXE_pptc"));
     let output = command.args(["--emit", "node", "a.frame"]).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("in Node"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("in Node"), "{stderr}");
 }

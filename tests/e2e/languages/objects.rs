@@ -185,8 +185,8 @@ fn merged(case: &str, prepare: impl Fn(&Bench) -> Target) {
     let written = go(&mut target, 500);
     assert_eq!(written, CREW * 500 * 2);
     tell(&mut target, "join", "joined");
-    let said = attach.stop();
-    account(&bench, "21", case, target, (pid, &said), written);
+    let stderr = attach.stop();
+    account(&bench, "21", case, target, (pid, &stderr), written);
     let table = bench.table("out.bin", &[]);
     assert_eq!(check(&table, "left", 2), written);
     let rings: HashSet<_> = table.cells("ring").into_iter().collect();

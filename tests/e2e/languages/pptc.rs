@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::SystemTime;
 
-use crate::fixtures::support::{Bench, Ran, said};
+use crate::fixtures::support::{Bench, Ran, assert_ran};
 
 const GOOD: &str = "frame good { int who; time when; }\n";
 const BAD: &str = "frame bad { itn who; }\n";
-const BAD_SAID: &str = "error[unknown-type]: unknown type `itn`
+const BAD_MESSAGE: &str = "error[unknown-type]: unknown type `itn`
  --> a.frame:1:13
   |
 1 | frame bad { itn who; }
@@ -31,7 +31,7 @@ fn bench(frame: &str) -> Bench {
 #[test]
 fn good_files_give_a_header_and_a_source_without_a_word() {
     let bench = bench(GOOD);
-    said(&pptc(&bench, &["a.frame"]), 0, "", "");
+    assert_ran(&pptc(&bench, &["a.frame"]), 0, "", "");
     assert_eq!(bench.names(""), ["a.c", "a.frame", "a.h"]);
 }
 
@@ -39,7 +39,7 @@ fn good_files_give_a_header_and_a_source_without_a_word() {
 fn bad_files_give_1_and_nothing_else() {
     let bench = bench(BAD);
     let ran = pptc(&bench, &["a.frame"]);
-    said(&ran, 1, "", BAD_SAID);
+    assert_ran(&ran, 1, "", BAD_MESSAGE);
     assert_eq!(bench.names(""), ["a.frame"]);
 }
 
@@ -48,7 +48,7 @@ fn one_bad_file_does_not_keep_the_others_from_being_written() {
     let bench = bench(BAD);
     bench.write("b.frame", GOOD);
     let ran = pptc(&bench, &["a.frame", "b.frame", "--depfile", "d"]);
-    said(&ran, 1, "", BAD_SAID);
+    assert_ran(&ran, 1, "", BAD_MESSAGE);
     assert_eq!(bench.names(""), ["a.frame", "b.c", "b.frame", "b.h"], "and no depfile");
 }
 
@@ -66,14 +66,14 @@ fn bad_usage_gives_2() {
 #[test]
 fn files_that_cannot_be_read_are_named() {
     let bench = bench(GOOD);
-    said(
+    assert_ran(
         &pptc(&bench, &["none.frame"]),
         1,
         "",
         "pptc: cannot read none.frame: No such file or directory (os error 2)\n",
     );
     fs::create_dir(bench.path("dir.frame")).unwrap();
-    said(
+    assert_ran(
         &pptc(&bench, &["dir.frame"]),
         1,
         "",
@@ -86,9 +86,9 @@ fn files_that_cannot_be_written_are_named() {
     let bench = bench(GOOD);
     bench.write("file", "");
     let ran = pptc(&bench, &["a.frame", "-o", "file"]);
-    said(&ran, 1, "", "pptc: cannot write file: it is not a folder\n");
+    assert_ran(&ran, 1, "", "pptc: cannot write file: it is not a folder\n");
     let ran = pptc(&bench, &["a.frame", "--depfile", "none/d"]);
-    said(&ran, 1, "", "pptc: cannot write none/d: No such file or directory (os error 2)\n");
+    assert_ran(&ran, 1, "", "pptc: cannot write none/d: No such file or directory (os error 2)\n");
 }
 
 /// The make rule must state that both files, in either order, depend on `source`.
@@ -103,7 +103,7 @@ fn check_rule(bench: &Bench, depfile: &str, [one, other]: [&str; 2], source: &st
 fn the_folder_is_made_and_the_depfile_names_what_is_in_it() {
     let bench = bench(GOOD);
     let args = ["a.frame", "-o", "out/deep er", "--depfile", "a.d"];
-    said(&pptc(&bench, &args), 0, "", "");
+    assert_ran(&pptc(&bench, &args), 0, "", "");
     assert_eq!(bench.names("out/deep er"), ["a.c", "a.h"]);
     check_rule(&bench, "a.d", ["out/deep\\ er/a.c", "out/deep\\ er/a.h"], "a.frame");
 }
@@ -111,7 +111,7 @@ fn the_folder_is_made_and_the_depfile_names_what_is_in_it() {
 #[test]
 fn check_and_print_write_nothing() {
     let bench = bench(GOOD);
-    said(&pptc(&bench, &["--check", "a.frame"]), 0, "", "");
+    assert_ran(&pptc(&bench, &["--check", "a.frame"]), 0, "", "");
     let schema = pptc(&bench, &["--print", "schema", "a.frame"]);
     assert_eq!((schema.code(), schema.stderr.as_str()), (0, ""));
     let schema: serde_json::Value = serde_json::from_str(&schema.stdout).unwrap();
@@ -144,10 +144,10 @@ fn what_would_not_change_keeps_its_time() {
 #[test]
 fn rust_comes_out_as_one_file() {
     let bench = bench(GOOD);
-    said(&pptc(&bench, &["--emit", "rust", "a.frame"]), 0, "", "");
+    assert_ran(&pptc(&bench, &["--emit", "rust", "a.frame"]), 0, "", "");
     assert_eq!(bench.names(""), ["a.frame", "a.rs"]);
     bench.write("a.frame", &format!("emit C, Rust;\n{GOOD}"));
-    said(&pptc(&bench, &["a.frame"]), 0, "", "");
+    assert_ran(&pptc(&bench, &["a.frame"]), 0, "", "");
     assert_eq!(bench.names(""), ["a.c", "a.frame", "a.h", "a.rs"]);
 }
 
@@ -157,8 +157,8 @@ fn stamps_that_cost_get_a_hint() {
     let ran = pptc(&bench, &["a.frame"]);
     assert_eq!(ran.code(), 0);
     assert!(ran.stderr.starts_with("hint[many-stamps]: the frame `many`"), "{}", ran.stderr);
-    for said in ["option time tsc;\nframe many { time a, b, c; }\n", "frame few { time a, b; }\n"] {
-        bench.write("a.frame", said);
+    for text in ["option time tsc;\nframe many { time a, b, c; }\n", "frame few { time a, b; }\n"] {
+        bench.write("a.frame", text);
         assert_eq!(pptc(&bench, &["a.frame"]).stderr, "");
     }
 }
@@ -167,7 +167,7 @@ fn stamps_that_cost_get_a_hint() {
 fn warnings_are_no_failure() {
     let bench = bench("frame good { int who @nonsense; }\n");
     let ran = pptc(&bench, &["a.frame"]);
-    said(
+    assert_ran(
         &ran,
         0,
         "",
@@ -190,7 +190,7 @@ fn spaces_in_a_path() {
     fs::create_dir(bench.path("some folder")).unwrap();
     bench.write("some folder/my events.frame", &format!("buffer events;\n{GOOD}"));
     let ran = pptc(&bench, &["some folder/my events.frame", "--depfile", "d"]);
-    said(&ran, 0, "", "");
+    assert_ran(&ran, 0, "", "");
     assert_eq!(bench.names("some folder"), ["my events.c", "my events.frame", "my events.h"]);
     let made = ["some\\ folder/my\\ events.c", "some\\ folder/my\\ events.h"];
     check_rule(&bench, "d", made, "some\\ folder/my\\ events.frame");
@@ -206,7 +206,7 @@ fn warnings_can_be_denied() {
     assert!(ran.stderr.ends_with("pptc: 1 warning, 1 hint (warnings are denied)\n"), "{ran:?}");
     assert_eq!(bench.names(""), ["a.frame", "b.c", "b.frame", "b.h"], "hints are no warnings");
     bench.write("a.frame", "option allow \"unknown-attribute\"; frame good { int who @nonsense; }");
-    said(&pptc(&bench, &["--deny-warnings", "a.frame"]), 0, "", "");
+    assert_ran(&pptc(&bench, &["--deny-warnings", "a.frame"]), 0, "", "");
 }
 
 #[test]
@@ -219,9 +219,9 @@ fn two_files_never_become_one() {
     let both = ["left/a.frame", "right/a.frame"];
     let why = "pptc: left/a.frame and right/a.frame would both generate out/a.h; rename one of \
                them, or write to different folders\n";
-    said(&pptc(&bench, &[&both[..], &["-o", "out"]].concat()), 1, "", why);
-    said(&pptc(&bench, &both), 0, "", "");
-    said(&pptc(&bench, &["left/a.frame", "./left/a.frame", "-o", "out"]), 0, "", "");
+    assert_ran(&pptc(&bench, &[&both[..], &["-o", "out"]].concat()), 1, "", why);
+    assert_ran(&pptc(&bench, &both), 0, "", "");
+    assert_ran(&pptc(&bench, &["left/a.frame", "./left/a.frame", "-o", "out"]), 0, "", "");
 }
 
 #[test]
@@ -230,11 +230,11 @@ fn what_pptc_did_not_write_is_kept() {
     bench.write("a.c", "int main(void) { return 0; }\n");
     let why = "pptc: cannot write a.c: it was not written by pptc, and would be lost: rename the \
                frame file, or choose another folder\n";
-    said(&pptc(&bench, &["a.frame"]), 1, "", why);
+    assert_ran(&pptc(&bench, &["a.frame"]), 1, "", why);
     assert_eq!(bench.names(""), ["a.c", "a.frame"]);
     bench.write("b.h", GOOD);
     let why = "pptc: b.h would be overwritten by the generated file; rename it to b.frame\n";
-    said(&pptc(&bench, &["b.h"]), 1, "", why);
+    assert_ran(&pptc(&bench, &["b.h"]), 1, "", why);
     assert_eq!(fs::read_to_string(bench.path("b.h")).unwrap(), GOOD);
 }
 
@@ -248,7 +248,7 @@ fn what_is_no_file() {
         ("/dev/null", "/dev/null is a device: generated files are named after a frame file"),
         ("-", "standard input has no name for the generated files (a file called - is ./-)"),
     ] {
-        said(&pptc(&bench, &[file]), 1, "", &format!("pptc: {why}\n"));
+        assert_ran(&pptc(&bench, &[file]), 1, "", &format!("pptc: {why}\n"));
     }
     let ran = pptc(&bench, &["--check", "/dev/null"]);
     assert!(ran.code() == 1 && ran.stderr.contains("declares no frame"), "{ran:?}");
@@ -263,13 +263,13 @@ fn folders_that_cannot_be_written() {
         ("file/deep", "cannot write file/deep: Not a directory (os error 20)"),
         ("taken", "cannot write taken/a.h: Is a directory (os error 21)"),
     ] {
-        said(&pptc(&bench, &["a.frame", "-o", folder]), 1, "", &format!("pptc: {why}\n"));
+        assert_ran(&pptc(&bench, &["a.frame", "-o", folder]), 1, "", &format!("pptc: {why}\n"));
     }
 }
 
 #[test]
 fn languages_by_their_usual_names() {
     let bench = bench(GOOD);
-    said(&pptc(&bench, &["--emit", "C,C++,Rust", "a.frame"]), 0, "", "");
+    assert_ran(&pptc(&bench, &["--emit", "C,C++,Rust", "a.frame"]), 0, "", "");
     assert_eq!(bench.names(""), ["a.c", "a.cpp", "a.frame", "a.h", "a.hpp", "a.rs"]);
 }

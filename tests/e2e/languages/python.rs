@@ -122,12 +122,12 @@ fn names_that_python_keeps_are_refused() {
         bench.write("a.frame", frames);
         let pptc = env!("CARGO_BIN_EXE_pptc");
         let output = bench.command(pptc).args(["--emit", "python", "a.frame"]).output().unwrap();
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{said}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
         let expected = format!("the {what} has a name that Python output needs for itself\n");
         assert!(
-            said.contains(&expected) && said.contains("^ used by the generated code"),
-            "{said}"
+            stderr.contains(&expected) && stderr.contains("^ used by the generated code"),
+            "{stderr}"
         );
     }
 }

@@ -26,9 +26,9 @@ fn the_contracts_program(kind: Kind) {
     let mut target = start(&bench, "contract", &["1000"]);
     let attach = bench.attach(&target, &["-v"]);
     let written = target.run();
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
-    assert!(said.contains("scan"), "statics are private: {said}");
+    assert!(stderr.contains("scan"), "statics are private: {stderr}");
     let account = Account::of(&bench.info("out.bin"));
     account.check(written);
     assert_eq!((account.captured, written), (3006, 3006));
@@ -129,8 +129,8 @@ fn a_library_is_unloaded_while_its_thread_goes_on() {
     let mut target = start(&bench, "host", &[plugin().to_str().unwrap()]);
     let attach = bench.attach(&target, &["-b", "clocks"]);
     target.run();
-    let said = attach.ended(0);
-    assert!(said.contains("its library was unloaded"), "{said}");
+    let stderr = attach.ended(0);
+    assert!(stderr.contains("its library was unloaded"), "{stderr}");
     target.finish();
     let account = Account::of(&bench.info("out.bin"));
     // The library's memory was unmapped before the last drain; the drained frames are intact.

@@ -33,7 +33,7 @@ fn eight_threads_outrun_small_rings(kind: Kind) {
     let agent = attach.pid();
     let written = target.run();
     let published = flood::published(&target);
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
 
     assert_eq!((written, published), (800_000, 800_000));
@@ -42,7 +42,7 @@ fn eight_threads_outrun_small_rings(kind: Kind) {
     account.check(written);
     assert_eq!(count(&info, "lost_by", "overrun"), account.lost, "nothing else is a cause");
     assert!(account.lost > 0 && account.captured > 0, "{account:?}");
-    assert!(said.contains("would have sufficed"), "{said}");
+    assert!(stderr.contains("would have sufficed"), "{stderr}");
     assert_eq!(frames(&bench, "out.bin").len() as u64, account.captured);
     gaps_agree(&bench, "out.bin", &info);
     record(
@@ -208,10 +208,10 @@ fn cannot_grow(
     let is_written = || std::fs::metadata(capture).is_ok_and(|metadata| metadata.len() > 32_000);
     wait_until("the first frames are in the file", is_written);
     target.say("start");
-    let said = attach.ended(1);
+    let stderr = attach.ended(1);
     let expected =
         format!("ppt: {capture}: {cause}\n  the frames captured before that are in the file\n");
-    assert!(said.contains(&expected), "{said}");
+    assert!(stderr.contains(&expected), "{stderr}");
     bench.check_off(&target);
     target.say("stop");
     let published = before + flood::published(&target);
@@ -224,14 +224,14 @@ fn cannot_grow(
     let rows = frames(bench, capture);
     assert_eq!(rows.len() as u64, account.captured);
     // The full file cannot state later frames; the summary does.
-    let summary = Summary::of(&said);
-    assert!(summary.captured > 1000, "{said}");
+    let summary = Summary::of(&stderr);
+    assert!(summary.captured > 1000, "{stderr}");
     // A chunk that did not fit completely is lost completely.
-    assert_eq!(summary.captured, account.captured, "{said}");
+    assert_eq!(summary.captured, account.captured, "{stderr}");
     assert_eq!(summary.dropped, 0);
     // A thread that was writing a frame when the gate closed finished it after the last drain.
     let late = published - (summary.captured + summary.lost);
-    assert!(late <= 2, "{published} published, but: {said}");
+    assert!(late <= 2, "{published} published, but: {stderr}");
     let leaks = segments_of(&[agent]);
     let written = account.captured + account.lost;
     record("34", case, written, account, &info, leaks);
@@ -301,8 +301,8 @@ fn an_output_that_fails_ends_the_capture() {
         read += ours.read(&mut some).unwrap();
     }
     drop(ours);
-    let said = attach.ended(1);
-    assert!(said.contains("stdout: Input/output error"), "{said}");
+    let stderr = attach.ended(1);
+    assert!(stderr.contains("stdout: Input/output error"), "{stderr}");
     // The target continues, and can be attached to again.
     let next = bench.attach(&target, &["-o", "next.bin"]);
     let makers = [agent, next.pid()];

@@ -100,11 +100,11 @@ fn in_a_file_that_is_full() {
     let bench = flood::build();
     let mut target = flood::start_endless(&bench, "4");
     let args = ["--where", "a < 9223372036854775808", "--max-size", "1M", "--slots", "1024"];
-    let said = bench.attach(&target, &args).ended(0);
+    let stderr = bench.attach(&target, &args).ended(0);
     target.say("stop");
     target.written();
     let published = flood::published(&target);
-    assert!(said.contains("the capture has its full size"), "{said}");
+    assert!(stderr.contains("the capture has its full size"), "{stderr}");
     assert!(fs::metadata(bench.path("out.bin")).unwrap().len() <= 1 << 20);
     let info = bench.info("out.bin");
     let account = Account::of(&info);
@@ -188,10 +188,10 @@ fn a_command_that_the_expression_does_not_fit() {
     let written = crate::fixtures::first::written(&ran.stdout);
     let info = bench.info("out.bin");
     assert_eq!(Account::of(&info), Account { captured: written, ..Account::default() });
-    let said = explained(&ran.stderr);
+    let stderr = explained(&ran.stderr);
     let expected = "flood: all frames are captured, because --where cannot be held against them: no \
                     field is called `treads`";
-    assert!(said.contains(expected), "{said}");
+    assert!(stderr.contains(expected), "{stderr}");
     let ran = bench.ppt(&["run", "--force", "--where", "thread <> 0", "--", "./first_main"]);
     let account = Account::of(&bench.info("out.bin"));
     account.check(crate::fixtures::first::written(&ran.stdout));

@@ -90,7 +90,7 @@ fn as_it_is(bench: &Bench, mut target: Target) {
     ] {
         let attach = bench.attach(&target, args);
         go(&mut target, 150);
-        let said = attach.stop();
+        let stderr = attach.stop();
         let info = bench.info(capture);
         let said_so = if clock == "tick" { "truth: stamps are ticks" } else { "as requested" };
         if clock == "tick" && info["buffers"][0]["clock"] == "monotonic" {
@@ -98,7 +98,7 @@ fn as_it_is(bench: &Bench, mut target: Target) {
             check(bench, capture, 150, error_of(&info, "monotonic"));
             continue;
         }
-        assert!(said.contains(said_so), "{said}");
+        assert!(stderr.contains(said_so), "{stderr}");
         Account::of(&info).check(info["buffers"][0]["frames"].as_u64().unwrap());
         check(bench, capture, 150, error_of(&info, clock));
         let text = bench.ppt(&["info", capture]).stdout;

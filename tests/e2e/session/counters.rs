@@ -43,9 +43,9 @@ struct CounterSums {
 
 impl CounterSums {
     /// The target's sums since its start.
-    fn said(line: &str) -> Self {
-        let said: Value = serde_json::from_str(line).unwrap();
-        let of = |name: &str| said[name].as_u64().unwrap_or_else(|| panic!("{name} in {line}"));
+    fn parse(line: &str) -> Self {
+        let sums: Value = serde_json::from_str(line).unwrap();
+        let of = |name: &str| sums[name].as_u64().unwrap_or_else(|| panic!("{name} in {line}"));
         Self {
             frames: of("frames"),
             bytes: of("bytes"),
@@ -59,7 +59,7 @@ impl CounterSums {
     /// Makes the target add. Returns its sums.
     fn run(target: &mut Target, line: &str) -> Self {
         target.say(line);
-        Self::said(&target.stdout.wait_for("written "))
+        Self::parse(&target.stdout.wait_for("written "))
     }
 
     /// The sums over all buffers of a capture.
@@ -276,8 +276,8 @@ fn adds_without_a_segment_are_counted() {
         CounterSums::of(&info),
         CounterSums { frames: sums.frames, ..CounterSums::default() }
     );
-    let said = bench.ppt(&["info", "out.bin"]).stdout;
-    assert!(said.contains(&format!("adds_not_mapped {adds}\n")), "{said}");
+    let stdout = bench.ppt(&["info", "out.bin"]).stdout;
+    assert!(stdout.contains(&format!("adds_not_mapped {adds}\n")), "{stdout}");
     target.finish();
     assert_eq!(segments_of(&[agent]), 0);
 }
@@ -342,7 +342,7 @@ fn a_ppt_that_is_killed_at_random() {
         target.say("go");
         wait_until("it is time", || done() >= kill_after);
         killed.kill();
-        let between = CounterSums::said(&target.stdout.wait_for("written "));
+        let between = CounterSums::parse(&target.stdout.wait_for("written "));
         let info = bench.ppt(&["info", "--json", "killed.bin"]).stdout;
         if let Ok(info) = serde_json::from_str::<Value>(&info) {
             let killed = CounterSums::of(&info);
@@ -422,14 +422,14 @@ fn what_info_says() {
     let attach = bench.attach(&target, &["--slots", "4096"]);
     let sums = CounterSums::run(&mut target, "go");
     attach.stop();
-    let said = bench.ppt(&["info", "out.bin"]).stdout;
+    let stdout = bench.ppt(&["info", "out.bin"]).stdout;
     for line in [
         format!("counter   bytes = {} B\n", sums.bytes),
         "counter   inflight = 0\n".into(),
         "histogram wait: 1000 values, p50 ".into(),
         "histogram queue: 1000 values, p50 ".into(),
     ] {
-        assert!(said.contains(&line), "{line} is not in\n{said}");
+        assert!(stdout.contains(&line), "{line} is not in\n{stdout}");
     }
     let table = bench.table("out.bin", &[]);
     assert_eq!((table.columns.last().unwrap().as_str(), table.rows.len()), ("n", 1000));

@@ -4,7 +4,7 @@
 use crate::fixtures::family::Family;
 use crate::fixtures::family::{attached, follow};
 use crate::fixtures::flood;
-use crate::fixtures::steady::{self, assert_said};
+use crate::fixtures::steady::{self, assert_message};
 use crate::fixtures::support::{
     Account, Attach, Bench, Kind, Lines, Ran, Target, of_both_kinds, ppt, segments_of, wait_until,
 };
@@ -53,7 +53,7 @@ fn the_command(kind: Kind) {
     run.close();
     assert_eq!(run.wait().code(), Some(0), "the command's own");
     let gone = format!("process {pid} (first_main)");
-    assert_said(
+    assert_message(
         &stderr.rest(),
         &format!(
             "attached: pid {pid}, buffers flood\n\
@@ -83,15 +83,15 @@ fn one_of_two_workers(kind: Kind) {
     another(&bench, one.pid);
     assert_eq!(family.round(one), 0, "and stays so");
     assert_eq!(family.round(other), 100);
-    let said = attach.stop();
+    let stderr = attach.stop();
     let gone = format!("process {} (family_main)", one.pid);
     for line in [
         format!("\nppt: {gone} is no longer captured: flood: switched off from outside\n"),
         format!("\nppt: detached during the capture: {gone}; what was written after that is not "),
     ] {
-        assert!(said.contains(&line), "{said}");
+        assert!(stderr.contains(&line), "{stderr}");
     }
-    assert!(!said.contains("every process") && !said.contains("was not captured"), "{said}");
+    assert!(!stderr.contains("every process") && !stderr.contains("was not captured"), "{stderr}");
     let written = family.written;
     family.target.finish();
     let info = bench.info("out.bin");
@@ -118,7 +118,7 @@ fn the_only_one_that_is_followed(kind: Kind) {
         let ran = bench.ppt(&[args, &[&pid.to_string()]].concat());
         assert_eq!(ran.code(), 0, "{ran:?}");
         let message = format!("process {pid} (steady) is no longer captured: steady: {why}");
-        assert_said(
+        assert_message(
             &attach.ended(0),
             &format!(
                 "attached: pid {pid}, buffers steady\nppt: {message}\n\
@@ -142,8 +142,8 @@ fn the_last_one_of_several() {
     detach(&bench, attach.pid(), child.pid, &[]);
     let ran = bench.ppt(&["detach", &family.target.pid().to_string()]);
     assert_eq!(ran.code(), 0, "{ran:?}");
-    let said = attach.ended(0);
-    assert!(said.contains("\nppt: no process is captured any more\n"), "{said}");
+    let stderr = attach.ended(0);
+    assert!(stderr.contains("\nppt: no process is captured any more\n"), "{stderr}");
     let end = &bench.info("out.bin")["end"];
     assert_eq!(end["message"], "no process is captured any more");
     family.target.finish();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::fixtures::explained::explained;
 use crate::fixtures::output::{files, numbers};
 use crate::fixtures::steady::{
-    assert_said, build, check_frames, counted, gate, page, start, total,
+    assert_message, build, check_frames, counted, gate, page, start, total,
 };
 use crate::fixtures::support::{
     Account, Attach, Bench, Kind, PATIENCE, Target, fetched, of_both_kinds, ppt, record,
@@ -50,7 +50,7 @@ fn ended_by(signal: i32, ignoring: bool) {
     let written = target.written();
     let expected = format!("attached: pid {}, buffers steady\n{SUMMARY}", target.pid());
     attach.signal(signal);
-    assert_said(&attach.ended(0), &expected);
+    assert_message(&attach.ended(0), &expected);
     assert_eq!(end_reason(&bench), "stopped");
     check_burst(&bench, &mut target, written);
     target.finish();
@@ -136,8 +136,8 @@ fn the_duration_is_over() {
     target.say("burst 2000");
     let written = target.written();
     let pid = target.pid();
-    let said = attach.ended(0);
-    assert_said(&said, &format!("attached: pid {pid}, buffers steady\n{SUMMARY}"));
+    let stderr = attach.ended(0);
+    assert_message(&stderr, &format!("attached: pid {pid}, buffers steady\n{SUMMARY}"));
     assert_eq!(end_reason(&bench), "duration");
     check_burst(&bench, &mut target, written);
     target.finish();
@@ -151,9 +151,9 @@ fn the_capture_has_its_full_size() {
     let attach = bench.attach(&target, &["--max-size", "3M"]);
     target.say("run");
     let (pid, agent) = (target.pid(), attach.pid());
-    let said = attach.ended(0);
-    assert_said(
-        said.split("\nppt: --slots").next().unwrap(),
+    let stderr = attach.ended(0);
+    assert_message(
+        stderr.split("\nppt: --slots").next().unwrap(),
         &format!(
             "attached: pid {pid}, buffers steady\nppt: the capture has its full size\n\
              ppt: captured {{}} frames in {{}} s ({{}}/s), lost {{}} ({{}}), dropped 0; out.bin: {{}}"
@@ -184,10 +184,10 @@ fn a_size_without_room_for_one_frame_is_a_mistake_of_usage() {
     let before = page(&mut target);
     let ran = bench.ppt(&["attach", &pid, "--max-size", "1"]);
     let expected = "ppt: --max-size 1 B is too small: a capture without any frame takes {} KiB\n";
-    assert_said(&ran.stderr, expected);
+    assert_message(&ran.stderr, expected);
     assert_eq!((ran.code(), files(&bench).len()), (2, 0));
     let ran = bench.ppt(&["run", "--max-size", "1K", "--", "true"]);
-    assert_said(&ran.stderr, &expected.replace("1 B", "1.0 KiB"));
+    assert_message(&ran.stderr, &expected.replace("1 B", "1.0 KiB"));
     assert_eq!((ran.code(), files(&bench).len()), (125, 0));
     // Its message is sufficient: the smallest accepted size, to the byte.
     let mut least = 1..64 << 10;
@@ -228,9 +228,9 @@ fn the_target_exits(kind: Kind) {
     let (pid, agent) = (target.pid(), attach.pid());
     fetched(&attach, 1);
     target.finish();
-    let said = attach.ended(0);
-    assert_said(
-        &said,
+    let stderr = attach.ended(0);
+    assert_message(
+        &stderr,
         &format!("attached: pid {pid}, buffers steady\nppt: process {pid} ended\n{SUMMARY}"),
     );
     assert_eq!(end_reason(&bench), "exited");
@@ -253,8 +253,8 @@ fn the_target_is_killed_while_it_writes(kind: Kind) {
     fetched(&attach, 1);
     target.signal(libc::SIGKILL);
     target.wait();
-    let said = attach.ended(0);
-    assert!(said.contains(&format!("\nppt: process {pid} ended\nppt: captured ")), "{said}");
+    let stderr = attach.ended(0);
+    assert!(stderr.contains(&format!("\nppt: process {pid} ended\nppt: captured ")), "{stderr}");
     assert_eq!(end_reason(&bench), "exited");
     let info = bench.info("out.bin");
     let account = Account::of(&info);
@@ -288,9 +288,9 @@ fn the_target_executes_another_program(kind: Kind) {
     let covers: Vec<u64> =
         covers.split(' ').map(|address| u64::from_str_radix(&address[2..], 16).unwrap()).collect();
     assert!(covers[0] <= page && page + 4096 <= covers[1], "{page:x} in {covers:x?}");
-    let said = attach.ended(0);
-    assert_said(
-        &said,
+    let stderr = attach.ended(0);
+    assert_message(
+        &stderr,
         &format!(
             "attached: pid {pid}, buffers steady\n\
              ppt: process {pid} started another program (exec)\n{SUMMARY}"
@@ -320,7 +320,7 @@ fn detached_from_outside(kind: Kind) {
     let written = target.written();
     let (pid, agent) = (target.pid(), attach.pid());
     let detach = bench.ppt(&["detach", &pid.to_string()]);
-    assert_said(
+    assert_message(
         &detach.stderr,
         &format!(
             "steady: switched off; ppt with pid {agent}, started {{}} s ago ends its capture\n"
@@ -328,10 +328,10 @@ fn detached_from_outside(kind: Kind) {
     );
     assert_eq!(detach.code(), 0);
     let start = std::time::Instant::now();
-    let said = attach.ended(0);
+    let stderr = attach.ended(0);
     assert!(start.elapsed() < *PATIENCE / 10, "it looks once a second");
-    assert_said(
-        &said,
+    assert_message(
+        &stderr,
         &format!(
             "attached: pid {pid}, buffers steady\nppt: steady: switched off from outside\n{SUMMARY}"
         ),
@@ -349,7 +349,7 @@ fn a_target_that_writes_nothing() {
     let attach = bench.attach(&target, &[]);
     attach.stderr.wait_for("ppt: waiting for the first frame: the program has not reached a write");
     let (pid, agent) = (target.pid(), attach.pid());
-    assert_said(
+    assert_message(
         &attach.stop(),
         &format!(
             "attached: pid {pid}, buffers steady\n\
@@ -379,7 +379,7 @@ fn stdout_is_a_capture_too() {
     let written = target.written();
     let expected = SUMMARY.replace("out.bin", "stdout");
     let pid = target.pid();
-    assert_said(&attach.stop(), &format!("attached: pid {pid}, buffers steady\n{expected}"));
+    assert_message(&attach.stop(), &format!("attached: pid {pid}, buffers steady\n{expected}"));
     assert_eq!(end_reason(&bench), "stopped");
     check_burst(&bench, &mut target, written);
     target.finish();
@@ -398,9 +398,9 @@ fn a_pipe_that_closes_early_is_no_error() {
     drop(reader);
     target.say("run");
     let pid = target.pid();
-    let said = attach.ended(0);
-    assert_said(
-        said.split("\nppt: --slots").next().unwrap(),
+    let stderr = attach.ended(0);
+    assert_message(
+        stderr.split("\nppt: --slots").next().unwrap(),
         &format!(
             "attached: pid {pid}, buffers steady\n\
              ppt: captured 0 frames in {{}} s (0/s), lost {{}}, dropped 0; stdout: {{}}"
@@ -440,11 +440,11 @@ fn verbose_says_how() {
          attached: pid {pid}, buffers steady\n{SUMMARY}",
         object.display()
     );
-    assert_said(&attach.stop(), &expected.replace("MADE", "made").replace("out.bin", "one.bin"));
+    assert_message(&attach.stop(), &expected.replace("MADE", "made").replace("out.bin", "one.bin"));
     let attach = bench.attach(&target, &["-v"]);
     target.say("burst 2000");
     written = target.written() - written;
-    assert_said(&attach.stop(), &expected.replace("MADE", "adopted"));
+    assert_message(&attach.stop(), &expected.replace("MADE", "adopted"));
     check_burst(&bench, &mut target, written);
     target.finish();
 }
@@ -465,8 +465,8 @@ fn several_buffers_are_one_capture_or_the_chosen_one() {
     let attach = bench.attach(&target, &[]);
     let pid = target.pid();
     target.run();
-    let said = attach.stop();
-    assert!(said.contains(&format!("attached: pid {pid}, buffers clocks, values\n")), "{said}");
+    let stderr = attach.stop();
+    assert!(stderr.contains(&format!("attached: pid {pid}, buffers clocks, values\n")), "{stderr}");
     target.finish();
     let info = bench.info("out.bin");
     let frames = |info: &Value| {

@@ -71,9 +71,9 @@ fn a_frame_triggers(kind: Kind) {
     target.run();
     let window = wait_for(&bench, 1).remove(0);
     target.run();
-    let said = attach.stop();
-    assert!(said.contains("ppt: recorded 24,000 frames in "), "{said}");
-    assert!(said.contains("lost 0, dropped 0; 1 window in flight"), "{said}");
+    let stderr = attach.stop();
+    assert!(stderr.contains("ppt: recorded 24,000 frames in "), "{stderr}");
+    assert!(stderr.contains("lost 0, dropped 0; 1 window in flight"), "{stderr}");
     assert_eq!(windows(&bench), [window.as_str()]);
     let name = window.strip_prefix("flight/").unwrap();
     assert!(name.starts_with(&format!("{}-20", target.pid())), "{name}");
@@ -92,8 +92,8 @@ fn a_frame_triggers(kind: Kind) {
     );
     assert_eq!((&value["ring"], &value["seqno"]), (&beat.ring.into(), &beat.seqno.into()));
     assert_eq!((&value["buffer"], &value["note"]), (&"flood".into(), &"".into()));
-    let told = bench.ppt(&["info", &window]).stdout;
-    assert!(told.contains("\nwindow    ") && told.contains("\ntrigger   on, "), "{told}");
+    let stdout = bench.ppt(&["info", &window]).stdout;
+    assert!(stdout.contains("\nwindow    ") && stdout.contains("\ntrigger   on, "), "{stdout}");
 
     // A ppt of an earlier version without windows reads it like any capture.
     let Some(released) = released::ppt(&bench) else { return };
@@ -144,8 +144,8 @@ fn the_target_is_killed(kind: Kind) {
     }
     target.signal(libc::SIGKILL);
     target.wait();
-    let said = attach.ended(0);
-    assert!(said.contains("; 1 window in flight"), "{said}");
+    let stderr = attach.ended(0);
+    assert!(stderr.contains("; 1 window in flight"), "{stderr}");
     let (info, account, _) = check(&bench, &windows(&bench)[0]);
     account.check(written);
     assert_eq!((account.lost, account.dropped), (0, 0));
@@ -172,15 +172,15 @@ fn ctrl_c_writes_what_is_pending() {
     let mut target = bench.start("flood", &["1", "1000"]);
     let attach = attach(&bench, &target, &["--after", "1h", "--on", "n = 10"]);
     let written = target.run();
-    let said = attach.stop();
-    assert!(said.contains("; 1 window in flight"), "{said}");
+    let stderr = attach.stop();
+    assert!(stderr.contains("; 1 window in flight"), "{stderr}");
     let (_, account, _) = check(&bench, &windows(&bench)[0]);
     account.check(written);
     // Without a trigger, nothing is written.
     let attach = self::attach(&bench, &target, &[]);
     target.run();
-    let said = attach.stop();
-    assert!(said.contains("; no window was written"), "{said}");
+    let stderr = attach.stop();
+    assert!(stderr.contains("; no window was written"), "{stderr}");
     assert_eq!(windows(&bench).len(), 1);
 }
 
@@ -237,8 +237,8 @@ fn a_window_that_the_disk_has_no_room_for_is_tried_again() {
     assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
     fs::remove_file(&ballast).unwrap();
     wait_until("it is written", || fs::read_dir(folder).unwrap().count() == 1);
-    let said = attach.stop();
-    assert!(said.contains("; 1 window in "), "{said}");
+    let stderr = attach.stop();
+    assert!(stderr.contains("; 1 window in "), "{stderr}");
     let window = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
     Account::of(&bench.info(window.to_str().unwrap())).check(written);
 }
@@ -302,7 +302,7 @@ int main(void) {
 
 /// Kernel activity is part of a window, with a separate account.
 #[test]
-fn the_kernel_is_recorded_beside() {
+fn the_kernel_is_recorded_too() {
     let bench = flood::build();
     let mut target = bench.start("flood", &["2", "1000"]);
     let attach = attach(&bench, &target, &["--kernel", "sched", "--on", "n = 999"]);
@@ -326,9 +326,12 @@ fn a_command_whose_frames_have_no_such_field_runs() {
     let flight = ["run", "--flight", "60s", "--on", "treads > 1", "-o", "flight"];
     let ran = bench.ppt(&[&flight[..], &["--", "./first_main"]].concat());
     assert_eq!(ran.code(), 0, "{}", ran.stderr);
-    let said = explained(&ran.stderr);
-    assert!(said.contains("no frame triggers, because --on cannot be held against them"), "{said}");
-    assert!(said.contains("no field is called `treads`"), "{said}");
+    let stderr = explained(&ran.stderr);
+    assert!(
+        stderr.contains("no frame triggers, because --on cannot be held against them"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("no field is called `treads`"), "{stderr}");
     assert!(windows(&bench).is_empty());
 }
 

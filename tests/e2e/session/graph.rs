@@ -26,8 +26,8 @@ fn captured(mode: &str) -> Option<(Bench, u64)> {
     command.args(["run", "-o", "out.bin", "--", "./loops", mode]);
     // It checks for the end of its input after some passes, so messages have been shown.
     let ran = command.stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-    let shown = said.lines().find_map(|line| line.strip_prefix("shown ")?.parse().ok());
+    let stdout = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let shown = stdout.lines().find_map(|line| line.strip_prefix("shown ")?.parse().ok());
     let shown = shown.unwrap_or_else(|| panic!("{ran:?}"));
     Some((bench, shown))
 }

@@ -80,11 +80,11 @@ fn a_burst_fits_after_growth(kind: Kind) {
     wait_until("the last segment is there", || {
         segments_mapped(agent) == segments_mapped(target.pid())
     });
-    let said = attach.stop();
+    let stderr = attach.stop();
     let info = bench.info("out.bin");
     let account = Account::of(&info);
     account.check(written);
-    assert_eq!(account.dropped, 0, "{said}");
+    assert_eq!(account.dropped, 0, "{stderr}");
     let segments = by_segment(&info);
     assert_eq!(segments.len(), 2, "{segments:?}");
     assert!(segments.contains(&(THREADS * BURST, 0, THREADS)), "the same burst: {segments:?}");
@@ -95,9 +95,9 @@ fn a_burst_fits_after_growth(kind: Kind) {
     let next = bench.attach(&target, &["--slots", "auto", "-v", "-o", "next.bin"]);
     let written = burst_unseen(&mut target, &next);
     let agents = [agent, next.pid()];
-    let said = next.stop();
-    assert!(said.contains(&format!("64 rings of {slots} slots")), "{said}");
-    assert!(said.contains("; adopted "), "{said}");
+    let stderr = next.stop();
+    assert!(stderr.contains(&format!("64 rings of {slots} slots")), "{stderr}");
+    assert!(stderr.contains("; adopted "), "{stderr}");
     let account = Account::of(&bench.info("next.bin"));
     assert_eq!((account.captured, account.lost), (written, 0));
     assert_eq!(whole(&bench, "next.bin", account).len() as u64, written);
@@ -105,8 +105,8 @@ fn a_burst_fits_after_growth(kind: Kind) {
     // Without the option, rings have the size of the frame file: the earlier ones, which continue.
     let small = bench.attach(&target, &["-v", "-o", "small.bin"]);
     let written = burst_unseen(&mut target, &small);
-    let said = small.stop();
-    assert!(said.contains("64 rings of 64 slots") && said.contains("; adopted "), "{said}");
+    let stderr = small.stop();
+    assert!(stderr.contains("64 rings of 64 slots") && stderr.contains("; adopted "), "{stderr}");
     let account = Account::of(&bench.info("small.bin"));
     account.check(written);
     assert_eq!(account.captured, THREADS * 63);
@@ -176,9 +176,9 @@ fn memory_bounds_growth() {
     let why = attach.stderr.wait_for("ppt: rings of flood are too small ");
     assert_eq!(why, "but stay at 64 slots: --memory 300.0 KiB allows no more");
     written += burst_unseen(&mut target, &attach);
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
-    assert_eq!(said.matches("rings of flood").count(), 1, "said once: {said}");
+    assert_eq!(stderr.matches("rings of flood").count(), 1, "reported once: {stderr}");
     let info = bench.info("out.bin");
     Account::of(&info).check(written);
     assert_eq!(by_segment(&info), [(2 * THREADS * 63, 2 * THREADS * (BURST - 63), THREADS)]);

@@ -277,8 +277,8 @@ fn switches_wakeups_calls_and_faults_are_those_that_the_kernel_counted() {
     target.say("go");
     let threads = threads(&target.stdout);
     assert_eq!(target.written(), 200);
-    let said = attach.stop();
-    assert!(!said.contains("more:"), "{said}");
+    let stderr = attach.stop();
+    assert!(!stderr.contains("more:"), "{stderr}");
     target.finish();
     let info = bench.info("out.bin");
     let account = Account::of(&info);
@@ -502,7 +502,7 @@ fn without_rights_the_rest_is_captured() {
 }
 
 #[test]
-fn a_word_that_there_is_not_is_told() {
+fn an_unknown_word_is_reported() {
     let bench = Bench::new();
     let ran = bench.ppt(&["attach", "1", "--kernel", "sched,colour"]);
     assert_eq!(ran.code(), 2, "{ran:?}");

@@ -62,8 +62,8 @@ pub(super) fn attach(bench: &Bench, target: &Target, args: &[&str]) -> Attach {
 /// Runs a round of everything. Returns how often each block ran.
 pub(super) fn run(target: &mut Target) -> [u64; 7] {
     target.say(&ROUNDS.to_string());
-    let said = target.stdout.wait_for("ran ");
-    let counts: Vec<u64> = said.split(' ').map(|piece| piece.parse().unwrap()).collect();
+    let answer = target.stdout.wait_for("ran ");
+    let counts: Vec<u64> = answer.split(' ').map(|piece| piece.parse().unwrap()).collect();
     counts.try_into().unwrap()
 }
 
@@ -139,8 +139,8 @@ fn check(bench: &Bench, mut target: Target, ran: [bool; 7]) {
     assert_eq!(sum, std::array::from_fn(|at| if ran[at] { all[at] } else { 0 }));
     let info = bench.info("out.bin");
     assert_eq!(info["buffers"][0]["disabled"], serde_json::json!(["job", "leg", "waits"]));
-    let told = bench.ppt(&["info", "out.bin"]).stdout;
-    assert!(told.contains("\ndisabled  job, leg, waits, at the end\n"), "{told}");
+    let stdout = bench.ppt(&["info", "out.bin"]).stdout;
+    assert!(stdout.contains("\ndisabled  job, leg, waits, at the end\n"), "{stdout}");
     masks_hold(bench, "out.bin", &info);
 
     // The next session has everything enabled.
@@ -540,9 +540,9 @@ fn a_window_says_what_was_off() {
     assert_eq!(ppt_of(&bench, &["disable", &pid, "job"]).0, 0);
     assert_eq!(run(&mut target), expected([1, 0, 0, 0, 0, 0, 0]));
     assert_eq!(ppt_of(&bench, &["trigger", &pid]).0, 0);
-    let said = session.stop();
+    let stderr = session.stop();
     let names = bench.names("flight");
-    let [window] = &names[..] else { panic!("{names:?}: {said}") };
+    let [window] = &names[..] else { panic!("{names:?}: {stderr}") };
     let window = format!("flight/{window}");
     let info = bench.info(&window);
     let off = ["stamped", "job", "leg", "slot", "bytes", "waits"];

@@ -25,7 +25,7 @@ fn masks(info: &Value) -> &[Value] {
 /// ppt fetches a segment made by the target after the first frame, and the disabled frames were off
 /// before that.
 #[test]
-fn what_is_off_before_the_first_frame_is_said_to_be() {
+fn items_that_are_off_before_the_first_frame_are_stated() {
     let bench = built().of(Kind::Memfd);
     let mut target = bench.start("choosing", &[]);
     let session = attach(&bench, &target, &["--only", "stamped,plain"]);
@@ -97,7 +97,7 @@ fn a_takeover_is_stated_memfd() {
 
 /// Silent clients do not block others, however many there are.
 #[test]
-fn a_crowd_keeps_nobody_out() {
+fn many_silent_clients_displace_no_other() {
     let bench = built();
     let target = bench.start("choosing", &[]);
     let session = attach(&bench, &target, &[]);
@@ -197,8 +197,8 @@ fn a_detach_that_is_overwritten_takes_effect() {
     memory.read_exact_at(&mut claim, address + 104).unwrap();
     assert_ne!(claim, [0; 8]);
     memory.write_all_at(&claim, address + 232).unwrap();
-    let said = session.ended(0);
-    assert!(said.contains("switched off from outside"), "{said}");
+    let stderr = session.ended(0);
+    assert!(stderr.contains("switched off from outside"), "{stderr}");
     assert!(!crate::fixtures::steady::gate(&mut target), "the gate is closed");
     // The next session has another claim.
     let session = bench.attach(&target, &["-o", "next.bin"]);

@@ -242,8 +242,8 @@ fn a_flight_recorder_counts_what_it_has_seen() {
     assert_eq!(last.count("ppt_frames_captured_total", &[("frame", "beat")]), written);
     assert_eq!(last.count("ppt_session_info", &[("mode", "flight")]), 1);
     assert_eq!(last.all("ppt_session_capture_bytes_total", &[]).count(), 0, "it writes no file");
-    let said = served.attach.stop();
-    assert!(said.contains("ppt: recorded 12,000 frames in "), "{said}");
+    let stderr = served.attach.stop();
+    assert!(stderr.contains("ppt: recorded 12,000 frames in "), "{stderr}");
     target.finish();
 }
 

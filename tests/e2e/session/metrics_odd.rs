@@ -214,10 +214,10 @@ fn who_serves_is_killed() {
     assert_eq!(unsafe { libc::kill(server as i32, libc::SIGKILL) }, 0);
     served.attach.stderr.wait_for("ppt: metrics are no longer served");
     let written = target.run();
-    let said = served.attach.stop();
+    let stderr = served.attach.stop();
     let expected = "ppt: metrics are no longer served: their process has ended with signal: 9 \
                     (SIGKILL); the capture goes on\n";
-    assert_eq!(explained(&said).matches(expected.trim_end()).count(), 1, "{said}");
+    assert_eq!(explained(&stderr).matches(expected.trim_end()).count(), 1, "{stderr}");
     Account::of(&bench.info("out.bin")).check(written);
     target.finish();
 }

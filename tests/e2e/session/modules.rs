@@ -105,9 +105,9 @@ fn names_of_files_are_escaped() {
     let session = bench.attach(&target, &[]);
     say(&mut target, &format!("load {}", bench.path("link.so").display()));
     session.stop();
-    let told = bench.ppt(&["info", "out.bin"]).stdout;
-    assert!(told.contains("lib\\x1b[31m plug"), "{told}");
-    assert!(!told.contains('\u{1b}'), "{told}");
+    let stdout = bench.ppt(&["info", "out.bin"]).stdout;
+    assert!(stdout.contains("lib\\x1b[31m plug"), "{stdout}");
+    assert!(!stdout.contains('\u{1b}'), "{stdout}");
     let id = build_id(&bench.path(odd));
     let info = bench.info("out.bin");
     let found = info["modules"].as_array().unwrap().iter().find(|value| value["build_id"] == *id);

@@ -12,8 +12,8 @@ use crate::fixtures::support::{
 
 /// Whether this machine permits probes.
 fn is_permitted() -> bool {
-    let said = Bench::new().ppt(&["doctor"]).stdout;
-    let refused = said.lines().find(|line| line.contains("capture probes: "));
+    let stdout = Bench::new().ppt(&["doctor"]).stdout;
+    let refused = stdout.lines().find(|line| line.contains("capture probes: "));
     if let Some(line) = refused {
         eprintln!("skipped: {line}");
     }
@@ -55,9 +55,9 @@ fn each_call_has_a_frame() {
     let attach = bench.attach(&target, &["--probe", "measured"]);
     // The second thread is created after ppt attached.
     let sums = [done(&mut target, "calls 300"), done(&mut target, "young 200")];
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
-    assert_eq!(whole(&bench, &said), 500, "{said}");
+    assert_eq!(whole(&bench, &stderr), 500, "{stderr}");
     let table = frames(&bench, "measured");
     let [a, b, c, d, e, f, returned] =
         ["a", "b", "c", "d", "e", "f", "returned"].map(|name| table.cells(name));
@@ -98,7 +98,7 @@ fn returns_are_those_of_their_calls() {
     assert_eq!(done(&mut target, "jump 101"), 51);
     // A function left by longjmp is known to be left when an outer function returns.
     assert_eq!(done(&mut target, "deep 0"), 0);
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
     let table = frames(&bench, "descend");
     let (depths, returned) = (table.numbers("a"), table.numbers("returned"));
@@ -113,8 +113,8 @@ fn returns_are_those_of_their_calls() {
     let table = frames(&bench, "leap");
     let expected: Vec<i64> = (0..101).filter(|number| number % 2 == 0).collect();
     assert_eq!((table.numbers("a"), table.numbers("returned")), (expected.clone(), expected));
-    assert!(said.contains("50 calls of probed functions never returned"), "{said}");
-    assert_eq!(whole(&bench, &said), DEPTH as u64 + 2 + 51);
+    assert!(stderr.contains("50 calls of probed functions never returned"), "{stderr}");
+    assert_eq!(whole(&bench, &stderr), DEPTH as u64 + 2 + 51);
 }
 
 /// A ring remembers four owners, and there are fewer rings than threads.
@@ -130,9 +130,9 @@ fn threads_that_come_and_go_have_their_frames() {
     for _ in 0..THREADS {
         assert_eq!(done(&mut target, "young 2"), 12);
     }
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
-    assert_eq!(whole(&bench, &said), 2 * THREADS as u64, "{said}");
+    assert_eq!(whole(&bench, &stderr), 2 * THREADS as u64, "{stderr}");
     let table = frames(&bench, "measured");
     assert_eq!(table.numbers("tid"), table.numbers("thread"));
 }
@@ -157,10 +157,10 @@ fn a_call_that_goes_on_is_counted() {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
         tasks.filter_map(|task| task.file_name().into_string().ok()).any(|tid| sleeps(&tid))
     });
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
-    assert!(said.contains("1 calls of probed functions had not returned at the end"), "{said}");
-    assert_eq!(whole(&bench, &said), 1);
+    assert!(stderr.contains("1 calls of probed functions had not returned at the end"), "{stderr}");
+    assert_eq!(whole(&bench, &stderr), 1);
 }
 
 #[test]
@@ -215,13 +215,13 @@ fn a_hot_probe_is_stopped_and_the_account_stays_exact() {
         called += 2000;
     }
     assert_eq!(done(&mut target, "deep 3"), 6, "the other probe goes on");
-    let said = explained(&attach.stop());
+    let stderr = explained(&attach.stop());
     let pid = target.pid();
     target.finish();
     let expected = format!(
         "measured: hit more than 5,000 times in a second, so ppt has stopped this probe of process {pid}"
     );
-    assert!(said.contains(&expected) && !said.contains("descend: hit"), "{said}");
+    assert!(stderr.contains(&expected) && !stderr.contains("descend: hit"), "{stderr}");
     assert_eq!(frames(&bench, "descend").rows.len(), 4);
     let found = frames(&bench, "measured").rows.len() as u64;
     let account = Account::of(&bench.info("out.bin"));
@@ -287,9 +287,9 @@ fn a_deleted_program_can_be_probed() {
     copy_program("/bin/true", bench.path("probed"));
     let attach = bench.attach(&target, &["--probe", "measured"]);
     done(&mut target, "calls 7");
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
-    assert_eq!(whole(&bench, &said), 7);
+    assert_eq!(whole(&bench, &stderr), 7);
 }
 
 /// An exception that passes the kernel's return probe ends the program, so ppt omits the probe.
@@ -306,9 +306,9 @@ fn exceptions_are_survived() {
     target.say("throw");
     assert_eq!(target.stdout.wait_for("caught "), "7");
     assert_eq!(done(&mut target, "return"), 1);
-    let said = explained(&attach.stop());
-    assert!(said.contains("between: frames tell only of its entry"), "{said}");
-    assert_eq!(whole(&bench, &said), 2);
+    let stderr = explained(&attach.stop());
+    assert!(stderr.contains("between: frames show only its entry"), "{stderr}");
+    assert_eq!(whole(&bench, &stderr), 2);
     assert_eq!(frames(&bench, "between").numbers("a"), [1, 0]);
     // The user can force return probes.
     let attach = bench.attach(
@@ -316,8 +316,8 @@ fn exceptions_are_survived() {
         &["--probe", "between", "--allow", "probe-returns", "-o", "out.bin", "--force"],
     );
     assert_eq!(done(&mut target, "return"), 1);
-    let said = attach.stop();
-    assert!(!said.contains("only of its entry"), "{said}");
+    let stderr = attach.stop();
+    assert!(!stderr.contains("only of its entry"), "{stderr}");
     target.finish();
     assert_eq!(frames(&bench, "between").numbers("returned"), [1]);
 }
@@ -334,15 +334,15 @@ fn another_process_leaves_no_frames() {
     let attach = bench.attach(&target, &["--probe", "measured"]);
     assert_eq!(done(&mut other, "calls 50"), 300);
     assert_eq!(done(&mut target, "calls 20"), 120);
-    let said = explained(&attach.stop());
-    assert!(said.contains("another process runs the code that is probed"), "{said}");
+    let stderr = explained(&attach.stop());
+    assert!(stderr.contains("another process runs the code that is probed"), "{stderr}");
     target.finish();
     other.finish();
-    assert_eq!(whole(&bench, &said), 20);
+    assert_eq!(whole(&bench, &stderr), 20);
 }
 
 #[test]
-fn what_is_not_there_is_told() {
+fn a_name_that_matches_nothing_is_reported() {
     if !is_permitted() {
         return;
     }
@@ -360,9 +360,9 @@ fn what_is_not_there_is_told() {
     ] {
         let ran = bench.ppt(&["attach", &pid, "--probe", name]);
         assert_eq!(ran.code(), 2, "{ran:?}");
-        let said = explained(&ran.stderr);
-        assert!(said.contains("nothing in the process answers to --probe"), "{said}");
-        assert!(said.contains(meant), "{said}");
+        let stderr = explained(&ran.stderr);
+        assert!(stderr.contains("nothing in the process answers to --probe"), "{stderr}");
+        assert!(stderr.contains(meant), "{stderr}");
     }
     assert!(!bench.path("out.bin").exists());
     // The full path, and the file name.
@@ -392,9 +392,9 @@ fn without_rights_it_is_refused() {
     let attach = Attach::start(command);
     target.say("burst 10");
     target.written();
-    let said = explained(&attach.stop());
-    assert!(said.contains("the kernel does not let ppt capture probes"), "{said}");
-    assert!(said.contains("whatever kernel.perf_event_paranoid is"), "{said}");
+    let stderr = explained(&attach.stop());
+    assert!(stderr.contains("the kernel does not let ppt capture probes"), "{stderr}");
+    assert!(stderr.contains("whatever kernel.perf_event_paranoid is"), "{stderr}");
     target.finish();
 }
 

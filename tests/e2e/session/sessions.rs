@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::fixtures::explained::explained;
 use crate::fixtures::flood::{self, count, frames, gaps};
 use crate::fixtures::ledger::Ledger;
-use crate::fixtures::steady::assert_said;
+use crate::fixtures::steady::assert_message;
 use crate::fixtures::support::{
     Account, Attach, Bench, Kind, Target, fetched, first_and_latest, of_both_kinds, ppt, record,
     rounds, segments_mapped, segments_of, stopped, wait_until,
@@ -74,8 +74,8 @@ fn the_sequence_goes_on(kind: Kind) {
     for capture in ["1.bin", "2.bin", "3.bin"] {
         let attach = bench.attach(&target, &["-o", capture]);
         let written = target.run();
-        let said = attach.stop();
-        assert!(!said.contains("took over"), "{said}");
+        let stderr = attach.stop();
+        assert!(!stderr.contains("took over"), "{stderr}");
         let info = bench.info(capture);
         Account::of(&info).check(written);
         assert_eq!(count(&info, "lost_by", "corrupt"), 0);
@@ -254,7 +254,7 @@ fn a_second_agent_is_refused() {
     let pid = target.pid().to_string();
     let second = bench.ppt(&["attach", &pid, "-o", "2.bin"]);
     assert_eq!(second.code(), 1);
-    assert_said(second.stderr.trim(), &already(target.pid(), first.pid()));
+    assert_message(second.stderr.trim(), &already(target.pid(), first.pid()));
     assert!(!bench.path("2.bin").exists());
     written += target.run();
     let agent = first.pid();
@@ -292,8 +292,8 @@ fn of_two_agents_that_start_together_one_wins(kind: Kind) {
         let (_, loser) = running.remove(ended.unwrap());
         let (capture, winner) = running.remove(0);
         let loser_pid = loser.pid();
-        let said = loser.ended(1);
-        assert_said(said.trim(), &already(target.pid(), winner.pid()));
+        let stderr = loser.ended(1);
+        assert_message(stderr.trim(), &already(target.pid(), winner.pid()));
         assert_eq!(segments_of(&[loser_pid]), 0);
         winner.stderr.wait_for("attached:");
         target.say("go");

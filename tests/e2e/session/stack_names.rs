@@ -1,4 +1,4 @@
-//! The names of addresses in stacks, beside those of binutils.
+//! Compares the names of addresses in stacks with those of binutils.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn rows(bench: &Bench, sql: &str) -> Vec<Vec<String>> {
     ran.stdout.lines().skip(1).map(row).collect()
 }
 
-/// What addr2line calls each address of a file.
+/// The name that addr2line gives each address of a file.
 fn by_binutils(bench: &Bench, file: &str, addresses: &[u64]) -> Vec<String> {
     let mut command = bench.command("addr2line");
     command.args(["-f", "-e", file]).args(addresses.iter().map(|address| format!("{address:#x}")));
@@ -23,16 +23,16 @@ fn by_binutils(bench: &Bench, file: &str, addresses: &[u64]) -> Vec<String> {
     text(&output.stdout).lines().step_by(2).map(str::to_owned).collect()
 }
 
-/// Of a program that was not stripped, at least 95 % of all addresses have a name, and each of its own
-/// has the one that binutils find.
+/// In a program that was not stripped, at least 95 % of all addresses have a name, and each name of the program's own
+/// code is that of binutils.
 #[test]
 fn addresses_have_the_names_of_binutils() {
     let is_here = Path::new(ppt()).with_file_name("ppt-analysis").exists();
     if !is_here {
         return eprintln!("skipped: ppt-analysis is not built beside ppt");
     }
-    let said = Bench::new().ppt(&["doctor"]).stdout;
-    if let Some(line) = said.lines().find(|line| line.contains("capture stacks: ")) {
+    let stdout = Bench::new().ppt(&["doctor"]).stdout;
+    if let Some(line) = stdout.lines().find(|line| line.contains("capture stacks: ")) {
         return eprintln!("skipped: {line}");
     }
     if !available("addr2line") {

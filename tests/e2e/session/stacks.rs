@@ -20,8 +20,8 @@ fn plain(args: &[&str]) -> Bench {
 
 /// Whether this machine permits stack samples.
 fn is_permitted() -> bool {
-    let said = Bench::new().ppt(&["doctor"]).stdout;
-    let refused = said.lines().find(|line| line.contains("capture stacks: "));
+    let stdout = Bench::new().ppt(&["doctor"]).stdout;
+    let refused = stdout.lines().find(|line| line.contains("capture stacks: "));
     if let Some(line) = refused {
         eprintln!("skipped: {line}");
     }
@@ -109,11 +109,11 @@ fn shares_are_those_that_the_program_measured() {
     let main = done(&mut target, "work 1000");
     // It is created after ppt attached.
     let young = done(&mut target, "young 1000");
-    let said = attach.stop();
-    assert!(!said.contains("frame pointers"), "{said}");
+    let stderr = attach.stop();
+    assert!(!stderr.contains("frame pointers"), "{stderr}");
     target.finish();
     let account = Account::of(&bench.info("out.bin"));
-    assert_eq!((account.lost, account.dropped), (0, 0), "{said}");
+    assert_eq!((account.lost, account.dropped), (0, 0), "{stderr}");
     let stacks = stacks(&bench);
     for thread in [&main, &young] {
         check_shares(&stacks, thread, 500.0);
@@ -185,7 +185,7 @@ fn what_the_kernel_lost_is_counted() {
 }
 
 #[test]
-fn a_program_without_frame_pointers_is_told() {
+fn a_program_without_frame_pointers_is_reported() {
     if !is_permitted() {
         return;
     }
@@ -193,16 +193,16 @@ fn a_program_without_frame_pointers_is_told() {
     let mut target = bench.start("stacked", &[]);
     let attach = bench.attach(&target, &["--stacks=500"]);
     let young = done(&mut target, "young 500");
-    let said = explained(&attach.stop());
+    let stderr = explained(&attach.stop());
     target.finish();
-    let pid = target_pid(&said);
+    let pid = target_pid(&stderr);
     let expected = format!("of the stacks of process {pid} end after two functions");
-    assert!(said.contains(&expected) && said.contains("add unwind to --stacks"), "{said}");
+    assert!(stderr.contains(&expected) && stderr.contains("add unwind to --stacks"), "{stderr}");
     // The locations are right nevertheless.
     check_shares(&stacks(&bench), &young, 500.0);
 }
 
-/// Unwind tables say who called a function of a program without frame pointers.
+/// Unwind tables show the callers of a function in a program without frame pointers.
 #[test]
 fn callers_are_found_without_frame_pointers() {
     if !is_permitted() {
@@ -213,11 +213,11 @@ fn callers_are_found_without_frame_pointers() {
     let attach = bench.attach(&target, &["--stacks=500,unwind"]);
     let main = done(&mut target, "work 500");
     let young = done(&mut target, "young 500");
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
-    assert!(!said.contains("frame pointers"), "{said}");
+    assert!(!stderr.contains("frame pointers"), "{stderr}");
     let account = Account::of(&bench.info("out.bin"));
-    assert_eq!((account.lost, account.dropped), (0, 0), "{said}");
+    assert_eq!((account.lost, account.dropped), (0, 0), "{stderr}");
     let stacks = stacks(&bench);
     for (done, outer) in [(main, ["work", "main"]), (young, ["work", "begin"])] {
         check_shares(&stacks, &done, 500.0);
@@ -234,7 +234,7 @@ fn callers_are_found_without_frame_pointers() {
     assert_eq!(table.cells("unwound"), ["1"]);
 }
 
-/// The same of threads that wait, below functions of libraries.
+/// They also show the callers of threads that wait, below functions of libraries.
 #[test]
 fn where_threads_wait_is_known_without_frame_pointers() {
     if !is_permitted() || !is_root() {
@@ -304,7 +304,7 @@ fn stacks_of_programs_of_others_reach_main() {
 }
 
 #[test]
-fn a_program_without_unwind_tables_is_told() {
+fn a_program_without_unwind_tables_is_reported() {
     if !is_permitted() {
         return;
     }
@@ -313,9 +313,9 @@ fn a_program_without_unwind_tables_is_told() {
     let mut target = bench.start("stacked", &[]);
     let attach = bench.attach(&target, &["--stacks=500,unwind"]);
     let young = done(&mut target, "young 500");
-    let said = explained(&attach.stop());
+    let stderr = explained(&attach.stop());
     target.finish();
-    assert!(said.contains("its code has no unwind tables"), "{said}");
+    assert!(stderr.contains("its code has no unwind tables"), "{stderr}");
     check_shares(&stacks(&bench), &young, 500.0);
 }
 
@@ -363,7 +363,7 @@ fn without_rights_the_rest_is_captured() {
 }
 
 #[test]
-fn what_it_does_not_understand_is_told() {
+fn an_invalid_option_is_reported() {
     let bench = Bench::new();
     for word in ["0", "1001", "fast", "99,naps", "waits,99", ""] {
         let ran = bench.ppt(&["attach", "1", &format!("--stacks={word}")]);

@@ -107,9 +107,9 @@ fn names_are_as_the_kernel_has_them() {
     let refused = bench.ppt(&["dump", "--gaps", "--names", "out.bin"]);
     assert_eq!(refused.code(), 2, "{refused:?}");
 
-    let told = bench.ppt(&["info", "out.bin"]).stdout;
+    let stdout = bench.ppt(&["info", "out.bin"]).stdout;
     let line = format!("\nthread    {}, chief\n", target.pid());
-    assert!(told.contains(&line) && told.contains(r", \x1b[31m\t"), "{told}");
+    assert!(stdout.contains(&line) && stdout.contains(r", \x1b[31m\t"), "{stdout}");
     let listed = bench.ppt(&["list", &target.pid().to_string()]).stdout;
     assert!(listed.contains(r"  chief,reader,compactor,\x1b[31m\t"), "{listed}");
     let listed = bench.ppt(&["list", "--json", &target.pid().to_string()]).stdout;

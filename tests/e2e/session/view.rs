@@ -1,5 +1,5 @@
-//! `ppt view PID`: captures and shows. However it ends, the capture stays, and the program is as if
-//! it had never been attached to.
+//! `ppt view PID`: captures and shows. In every case of its end, the capture stays, and the program is as before the
+//! attach.
 
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
@@ -78,7 +78,7 @@ impl ViewProcess {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// The process that shows.
+    /// The process of the view.
     fn view(&self) -> u32 {
         child_of(self.child.id())
     }
@@ -87,7 +87,7 @@ impl ViewProcess {
         kill(Pid::from_raw(self.view() as i32), signal).unwrap();
     }
 
-    /// Waits until nobody serves the page.
+    /// Waits until no process serves the page.
     fn wait_for_the_end(&self) {
         let address = self.url.split('/').nth(2).unwrap();
         wait_until("the server has ended", || TcpStream::connect(address).is_err());
@@ -145,7 +145,7 @@ fn view_shows_a_process_and_keeps_the_capture() {
     }
 }
 
-/// Whoever ends either of the two, both end, and the capture is whole.
+/// If either of the two ends in any way, both end, and the capture is complete.
 fn check_ends(start_view: Start) {
     let bench = build(&[]);
     let mut target = start(&bench);
@@ -172,8 +172,8 @@ fn check_ends(start_view: Start) {
         end(&shown);
         assert_eq!(shown.child.wait().unwrap().code(), Some(code), "{file}");
         assert_eq!(status(view, "Name:"), None, "{file}");
-        let said = shown.stderr.wait_for("ppt: captured 1,000 frames");
-        assert!(said.contains(&format!("; {file}: ")), "{said}");
+        let stderr = shown.stderr.wait_for("ppt: captured 1,000 frames");
+        assert!(stderr.contains(&format!("; {file}: ")), "{stderr}");
         assert!(!gate(&mut target), "{file}: off again");
         let account = Account::of(&bench.info(file));
         assert_eq!(account, Account { captured: 1000, ..Account::default() }, "{file}");
@@ -220,8 +220,8 @@ fn ppt_does_not_wait_for_a_view_that_cannot_end() {
         kill(Pid::from_raw(view as i32), SIGCONT).unwrap();
         shown.stderr.wait_for("ppt: captured 100 frames");
         let expected = format!("cannot end the view: process {view} still runs");
-        let said = shown.stderr.rest();
-        assert!(said.contains(&expected), "{said}");
+        let stderr = shown.stderr.rest();
+        assert!(stderr.contains(&expected), "{stderr}");
         shown.wait_for_the_end();
         assert!(!gate(&mut target));
         assert_eq!(Account::of(&bench.info("out.bin")).captured, 100);

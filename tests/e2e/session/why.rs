@@ -242,7 +242,7 @@ fn check_trace(bench: &Bench) {
 /// Requests of an unmodified program: the lock that they waited for, and the code that requested
 /// it.
 #[test]
-fn a_lock_of_a_program_that_nobody_edited_is_named() {
+fn a_lock_of_an_unmodified_program_is_named() {
     let _numbers = NUMBERS.read();
     if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
         return eprintln!("ppt-analysis is not built beside ppt: skipped");

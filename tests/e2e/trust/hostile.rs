@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::fixtures::limits::bounded;
-use crate::fixtures::steady::{assert_said, build, check_frames, link, page};
+use crate::fixtures::steady::{assert_message, build, check_frames, link, page};
 use crate::fixtures::support::{Account, Attach, Bench, Target, ppt, text, wait_until};
 
 /// Checks that `ppt attach PID` fails within those limits, with code 1 and the message `expected`.
@@ -27,7 +27,7 @@ use crate::fixtures::support::{Account, Attach, Bench, Target, ppt, text, wait_u
 fn refused(bench: &Bench, pid: u32, expected: &str) {
     let mut command = bounded(bench.command(ppt()));
     let output = command.args(["attach", &pid.to_string()]).output().unwrap();
-    assert_said(&text(&output.stderr), &format!("ppt: {expected}\n"));
+    assert_message(&text(&output.stderr), &format!("ppt: {expected}\n"));
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]));
 }
 
@@ -87,8 +87,8 @@ fn rule_1_geometry_is_what_its_creator_remembers() {
     // A segment that has changed is not adopted.
     let attach = bench.attach(&target, &["-v", "-o", "again.bin"]);
     let written = burst(&mut target, 0, 10) - written;
-    let said = attach.stop();
-    assert!(said.contains("made segment"), "{said}");
+    let stderr = attach.stop();
+    assert!(stderr.contains("made segment"), "{stderr}");
     Account::of(&bench.info("again.bin")).check(written);
     target.finish();
 }
@@ -107,12 +107,12 @@ fn rule_2_a_cursor_that_no_writer_moves_closes_its_ring_alone() {
         burst(&mut target, 1, 1000);
         drained(&target, 1, 1050);
         attach.signal(libc::SIGINT);
-        let said = attach.ended(1);
+        let stderr = attach.ended(1);
         let expected = format!(
             "ppt: ring 0 was given up: its cursor went from 100 to {to}: the shared memory is \
              probably corrupted"
         );
-        assert!(said.lines().any(|line| line == expected), "{said}");
+        assert!(stderr.lines().any(|line| line == expected), "{stderr}");
         // The frames drained before are there, and all of the other ring.
         let info = bench.info("out.bin");
         assert_eq!(Account::of(&info), Account { captured: 1150, ..Account::default() });
@@ -136,11 +136,11 @@ fn rule_2_rings_that_are_given_up_are_counted() {
         target.stdout.wait_for("moved");
     }
     attach.signal(libc::SIGINT);
-    let said = attach.ended(1);
-    let told: Vec<_> = said.lines().filter(|line| line.contains("given up")).collect();
+    let stderr = attach.ended(1);
+    let told: Vec<_> = stderr.lines().filter(|line| line.contains("given up")).collect();
     let expected = "ppt: 2 rings of steady were given up, ring 0 because its cursor went from 100 \
                     to 95: the shared memory is probably corrupted";
-    assert_eq!(told, [expected], "{said}");
+    assert_eq!(told, [expected], "{stderr}");
     target.finish();
 }
 
@@ -161,9 +161,9 @@ fn rule_2_a_ring_that_was_given_up_gives_no_advice() {
     target.say("cursor 0 -5");
     target.stdout.wait_for("moved");
     attach.signal(libc::SIGINT);
-    let said = attach.ended(1);
-    assert!(said.contains("ppt: ring 0 was given up: "), "{said}");
-    assert!(!said.contains("--slots"), "{said}");
+    let stderr = attach.ended(1);
+    assert!(stderr.contains("ppt: ring 0 was given up: "), "{stderr}");
+    assert!(!stderr.contains("--slots"), "{stderr}");
     target.finish();
 }
 
@@ -197,7 +197,7 @@ fn rule_2_counters_of_refused_frames_that_cannot_be_do_not_count() {
         );
         let said = crate::fixtures::explained::explained(&said);
         let said = said.split("\nppt: more threads").next().unwrap();
-        assert_said(said, &expected);
+        assert_message(said, &expected);
         target.finish();
     }
 }
@@ -234,8 +234,8 @@ fn rule_6_what_stands_in_a_programs_place_is_not_opened() {
         let attach = Attach::start(command);
         target.say("burst 100");
         let written = target.written();
-        let said = attach.stop();
-        assert!(said.contains("found by scan"), "{name}: {said}");
+        let stderr = attach.stop();
+        assert!(stderr.contains("found by scan"), "{name}: {stderr}");
         Account::of(&bench.info("out.bin")).check(written);
         target.finish();
     }

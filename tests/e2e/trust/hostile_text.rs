@@ -169,11 +169,11 @@ fn rules_3_and_4_nothing_that_a_terminal_obeys_gets_out() {
     let all = harmless(&bench, &["list", "--json"], &[]);
     assert!(all.contains(&COMM.replace('\\', "\\\\")), "{all}");
     let written = target.run();
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
-    check(&said, &[]);
+    check(&stderr, &[]);
     let expected = format!("hostile: found by symtab in {OBJECT}; made segment ");
-    assert!(plain(&bench, &said).contains(&expected), "{said}");
+    assert!(plain(&bench, &stderr).contains(&expected), "{stderr}");
 
     check_info(&bench, &pid);
     check_dump(&bench, &pid);
@@ -266,8 +266,8 @@ fn messages_of_ppt_are_harmless() {
     ] {
         let ppt = crate::fixtures::support::ppt();
         let output = bench.command(ppt).args(&args).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(!output.status.success() && !said.is_empty(), "{args:?}: {said}");
-        check(&said, &[]);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && !stderr.is_empty(), "{args:?}: {stderr}");
+        check(&stderr, &[]);
     }
 }

@@ -23,7 +23,7 @@ use std::process::{Command, Stdio};
 use crate::fixtures::refused::with;
 use crate::fixtures::refused::{refused, refused_to_nobody};
 use crate::fixtures::steady::{
-    NOBODY, as_nobody, assert_said, build, gate, is_root, open_to_nobody, page, start,
+    NOBODY, as_nobody, assert_message, build, gate, is_root, open_to_nobody, page, start,
     start_as_nobody,
 };
 use crate::fixtures::stepped::{self, StepMoment};
@@ -151,8 +151,8 @@ fn rule_ii_a_link_of_the_targets_user_is_not_followed() {
     let attach = bench.attach(&target, &["-v"]);
     target.say("burst 100");
     let written = target.written();
-    let said = attach.stop();
-    assert!(said.contains("found by scan in"), "{said}");
+    let stderr = attach.stop();
+    assert!(stderr.contains("found by scan in"), "{stderr}");
     Account::of(&bench.info("out.bin")).check(written);
     target.finish();
 }
@@ -168,7 +168,7 @@ fn rule_iii_a_set_user_id_ppt_does_nothing() {
     let mut command = as_nobody(bench.command(bench.path("ppt")));
     let output = command.args(["attach", &target.pid().to_string()]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert_said(
+    assert_message(
         &text(&output.stderr),
         "ppt: this ppt is set-user-ID or set-group-ID, so anybody could use its owner's rights; \
          clear that bit (chmod ug-s), and use sudo, or give CAP_SYS_PTRACE to a copy that only a \
@@ -240,7 +240,7 @@ fn rule_iv_a_pid_means_the_process_that_was_looked_at() {
         reused = target.take().map(|target| Reused::of(&bench, target));
     });
     assert_eq!((outcome.code, outcome.attached), (Some(1), false), "{}", outcome.said);
-    assert_said(&outcome.said, &format!("ppt: process {pid} ended while ppt was attaching"));
+    assert_message(&outcome.said, &format!("ppt: process {pid} ended while ppt was attaching"));
     assert!(!bench.path("out.bin").exists());
     reused.expect("it has happened").untouched();
 
@@ -248,7 +248,7 @@ fn rule_iv_a_pid_means_the_process_that_was_looked_at() {
     let target = theirs();
     let attach = bench.attach(&target, &[]);
     let reused = meanwhile(&bench, target, &attach);
-    assert_said(
+    assert_message(
         &attach.ended(0),
         &format!(
             "ppt: process {0} belongs to user 65534, and ppt runs as user 0\nattached: pid {0}, \
@@ -285,8 +285,8 @@ fn rule_iv_holds_for_writes_by_pid() {
     command.args(["attach", &target.pid().to_string(), "-q"]);
     let attach = Attach::start(command);
     let reused = meanwhile(&bench, target, &attach);
-    let said = attach.ended(0);
-    assert_said(&said, &format!("attached: pid {}, buffers steady", reused.pid));
+    let stderr = attach.ended(0);
+    assert_message(&stderr, &format!("attached: pid {}, buffers steady", reused.pid));
     reused.untouched();
     let account = Account::of(&bench.info("out.bin"));
     assert_eq!(account, Account { captured: 100, ..Account::default() });
@@ -306,9 +306,9 @@ fn rule_v_another_users_process_is_announced_and_the_capture_is_the_callers() {
     let attach = Attach::start(command);
     target.say("burst 100");
     let written = target.written();
-    let said = attach.stop();
+    let stderr = attach.stop();
     let announced = format!("ppt: process {pid} belongs to user {NOBODY}, and ppt runs as user 0");
-    assert!(said.lines().any(|line| line == announced), "{said}");
+    assert!(stderr.lines().any(|line| line == announced), "{stderr}");
     let metadata = fs::metadata(bench.path("out.bin")).unwrap();
     assert_eq!((metadata.uid(), metadata.gid(), metadata.mode() & 0o7777), (1234, 1234, 0o600));
     Account::of(&bench.info("out.bin")).check(written);
@@ -406,7 +406,7 @@ fn rule_vii_a_capture_of_somebody_elses_is_read_without_rights_and_not_believed(
     ] {
         theirs(&bytes);
         let ran = bench.ppt(&["dump", "theirs.bin"]);
-        assert_said(&ran.stderr, &format!("ppt: theirs.bin: {expected}\n"));
+        assert_message(&ran.stderr, &format!("ppt: theirs.bin: {expected}\n"));
         assert_eq!(ran.code(), code, "{expected}");
     }
 }

@@ -5,23 +5,25 @@ use std::fs;
 use serde_json::Value;
 
 use crate::fixtures::preloaded::{exchange, preload};
-use crate::fixtures::support::{Bench, Ran, Target, available, copy_program, ppt, said, text};
+use crate::fixtures::support::{
+    Bench, Ran, Target, assert_ran, available, copy_program, ppt, text,
+};
 
 #[test]
 fn the_variable_and_a_drop_in() {
     let bench = Bench::new();
     let library = preload(&bench);
-    said(&bench.ppt(&["with", "--env"]), 0, &format!("LD_PRELOAD={library}\n"), "");
+    assert_ran(&bench.ppt(&["with", "--env"]), 0, &format!("LD_PRELOAD={library}\n"), "");
     let expected = format!(
         "# /etc/systemd/system/web@1.service.d/ppt.conf\n[Service]\n\
          Environment=\"LD_PRELOAD={library}\"\n"
     );
-    said(&bench.ppt(&["with", "--systemd", "web@1"]), 0, &expected, "");
+    assert_ran(&bench.ppt(&["with", "--systemd", "web@1"]), 0, &expected, "");
     let wrong = bench.ppt(&["with", "--systemd", "../web"]);
     assert_eq!(wrong.code(), 2, "{wrong:?}");
 }
 
-/// systemd checks it, also with a path full of what it gives a meaning to.
+/// systemd accepts the file, also with a path of characters that have a meaning there.
 #[test]
 fn systemd_accepts_the_drop_in() {
     if !available("systemd-analyze") {
@@ -38,15 +40,15 @@ fn systemd_accepts_the_drop_in() {
     assert!(ran.stdout.contains("100%%n\\\"or\\\\n/libppt-with.so\"\n"), "{ran:?}");
     bench.write("web.service", "[Service]\nExecStart=/bin/sleep 1\n");
     fs::create_dir(bench.path("web.service.d")).unwrap();
-    // What it says of that file. It says nothing of a good one.
+    // The messages of systemd about that file. There is none about a valid one.
     let complaints = |drop_in: &str| {
         bench.write("web.service.d/ppt.conf", drop_in);
         let mut command = bench.command("systemd-analyze");
-        let said = command.args(["verify", "--man=no"]).arg(bench.path("web.service")).output();
-        let said = said.unwrap();
-        let lines = text(&said.stderr);
+        let output = command.args(["verify", "--man=no"]).arg(bench.path("web.service")).output();
+        let output = output.unwrap();
+        let lines = text(&output.stderr);
         let of_it = lines.lines().filter(|line| line.contains("ppt.conf")).count();
-        (said.status.success(), of_it)
+        (output.status.success(), of_it)
     };
     assert_eq!(complaints(&ran.stdout), (true, 0));
     assert!(complaints(&ran.stdout.replacen('"', "", 1)).1 > 0);

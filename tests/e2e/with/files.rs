@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 
-use crate::fixtures::preloaded::{counts, frames, nonzero, python, says_the_same, tally};
+use crate::fixtures::preloaded::{counts, frames, nonzero, prints_the_same, python, tally};
 use crate::fixtures::support::{Bench, Table, available};
 
 /// `filing_main`, which does not use ppt, with these options.
@@ -74,7 +74,7 @@ fn of_numbers_that_are_used_again() {
 #[test]
 fn functions_return_the_same() {
     let bench = filing(&[]);
-    says_the_same(&bench, &["./filing", "returns"]);
+    prints_the_same(&bench, &["./filing", "returns"]);
 }
 
 /// Calls of a program on files whose path contains this text, counted by strace.

@@ -1,4 +1,4 @@
-//! What goes through an io_uring is in no frame, and ppt says so.
+//! Operations through an io_uring are in no frame, and ppt reports that.
 
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ fn opened(target: &mut Target) -> bool {
 
 /// A descriptor that is there when ppt comes.
 #[test]
-fn one_that_is_there_is_told() {
+fn an_existing_ring_is_reported() {
     let bench = ring();
     let mut target = preloaded(&bench);
     if !opened(&mut target) {
@@ -48,8 +48,8 @@ fn one_that_is_there_is_told() {
         "ppt: process {pid} (ring) has an io_uring: what it sends, receives, reads and writes through \
          that is in no frame of --with\n"
     );
-    let said = explained(&ran.stderr);
-    assert!(said.contains(&message) && said.len() < ran.stderr.len(), "{ran:?}");
+    let stderr = explained(&ran.stderr);
+    assert!(stderr.contains(&message) && stderr.len() < ran.stderr.len(), "{ran:?}");
 
     let ran = bench.ppt(&["doctor", "--json", &pid]);
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -62,7 +62,7 @@ fn one_that_is_there_is_told() {
 
 /// A descriptor that comes while ppt is there. The frames are those of the other requests alone.
 #[test]
-fn one_that_comes_later_is_told() {
+fn a_later_ring_is_reported() {
     let bench = ring();
     let mut command = bench.command(ppt());
     command.args(["run", "--with", "net", "--", "./ring"]);
@@ -86,9 +86,9 @@ fn one_that_comes_later_is_told() {
     assert_eq!(requests.counters["open"], 0);
 }
 
-/// A program without the library, or without a ring, is not worth a word.
+/// ppt does not mention a program without the library, or without a ring.
 #[test]
-fn others_are_not_told() {
+fn rings_without_the_library_are_not_reported() {
     let bench = ring();
     let mut plain = preloaded(&bench);
     let ran = bench.ppt(&["attach", &plain.pid().to_string(), "-d", "10ms"]);

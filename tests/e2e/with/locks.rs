@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use crate::fixtures::preloaded::{counts, frames, nonzero, preload, python, says_the_same, tally};
+use crate::fixtures::preloaded::{
+    counts, frames, nonzero, preload, prints_the_same, python, tally,
+};
 use crate::fixtures::support::{Bench, Ran, Table, available, ppt, rounds, text};
 
 /// `waiting_main`, which does not use ppt.
@@ -91,7 +93,7 @@ fn functions_return_the_same() {
     let bench = Bench::new();
     bench.copy("with/returns_main.c");
     bench.compile("gcc", &["-std=gnu11", "returns_main.c", "-o", "returns", "-lpthread"]);
-    says_the_same(&bench, &["./returns"]);
+    prints_the_same(&bench, &["./returns"]);
 }
 
 /// Its constructor waits for locks before the library's has run.

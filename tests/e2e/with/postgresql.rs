@@ -26,7 +26,7 @@ fn log(bench: &Bench) -> String {
 /// Runs pgbench, which must report no failure.
 fn pgbench(database: &PostgreSql, port: u16, args: &[&str]) -> String {
     let mut command = database.program("pgbench");
-    // One request of the protocol is one of the server then: nobody asks for encryption first.
+    // Without a request for encryption, one request of the protocol is one of the server.
     command.env("PGSSLMODE", "disable").env("PGGSSENCMODE", "disable");
     command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-U", "ppt"]).args(args);
     let output = command.arg("postgres").output().unwrap();
@@ -73,7 +73,7 @@ fn each_statement_of_pgbench_is_a_request() {
     // COPY is asked once more: for its end, after its lines.
     let copies = count("LOG:  statement: copy ");
     assert_eq!(requests.served.len() as u64, statements + connections + copies);
-    // A client says that it ends, and waits for no answer.
+    // A client announces its end, and waits for no answer.
     assert_eq!(requests.counters["unanswered"], connections);
     for counter in ["open", "contended", "beyond", "filtered", "skipped", "waiting"] {
         assert_eq!(requests.counters[counter], 0, "{counter}");
@@ -105,13 +105,13 @@ fn root_follows_the_backends_of_a_server() {
     run_load(&database, port, transactions);
     server.signal(libc::SIGTERM);
     assert!(server.wait().success());
-    let said = attach.ended(0);
-    assert!(!said.contains("not captured"), "{said}");
+    let stderr = attach.ended(0);
+    assert!(!stderr.contains("not captured"), "{stderr}");
     let table = bench.table("out.bin", &["-b", "net", "--frame", "served"]);
     let mut backends = table.cells("pid");
     backends.sort_unstable();
     backends.dedup();
-    assert!(backends.len() >= CLIENTS, "{backends:?}: {said}");
+    assert!(backends.len() >= CLIENTS, "{backends:?}: {stderr}");
     // A transaction has seven statements.
     let all = 7 * CLIENTS * transactions;
     assert!((all / 2..=all + 10).contains(&table.rows.len()), "{} of {all}", table.rows.len());

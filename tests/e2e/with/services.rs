@@ -78,7 +78,7 @@ fn each_edge_leads_to_the_right_request() {
         assert_eq!(wrong, None, "{from} -> {to}");
     }
 
-    // The slice of each request and call is in the thread that began it, whoever wrote its frame.
+    // The slice of each request and call is in the thread that began it, not in the one that wrote its frame.
     for (slice, point) in [("served.request", "taken"), ("called.call", "asked")] {
         let sql = format!(
             "SELECT count(*) FROM slices AS slice JOIN points AS point \
@@ -183,7 +183,7 @@ fn a_slow_request_is_followed_to_the_database() {
         let sentence = one["sentence"].as_str().unwrap();
         assert!(sentence.contains("(postgres) answered its call, of :"), "{sentence}");
     }
-    // The proxy waits for the server, and the summary says which service that is.
+    // The proxy waits for the server, and the summary names that service.
     let ran = bench.ppt(&["why", "out.bin", "--frame", "served", "--summary"]);
     assert_eq!(ran.code(), 0, "{ran:?}");
     let server = proxied.iter().map(|one| &one["answered_by"]["service"]);

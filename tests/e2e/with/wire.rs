@@ -40,7 +40,7 @@ fn quantile(mut values: Vec<i64>, share: f64) -> i64 {
 }
 
 /// A proxy's request begins after its packet has come in and ends after the packet of the answer went
-/// out. What ppt says about it is what the wire says, but for the time until nginx reads.
+/// out. ppt reports the times of the wire, except for the time until nginx reads.
 #[test]
 fn times_of_a_proxy_are_those_of_the_wire() {
     if !available("nginx") || !available("tcpdump") || !nix::unistd::geteuid().is_root() {

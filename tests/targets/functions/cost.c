@@ -27,7 +27,7 @@ PLAIN int main(int argc, char **argv) {
             sum = called(sum);
         double took = (now() - start) / (double)number;
         best = took < best ? took : best;
-        /* ppt empties the ring meanwhile. */
+        /* In this time, ppt empties the ring. */
         nanosleep(&(struct timespec){0, 20000000}, NULL);
     }
     printf("%.2f\n", best);

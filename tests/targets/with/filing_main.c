@@ -1,6 +1,6 @@
 /* Works with files, and counts what it does: filing_main CASE [NUMBER].
  *
- * `calls`: each function, so many times. `numbers`: descriptors that are files, pipes and files again.
+ * `calls`: each function, NUMBER times. `numbers`: descriptors that are files, pipes and files again.
  * `returns`: what each function returns, and errno, in lines. Nothing here knows of ppt. */
 #define _GNU_SOURCE
 #include <errno.h>

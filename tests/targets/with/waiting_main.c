@@ -1,6 +1,6 @@
 /* Threads that wait for locks, and count how often: waiting_main CASE [NUMBER].
  *
- * `waits`: each function, so many times where it has to wait and so many times where it need not. It says
+ * `waits`: each function, NUMBER times where it has to wait and NUMBER times where it need not. It prints
  * how often it waited, in lines `NAME VALUE`. `crowd`: four threads at one lock. `fork`: children that wait,
  * too. Nothing here knows of ppt. */
 #define _GNU_SOURCE

@@ -1,7 +1,7 @@
 //! The replay of a run: a simulation of the events of queues. All other times follow from earlier times.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use super::cause_edges::{QUEUED, Work};
 use super::contention::ContendedEngine;
@@ -12,6 +12,7 @@ use super::recording::{NameId, Vertex};
 use super::refusal::RetimeRefusal;
 use super::replay::{Replay, TracedReplay};
 use super::speed::Speeds;
+use super::waiting_line::WaitingLine;
 
 /// An event of a queue. Simultaneous jobs keep their recorded order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,15 +27,6 @@ enum ReplayStep {
     Put { job: u32 },
     /// A worker asks for a job. Its last vertex is `after`, or [`NONE`] before the first.
     Ask { queue: u32, after: u32 },
-}
-
-/// The jobs or workers that wait in a queue.
-#[derive(Debug, Default)]
-struct WaitingLine {
-    /// Time and number of each waiting job.
-    jobs: VecDeque<(i64, u32)>,
-    /// Time and last vertex of each waiting worker.
-    asks: VecDeque<(i64, u32)>,
 }
 
 impl RetimeModel {
@@ -86,6 +78,7 @@ struct ReplayEngine<'a> {
     free: Vec<i64>,
     ready: Vec<u32>,
     events: BinaryHeap<Reverse<ReplayEvent>>,
+    /// By queue. A worker asks with its last vertex, or [`NONE`] before the first.
     lines: Vec<WaitingLine>,
     order: Vec<u32>,
     trace: Option<Trace>,
@@ -162,13 +155,7 @@ impl<'a> ReplayEngine<'a> {
 
     /// Gives the first job to the first worker, if both wait.
     fn serve(&mut self, queue: usize) {
-        let line = &mut self.lines[queue];
-        let (Some(&(put, job)), Some(&(free, after))) = (line.jobs.front(), line.asks.front())
-        else {
-            return;
-        };
-        line.jobs.pop_front();
-        line.asks.pop_front();
+        let Some([(put, job), (free, after)]) = self.lines[queue].pair() else { return };
         let queued = &self.model.jobs[job as usize];
         self.free[job as usize] = free;
         if let Some(trace) = &mut self.trace {

@@ -7,14 +7,16 @@
 #[path = "../../../query/tests/random/mod.rs"]
 mod random;
 
+mod chrome;
+mod ctf;
 mod otlp;
+mod perfetto;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use ppt_capture::{FileHeader, FramesHead, Lost};
+use ppt_capture::FileHeader;
 use serde_json::{Map, Value, json};
 
 use crate::support::{Bench, capture, golden, head, root, schema};
@@ -62,50 +64,6 @@ impl Captures {
         let to = format!("trace.{format}");
         self.run("export", &["--format", format, "-o", &to]);
         self.bench.path(&to)
-    }
-
-    /// The events of Chrome's JSON: times in ns since the epoch.
-    fn chrome(&self) -> Vec<Event> {
-        let text = fs::read_to_string(self.export("chrome")).unwrap();
-        let whole: Value = serde_json::from_str(&text).unwrap();
-        let origin = whole["otherData"]["origin_ns_since_the_epoch"].as_str().unwrap();
-        let origin: i64 = origin.parse().unwrap();
-        let all = whole["traceEvents"].as_array().unwrap();
-        // An event is a line: numbers there are exact.
-        let lines = text.lines().filter(|line| line.starts_with("{\"ph\""));
-        let lines: Vec<_> = lines.collect();
-        assert_eq!(lines.len(), all.len());
-        let mut named = BTreeSet::new();
-        let mut events = Vec::new();
-        for (line, event) in lines.into_iter().zip(all) {
-            let ns = |key: &str| {
-                let (_, rest) = line.split_once(&format!("\"{key}\":"))?;
-                let digits: String =
-                    rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
-                digits.replace('.', "").parse::<i64>().ok()
-            };
-            let track = format!("{} {}", event["pid"], event["tid"]);
-            match event["ph"].as_str().unwrap() {
-                "M" => assert!(
-                    event["name"] == "process_name" || named.insert(track),
-                    "named twice: {event}"
-                ),
-                phase @ ("X" | "i") => {
-                    assert!(named.contains(&track), "not named: {event}");
-                    events.push(Event {
-                        name: event["name"].as_str().unwrap().to_owned(),
-                        cat: event["cat"].as_str().unwrap().to_owned(),
-                        ts: origin + ns("ts").unwrap(),
-                        dur: (phase == "X").then(|| ns("dur").unwrap()),
-                        args: event["args"].as_object().unwrap().clone(),
-                        track,
-                        flows: Vec::new(),
-                    });
-                }
-                other => panic!("{other}: {event}"),
-            }
-        }
-        events
     }
 
     /// The events that another tool finds, and its number of missing frames.
@@ -362,54 +320,6 @@ fn all() -> impl Iterator<Item = Captures> {
 }
 
 #[test]
-fn every_frame_is_in_chromes_json_once() {
-    let mut slices = 0;
-    for captures in all() {
-        let events = captures.chrome();
-        check_slices(&captures, &events);
-        check_nesting(&events);
-        check_values(&captures, &events, true);
-        assert_eq!(missing(&events), expected_missing(&captures));
-        slices += events.iter().filter(|event| event.dur.is_some()).count();
-    }
-    assert!(slices > 10, "{slices}");
-}
-
-#[test]
-fn perfetto_finds_what_the_captures_hold() {
-    for captures in all() {
-        let Some((events, _)) = captures.by_others("perfetto") else { return };
-        check_slices(&captures, &events);
-        check_nesting(&events);
-        check_values(&captures, &events, true);
-        assert_eq!(missing(&events), expected_missing(&captures));
-    }
-}
-
-#[test]
-fn babeltrace_finds_what_the_captures_hold() {
-    for captures in all() {
-        let Some((events, discarded)) = captures.by_others("ctf") else { return };
-        let mut rest = frames(&captures);
-        for event in events.iter().filter(|event| event.name != "missing frames") {
-            let (buffer, frame, time) = rest.remove(&id(&event.args)).expect("a frame, once");
-            let name =
-                frame.map_or("unknown frame".to_owned(), |frame| format!("{buffer}:{frame}"));
-            assert_eq!((&event.name, event.ts), (&name, time), "{event:?}");
-        }
-        assert!(rest.is_empty(), "not in the trace: {rest:?}");
-        check_values(&captures, &events, false);
-        let mut expected = expected_missing(&captures);
-        assert_eq!(missing(&events), expected);
-        // Frames of these causes are not lost.
-        for cause in ["unattended", "left_out", "absent"] {
-            expected.remove(cause);
-        }
-        assert_eq!(discarded, expected.values().sum::<i64>(), "what the reader itself says");
-    }
-}
-
-#[test]
 fn traces_are_outputs_like_others() {
     let captures = Captures::golden();
     let bench = &captures.bench;
@@ -575,142 +485,4 @@ pub fn points() -> Bench {
     let bench = Bench::empty();
     bench.write("out.bin", of_points());
     bench
-}
-
-#[test]
-fn points_of_one_identity_are_a_flow() {
-    let captures = Captures::of(&[of_points()]);
-    assert_eq!(captures.number("SELECT count(*) FROM edges"), 2);
-    let Some((events, ..)) = captures.by_others("perfetto") else { return };
-    let mut flows: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for event in &events {
-        assert_eq!(event.flows.len(), 1, "{event:?}");
-        flows.entry(&event.flows[0]).or_default().insert(event.args["id"].to_string());
-    }
-    assert_eq!(flows.len(), 4, "{flows:?}");
-    assert!(flows.values().all(|ids| ids.len() == 1), "{flows:?}");
-}
-
-/// Processes of two hosts may have the same pid: names include the host.
-#[test]
-fn processes_of_several_hosts_are_called_by_their_hosts() {
-    let bench = Bench::empty();
-    let schema = schema(
-        r#"{"v":1,"buffer":"b","slots":16,"stride":24,"enums":[{"name":"E","type":"u8","values":[["ONE",1]]}],
-        "frames":[{"name":"it","kind":"plain","size":24,"fields":[
-        {"name":"at","type":"ns","clock":"monotonic","offset":8,"at":true,"stamp":true},
-        {"name":"name","type":"enum","enum":"E","offset":16}]}]}"#,
-    );
-    for (id, host) in [(1, "left"), (2, "right")] {
-        // The right host lost two frames.
-        let first_seq = if host == "left" { 1u64 } else { 3 };
-        let frame = [first_seq, 5_000, 1].map(u64::to_le_bytes).concat();
-        let lost_before = Lost { overrun: first_seq - 1, ..Lost::default() };
-        let head = FramesHead { first_seq, lost_before, ..head(1, 9_000) };
-        let header = FileHeader {
-            capture_id: [id; 16],
-            host: host.to_owned(),
-            boot_id: host.to_owned(),
-            created_realtime_ns: BEGAN as u64,
-            created_mono_ns: 1_000,
-            ..FileHeader::default()
-        };
-        bench.write(&format!("{host}.bin"), capture(&header, &schema, &[(head, frame)]));
-    }
-    let json = bench.json(&["export", "left.bin", "right.bin", "--format", "chrome"]);
-    let events = json.as_array().or_else(|| json["traceEvents"].as_array()).unwrap();
-    let names = events.iter().filter(|event| event["name"] == "process_name");
-    let names: BTreeSet<&str> = names.filter_map(|name| name["args"]["name"].as_str()).collect();
-    assert!(names.iter().any(|name| name.ends_with("on left")), "{names:?}");
-    assert!(names.iter().any(|name| name.ends_with("on right")), "{names:?}");
-
-    // In Perfetto, each host is a machine: both processes keep their pids.
-    let Some(events) = by_perfetto(&bench, &["left.bin", "right.bin"]) else { return };
-    let found: BTreeSet<(i64, i64, &str)> = events
-        .iter()
-        .map(|event| {
-            let long = |key: &str| event[key].as_i64().unwrap();
-            (long("machine"), long("pid"), event["process"].as_str().unwrap())
-        })
-        .collect();
-    assert_eq!(found, [(0, 0, "process on left"), (1, 0, "process on right")].into());
-    let (lost, frames): (Vec<_>, Vec<_>) =
-        events.iter().partition(|event| event["args"]["cause"] == "overrun");
-    assert_eq!(frames.len(), 2);
-    for event in frames {
-        // Interned names belong to a machine.
-        assert_eq!((&event["name"], &event["cat"]), (&json!("it"), &json!("b")));
-        assert_eq!(event["args"]["name"], "ONE");
-    }
-    // Missing frames belong to a machine, too.
-    assert_eq!(lost.len(), 1);
-    assert_eq!((&lost[0]["machine"], &lost[0]["process"]), (&json!(1), &json!("process on right")));
-    // Traces of one host mention no machines.
-    let alone = by_perfetto(&bench, &["left.bin"]).unwrap();
-    assert!(alone.iter().all(|event| event["machine"] == 0), "{alone:?}");
-}
-
-/// The events of a trace of captures, read by the perfetto wheel; None if it is not installed.
-fn by_perfetto(bench: &Bench, captures: &[&str]) -> Option<Vec<Value>> {
-    let python = root().join("target/oracles/bin/python");
-    let there = Command::new(&python).args(["-c", "import perfetto"]).output();
-    if !there.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: perfetto is not installed (analysis/oracles/install says how)");
-        return None;
-    }
-    let to = ["--format", "perfetto", "-o", "hosts.pftrace", "--force"];
-    bench.done(&[&["export"], captures, &to].concat());
-    let script = root().join("analysis/oracles/trace.py");
-    let trace = bench.path("hosts.pftrace");
-    let output = Command::new(python).arg(script).arg("perfetto").arg(trace).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let lines = String::from_utf8(output.stdout).unwrap();
-    Some(lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
-}
-
-/// Few frames have a second interval; the last of these begins before all others. So all rows with it
-/// wait until the end, but the other rows do not.
-#[test]
-fn rows_that_wait_take_no_more_than_the_memory() {
-    const FRAMES: u64 = 160_000;
-    let text = "emit C; buffer w; option time ns realtime;\n\
-                frame w { interval time a; interval time b; char name[1000]; }";
-    let schema = ppt_frame_dsl::compile(text.as_bytes(), "w.frame").unwrap().schema;
-    let begin = BEGAN as u64;
-    let offset = |name: &str| {
-        let field = schema.frames[0].fields.iter().find(|field| field.name == name).unwrap();
-        field.offset as usize
-    };
-    let times = ["a_start", "a_end", "b_start", "b_end"].map(offset);
-    let name = offset("name");
-    let runs = (0..FRAMES).step_by(1000).map(|first| {
-        let mut frames = Vec::new();
-        for n in first..first + 1000 {
-            let from = begin + 1 + n * 1000;
-            // An interval that ends before it begins is left out.
-            let b = match n {
-                n if n == FRAMES - 1 => [begin, begin + 9],
-                n if n % 2000 == 0 => [from, from + 7],
-                _ => [from, from - 1],
-            };
-            let mut bytes = vec![0; schema.stride as usize];
-            bytes[..8].copy_from_slice(&(n + 1).to_le_bytes());
-            for (at, value) in times.into_iter().zip([from, from + 5, b[0], b[1]]) {
-                bytes[at..][..8].copy_from_slice(&value.to_le_bytes());
-            }
-            bytes[name..][..1000].fill(b'a' + (n % 26) as u8);
-            frames.extend(bytes);
-        }
-        (head(first + 1, 9), frames)
-    });
-    let runs: Vec<_> = runs.collect();
-    let header = FileHeader { created_realtime_ns: begin, ..FileHeader::default() };
-    let bench = Bench::empty();
-    bench.write("out.bin", capture(&header, &schema, &runs));
-    let export =
-        |memory| bench.done(&["export", "out.bin", "--format", "chrome", "--memory", memory]);
-    let (small, large) = (export("256M"), export("2G"));
-    assert!(small == large, "the same trace");
-    let slices = small.matches("\"ph\":\"X\"").count() as u64;
-    assert_eq!(slices, FRAMES + FRAMES / 2000 + 1);
 }

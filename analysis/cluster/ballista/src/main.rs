@@ -1,4 +1,4 @@
-//! Asks an export of ppt by a cluster of Ballista.
+//! Queries an export of ppt with a cluster of Ballista.
 
 mod tables;
 
@@ -17,10 +17,10 @@ use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use tokio::net::TcpStream;
 use tokio::time::{error::Elapsed, timeout};
 
-/// How long a scheduler may take to accept a connection.
-const CONNECT: Duration = Duration::from_secs(5);
-/// Functions of `ppt sql` that no other engine has, and what to write.
-const OURS: [(&str, &str); 2] = [
+/// The longest time for a connection to the scheduler.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Functions of `ppt sql` that no other engine has, each with a replacement.
+const PPT_FUNCTIONS: [(&str, &str); 2] = [
     ("bucket", "for bucket(ts, '100ms'), write ts_ns - ts_ns % 100000000"),
     ("overlap", "join the two tables by their times"),
 ];
@@ -74,7 +74,7 @@ async fn main() -> ExitCode {
     match ask(&Args::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // What Ballista adds is many lines of one cause.
+            // Ballista adds many lines about one cause.
             let text = failure.to_string();
             eprintln!("cluster: {}", text.lines().next().unwrap_or_default());
             ExitCode::FAILURE
@@ -83,28 +83,28 @@ async fn main() -> ExitCode {
 }
 
 async fn ask(args: &Args) -> Result<(), Failure> {
-    let place = &args.scheduler;
-    let no_answer = |why: String| Failure::Scheduler(place.clone(), why);
-    let connected = timeout(CONNECT, TcpStream::connect(place)).await;
+    let scheduler = &args.scheduler;
+    let no_answer = |why: String| Failure::Scheduler(scheduler.clone(), why);
+    let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect(scheduler)).await;
     connected
         .map_err(|late: Elapsed| no_answer(late.to_string()))?
         .map_err(|why| no_answer(why.to_string()))?;
-    let context = SessionContext::remote_with_state(&format!("df://{place}"), state())
+    let context = SessionContext::remote_with_state(&format!("df://{scheduler}"), state())
         .await
         .map_err(|why| no_answer(why.strip_backtrace()))?;
     tables::register(&context, &args.folder).await?;
-    let none = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false);
+    let queries = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false);
     let frame = context
-        .sql_with_options(&args.query, none.with_allow_statements(false))
+        .sql_with_options(&args.query, queries.with_allow_statements(false))
         .await
-        .map_err(|why| ours(&why).unwrap_or(Failure::Query(why)))?;
-    executor(&context, args.wait).await?;
+        .map_err(|why| ppt_function(&why).unwrap_or(Failure::Query(why)))?;
+    wait_for_executor(&context, args.wait).await?;
     let schema = frame.schema().inner().clone();
     let rows = frame.collect().await?;
     let mut out = io::stdout().lock();
     match args.format {
         Format::Tsv => {
-            // Also the names of an answer without rows.
+            // A result without rows has names, too.
             let head = [RecordBatch::new_empty(schema)];
             let mut writer = csv::WriterBuilder::new().with_delimiter(b'\t').build(&mut out);
             head.iter().chain(&rows).try_for_each(|rows| writer.write(rows))?;
@@ -119,15 +119,15 @@ async fn ask(args: &Args) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// What a session does. Ballista 55 forgets rows of `ORDER BY … LIMIT` if sorting reaches into files.
+/// The state of a session. Ballista 55 loses rows of `ORDER BY … LIMIT` if files are sorted.
 fn state() -> SessionState {
     let config = SessionConfig::new_with_ballista()
         .set_bool("datafusion.optimizer.enable_sort_pushdown", false);
     SessionStateBuilder::new().with_config(config).with_default_features().build()
 }
 
-/// Waits for an executor: without one, a query would wait for ever.
-async fn executor(context: &SessionContext, seconds: u64) -> Result<(), Failure> {
+/// Waits for an executor. Without one, a query would wait forever.
+async fn wait_for_executor(context: &SessionContext, seconds: u64) -> Result<(), Failure> {
     let probe = context.sql("SELECT 1").await?;
     match timeout(Duration::from_secs(seconds), probe.collect()).await {
         Ok(answer) => Ok(answer.map(drop)?),
@@ -135,12 +135,12 @@ async fn executor(context: &SessionContext, seconds: u64) -> Result<(), Failure>
     }
 }
 
-/// The error of a function that only ppt has.
-fn ours(error: &DataFusionError) -> Option<Failure> {
+/// The failure for a function that only ppt has. None for other errors.
+fn ppt_function(error: &DataFusionError) -> Option<Failure> {
     let text = error.to_string().to_ascii_lowercase();
     let named = |name: &str| {
         text.contains(&format!("function '{name}'"))
             || text.contains(&format!("'{name}' not found"))
     };
-    OURS.iter().find(|(name, _)| named(name)).map(|(name, instead)| Failure::Ours(name, instead))
+    PPT_FUNCTIONS.iter().find(|(name, _)| named(name)).map(|(name, instead)| Failure::Ours(name, instead))
 }

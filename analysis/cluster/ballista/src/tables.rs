@@ -1,4 +1,4 @@
-//! Tables of an export: one per kind of frame, over all hosts.
+//! The tables of an export: one for each kind of frame, over all hosts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use datafusion::prelude::{SessionContext, ident, lit};
 
 use crate::Failure;
 
-/// Registers the kinds of frames that `folder/host=…/frame=…` holds.
+/// Registers the kinds of frames in `folder/host=…/frame=…`.
 pub async fn register(context: &SessionContext, folder: &str) -> Result<(), Failure> {
     let folder = fs::canonicalize(folder).map_err(|_| Failure::Folder(folder.to_owned()))?;
     let frames = frames(&folder)?;
@@ -25,18 +25,18 @@ pub async fn register(context: &SessionContext, folder: &str) -> Result<(), Fail
     let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
         .with_file_extension(".parquet")
         .with_table_partition_cols(columns.to_vec());
-    for (frame, places) in frames {
-        // The columns are those of this kind's files on all hosts.
+    for (frame, folders) in frames {
+        // A table has the columns of this kind's files on all hosts.
         let mut schemas = Vec::new();
-        for place in &places {
-            let files = options.infer_schema(&context.state(), &url(place)?).await?;
-            schemas.push(files.as_ref().clone());
+        for folder in &folders {
+            let schema = options.infer_schema(&context.state(), &url(folder)?).await?;
+            schemas.push(schema.as_ref().clone());
         }
-        // The table is the whole folder, and one value of `frame`: a plan names one place.
-        let all = ListingTableConfig::new(url(&folder)?)
+        // A plan names one folder, so the table is the whole folder with one value of `frame`.
+        let config = ListingTableConfig::new(url(&folder)?)
             .with_listing_options(options.clone())
             .with_schema(Arc::new(Schema::try_merge(schemas)?));
-        let table = context.read_table(Arc::new(ListingTable::try_new(all)?))?;
+        let table = context.read_table(Arc::new(ListingTable::try_new(config)?))?;
         let table = table.filter(ident("frame").eq(lit(&frame)))?.drop_columns(&["frame"])?;
         context.register_table(format!("\"{frame}\""), table.into_view())?;
     }

@@ -6,7 +6,7 @@ use ppt_frame_dsl::schema::{Clock, FieldType, Frame, Schema};
 use ppt_frame_dsl::{Column, ColumnType, Style, columns};
 use ppt_text::{did_you_mean, nearest};
 
-use super::packet::{Above, NAMES, Packet, PacketValue, Parts};
+use super::packet::{NAMES, Packet, PacketLayers, PacketValue, Transport};
 use crate::cell::CellParser;
 use crate::error::ImportError;
 
@@ -17,15 +17,16 @@ pub(crate) struct FilledFrames {
     rest: Option<FilledFrame>,
 }
 
-/// A frame type.
+/// A frame type with its fields.
 pub(crate) struct FilledFrame {
     id: u16,
-    fields: Vec<Filled>,
+    fields: Vec<FilledField>,
 }
 
-struct Filled {
-    /// One of [`NAMES`].
-    what: &'static str,
+struct FilledField {
+    /// The value of the packet, one of [`NAMES`].
+    value: &'static str,
+    /// The name of the column.
     name: String,
     ty: ColumnType,
     cell: CellParser,
@@ -57,10 +58,10 @@ impl FilledFrames {
 
     /// The frame type that takes `packet`.
     pub fn taking(&self, packet: &Packet<'_>) -> Option<&FilledFrame> {
-        let by_layer = match Parts::split(*packet).above() {
-            Above::Udp => self.udp.as_ref(),
-            Above::Tcp => self.tcp.as_ref(),
-            Above::Other => None,
+        let by_layer = match PacketLayers::split(*packet).transport() {
+            Transport::Udp => self.udp.as_ref(),
+            Transport::Tcp => self.tcp.as_ref(),
+            Transport::Other => None,
         };
         by_layer.or(self.rest.as_ref())
     }
@@ -74,7 +75,7 @@ impl FilledFrame {
             if matches!(column.ty, ColumnType::Length { .. }) {
                 continue;
             }
-            fields.push(Filled::from_column(schema, frame, column)?);
+            fields.push(FilledField::from_column(schema, frame, column)?);
         }
         Ok(FilledFrame { id: id as u16, fields })
     }
@@ -83,35 +84,46 @@ impl FilledFrame {
         self.id
     }
 
-    /// Fills `frame` from `packet`; fields without a value stay 0.
+    /// Fills `frame` from `packet`. Fields without a value stay 0.
+    ///
+    /// # Errors
+    /// The name of a field that cannot hold its value, and the reason.
     pub fn fill(&self, packet: &Packet<'_>, frame: &mut [u8]) -> Result<(), String> {
-        let parts = Parts::split(*packet);
-        self.fields.iter().try_for_each(|field| field.fill(parts.value(field.what), frame))
+        let layers = PacketLayers::split(*packet);
+        self.fields.iter().try_for_each(|field| field.fill(layers.value(field.value), frame))
     }
 }
 
-impl Filled {
-    fn from_column(schema: &Schema, frame: &Frame, column: Column) -> Result<Filled, ImportError> {
+impl FilledField {
+    fn from_column(
+        schema: &Schema,
+        frame: &Frame,
+        column: Column,
+    ) -> Result<FilledField, ImportError> {
         let field = &frame.fields[column.field];
         let place = format!("{}.{}", frame.name, column.name);
         let name = if field.at { "time" } else { field.name.as_str() };
-        let Some((what, _)) = NAMES.iter().find(|entry| entry.0 == name) else {
+        let Some((value, _)) = NAMES.iter().find(|entry| entry.0 == name) else {
             let near = did_you_mean(&nearest(name, NAMES.iter().map(|name| name.0)));
-            let all = NAMES.map(|name| name.0).join(", ");
+            let names = NAMES.map(|name| name.0).join(", ");
             return Err(ImportError::Frames(format!(
-                "{place}: a packet has nothing of this name{near}. It has {all}"
+                "{place}: a packet has nothing of this name{near}. It has {names}"
             )));
         };
         let needs = |what: &str| ImportError::Frames(format!("{place} must be {what}"));
         let ty = column.ty;
         let holds = |bytes: u32| match ty {
             ColumnType::Int(int) | ColumnType::Enum { repr: int, .. } => {
-                let most = if bytes == 4 { i128::from(u32::MAX) } else { i128::from(u16::MAX) };
-                int.range().1 >= if bytes == 1 { 255 } else { most }
+                let max = match bytes {
+                    1 => i128::from(u8::MAX),
+                    2 => i128::from(u16::MAX),
+                    _ => i128::from(u32::MAX),
+                };
+                int.range().1 >= max
             }
             _ => false,
         };
-        let (fits, wanted) = match *what {
+        let (fits, wanted) = match *value {
             "time" => {
                 let is_wall = matches!(
                     field.ty,
@@ -148,7 +160,7 @@ impl Filled {
             return Err(needs(wanted));
         }
         let cell = CellParser::for_column(schema, &column, 1).ok_or_else(|| needs(wanted))?;
-        Ok(Filled { what, name: column.name, ty, cell })
+        Ok(FilledField { value, name: column.name, ty, cell })
     }
 
     fn fill(&self, value: PacketValue<'_>, frame: &mut [u8]) -> Result<(), String> {

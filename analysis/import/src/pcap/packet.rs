@@ -21,12 +21,13 @@ mod link {
 /// A packet as it was recorded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet<'a> {
-    /// Time, ns since the epoch; 0 = unknown.
+    /// The time in ns since the epoch; 0 if it is unknown.
     pub ns: i128,
-    /// The interface that recorded it.
+    /// The number of the interface that recorded it, from 0.
     pub interface: u32,
+    /// The link type.
     pub link: i32,
-    /// Length on the wire in bytes.
+    /// The length on the wire in bytes.
     pub wire: u32,
     /// The recorded bytes.
     pub bytes: &'a [u8],
@@ -60,7 +61,7 @@ pub const NAMES: [(&str, &str); 21] = [
 /// A packet's value for a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum PacketValue<'a> {
-    /// A number; 0 where the packet has none.
+    /// A number.
     Number(u64),
     /// A time, ns since the epoch.
     Time(i128),
@@ -71,24 +72,24 @@ pub(crate) enum PacketValue<'a> {
     Nothing,
 }
 
-/// A parsed packet.
-pub(crate) struct Parts<'a> {
+/// The layers of a packet.
+pub(crate) struct PacketLayers<'a> {
     packet: Packet<'a>,
     layers: Option<LaxSlicedPacket<'a>>,
 }
 
-/// The layer above IP.
+/// The protocol above IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Above {
+pub(crate) enum Transport {
     Udp,
     Tcp,
     Other,
 }
 
-impl<'a> Parts<'a> {
-    pub fn split(packet: Packet<'a>) -> Parts<'a> {
+impl<'a> PacketLayers<'a> {
+    pub fn split(packet: Packet<'a>) -> PacketLayers<'a> {
         let bytes = packet.bytes;
-        let of_type = |at: usize, rest: usize| {
+        let with_ether_type = |at: usize, rest: usize| {
             let ty = bytes.get(at..at + 2)?;
             let ty = EtherType(u16::from_be_bytes([ty[0], ty[1]]));
             Some(LaxSlicedPacket::from_ether_type(ty, bytes.get(rest..)?))
@@ -102,23 +103,23 @@ impl<'a> Parts<'a> {
             link::RAW | link::RAW_OLD | link::IPV4 | link::IPV6 => {
                 LaxSlicedPacket::from_ip(bytes).ok()
             }
-            link::SLL => of_type(14, 16),
-            link::SLL2 => of_type(0, 20),
+            link::SLL => with_ether_type(14, 16),
+            link::SLL2 => with_ether_type(0, 20),
             _ => None,
         };
-        Parts { packet, layers }
+        PacketLayers { packet, layers }
     }
 
-    /// The layer above IP. Only the first fragment has its header.
-    pub fn above(&self) -> Above {
-        match self.transport() {
-            Some(TransportSlice::Udp(_)) => Above::Udp,
-            Some(TransportSlice::Tcp(_)) => Above::Tcp,
-            _ => Above::Other,
+    /// The protocol above IP. Only the first fragment has its header.
+    pub fn transport(&self) -> Transport {
+        match self.transport_slice() {
+            Some(TransportSlice::Udp(_)) => Transport::Udp,
+            Some(TransportSlice::Tcp(_)) => Transport::Tcp,
+            _ => Transport::Other,
         }
     }
 
-    /// The value of a field called `name`, one of [`NAMES`].
+    /// The value with the name `name`, one of [`NAMES`].
     pub fn value(&self, name: &str) -> PacketValue<'a> {
         let number = |value: Option<u64>| value.map_or(PacketValue::Nothing, PacketValue::Number);
         let packet = &self.packet;
@@ -144,7 +145,7 @@ impl<'a> Parts<'a> {
             "dst_port" => number(self.ports().map(|port| port.1.into())),
             "payload_len" => number(self.payload_len()),
             "payload" => self.payload().map_or(PacketValue::Nothing, PacketValue::Bytes),
-            _ => match (name, self.transport()) {
+            _ => match (name, self.transport_slice()) {
                 ("tcp_seq", Some(TransportSlice::Tcp(slice))) => {
                     PacketValue::Number(slice.sequence_number().into())
                 }
@@ -162,7 +163,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn transport(&self) -> Option<&TransportSlice<'a>> {
+    fn transport_slice(&self) -> Option<&TransportSlice<'a>> {
         self.layers.as_ref()?.transport.as_ref()
     }
 
@@ -182,7 +183,7 @@ impl<'a> Parts<'a> {
             Some(LinkSlice::EtherPayload(slice)) => Some(slice.ether_type),
             _ => None,
         };
-        of_net.or_else(of_link).map(|of_net| of_net.0.into())
+        of_net.or_else(of_link).map(|ether_type| ether_type.0.into())
     }
 
     fn vlan(&self) -> Option<u64> {
@@ -199,6 +200,7 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// The source and the destination address.
     fn addresses(&self) -> Option<(IpAddr, IpAddr)> {
         match self.net()? {
             LaxNetSlice::Ipv4(slice) => {
@@ -226,8 +228,9 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// The source and the destination port.
     fn ports(&self) -> Option<(u16, u16)> {
-        match self.transport()? {
+        match self.transport_slice()? {
             TransportSlice::Udp(slice) => Some((slice.source_port(), slice.destination_port())),
             TransportSlice::Tcp(slice) => Some((slice.source_port(), slice.destination_port())),
             _ => None,
@@ -235,21 +238,21 @@ impl<'a> Parts<'a> {
     }
 
     fn payload(&self) -> Option<&'a [u8]> {
-        match self.transport()? {
+        match self.transport_slice()? {
             TransportSlice::Udp(slice) => Some(slice.payload()),
             TransportSlice::Tcp(slice) => Some(slice.payload()),
             _ => None,
         }
     }
 
-    /// Payload length of UDP or TCP on the wire, from the headers; fewer bytes may have been
+    /// The length of the payload of UDP or TCP on the wire, from the headers. Fewer bytes may have been
     /// recorded.
     fn payload_len(&self) -> Option<u64> {
         let recorded = self.payload()?.len() as u64;
         if self.packet.bytes.len() as u64 >= u64::from(self.packet.wire) {
             return Some(recorded);
         }
-        let header = match self.transport()? {
+        let header = match self.transport_slice()? {
             TransportSlice::Udp(slice) => match slice.length() {
                 0 => return Some(recorded),
                 len => return Some(u64::from(len).saturating_sub(8)),
@@ -259,7 +262,7 @@ impl<'a> Parts<'a> {
         };
         let start = |bytes: &[u8]| bytes.as_ptr() as u64;
         let above = start(header) + header.len() as u64;
-        let (ip, all) = match self.net()? {
+        let (ip, total) = match self.net()? {
             LaxNetSlice::Ipv4(slice) => {
                 (start(slice.header().slice()), u64::from(slice.header().total_len()))
             }
@@ -268,7 +271,7 @@ impl<'a> Parts<'a> {
             }
             LaxNetSlice::Arp(_) => return None,
         };
-        // What the kernel sends in pieces has no length yet.
-        Some(all.saturating_sub(above - ip).max(recorded))
+        // The header has no length yet if the kernel will send the packet in pieces.
+        Some(total.saturating_sub(above - ip).max(recorded))
     }
 }

@@ -9,10 +9,10 @@ use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 use super::packet::Packet;
 use crate::error::ImportError;
 
-/// Largest packet in bytes. Linux captures at most 256 KiB of each.
-const LARGEST: usize = 16 << 20;
-/// Initial size of the buffer in bytes.
-const BUFFER: usize = 1 << 20;
+/// The largest packet in bytes. Linux captures at most 256 KiB of each.
+const MAX_PACKET: usize = 16 << 20;
+/// The initial size of the buffer in bytes.
+const BUFFER_BYTES: usize = 1 << 20;
 
 /// The result of a step.
 pub(crate) enum PacketStep {
@@ -25,32 +25,43 @@ pub(crate) enum PacketStep {
 /// The packets of a file.
 pub(crate) struct Packets<'a> {
     reader: Box<dyn PcapReaderIterator + Send + 'a>,
-    /// The input's own error; the parser reports only that there was one.
+    /// The error of the input, which the parser does not pass on.
     failed: Arc<Mutex<Option<io::Error>>>,
-    interfaces: Vec<Interface>,
+    interfaces: Interfaces,
+    /// The number of bytes in the blocks that were read.
+    offset: u64,
+    /// The size of the buffer in bytes.
+    capacity: usize,
+}
+
+/// The interfaces of a file.
+#[derive(Default)]
+struct Interfaces {
+    /// The interfaces of this section.
+    section: Vec<Interface>,
     /// The number of interfaces in earlier sections.
     earlier: u32,
+    /// Whether an older file has nanoseconds instead of microseconds.
     nanoseconds: bool,
-    offset: u64,
-    capacity: usize,
 }
 
 /// An interface of a capture, or the whole of an older file.
 #[derive(Debug, Clone, Copy)]
 struct Interface {
     link: i32,
-    /// Units per second.
+    /// The number of units in a second.
     resolution: u64,
-    /// Seconds to add.
+    /// The offset of times in seconds.
     offset: i64,
+    /// The most bytes that are recorded of a packet. 0 if there is no limit.
     snaplen: u32,
 }
 
 impl<'a> Packets<'a> {
     pub fn open(input: impl Read + Send + 'a) -> Result<Self, ImportError> {
         let failed = Arc::new(Mutex::new(None));
-        let input = Remember { input, failed: failed.clone() };
-        let reader = create_reader(BUFFER, input).map_err(|error| {
+        let input = FullReader { input, failed: failed.clone() };
+        let reader = create_reader(BUFFER_BYTES, input).map_err(|error| {
             let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
             match (failed, error) {
                 (Some(error), _) => ImportError::Read(error),
@@ -64,11 +75,9 @@ impl<'a> Packets<'a> {
         Ok(Packets {
             reader,
             failed,
-            interfaces: Vec::new(),
-            earlier: 0,
-            nanoseconds: false,
+            interfaces: Interfaces::default(),
             offset: 0,
-            capacity: BUFFER,
+            capacity: BUFFER_BYTES,
         })
     }
 
@@ -77,83 +86,10 @@ impl<'a> Packets<'a> {
         &mut self,
         take: impl FnOnce(Packet<'_>) -> Result<(), ImportError>,
     ) -> Result<PacketStep, ImportError> {
-        let (interfaces, earlier) = (&mut self.interfaces, &mut self.earlier);
         match self.reader.next() {
             Ok((len, block)) => {
-                match block {
-                    PcapBlockOwned::LegacyHeader(header) => {
-                        self.nanoseconds = header.is_nanosecond_precision();
-                        let resolution = if self.nanoseconds { 1_000_000_000 } else { 1_000_000 };
-                        let (link, offset) = (header.network.0, i64::from(header.thiszone));
-                        let snaplen = header.snaplen;
-                        interfaces.push(Interface { link, resolution, offset, snaplen });
-                    }
-                    PcapBlockOwned::Legacy(packet) => {
-                        let resolution = if self.nanoseconds { 1 } else { 1000 };
-                        let rest = u64::from(packet.ts_usec) * resolution;
-                        let link = interfaces.first().map_or(0, |interface| interface.link);
-                        take(Packet {
-                            ns: i128::from(packet.ts_sec) * 1_000_000_000 + i128::from(rest),
-                            interface: 0,
-                            link,
-                            wire: packet.origlen,
-                            bytes: packet.data,
-                        })?;
-                    }
-                    PcapBlockOwned::NG(Block::SectionHeader(_)) => {
-                        *earlier += interfaces.len() as u32;
-                        interfaces.clear();
-                    }
-                    PcapBlockOwned::NG(Block::InterfaceDescription(
-                        interface_description_block,
-                    )) => {
-                        interfaces.push(Interface {
-                            link: interface_description_block.linktype.0,
-                            resolution: interface_description_block
-                                .ts_resolution()
-                                .unwrap_or(1_000_000)
-                                .max(1),
-                            offset: interface_description_block.ts_offset(),
-                            snaplen: interface_description_block.snaplen,
-                        });
-                    }
-                    PcapBlockOwned::NG(Block::EnhancedPacket(enhanced_packet_block)) => {
-                        let Some(interface) = interfaces.get(enhanced_packet_block.if_id as usize)
-                        else {
-                            return Err(ImportError::Format(format!(
-                                "byte {}: a packet of interface {}, which the file does not \
-                                 describe",
-                                self.offset, enhanced_packet_block.if_id
-                            )));
-                        };
-                        take(Packet {
-                            ns: interface.ns(u64::from(enhanced_packet_block.ts_high) << 32
-                                | u64::from(enhanced_packet_block.ts_low)),
-                            interface: *earlier + enhanced_packet_block.if_id,
-                            link: interface.link,
-                            wire: enhanced_packet_block.origlen,
-                            bytes: enhanced_packet_block.packet_data(),
-                        })?;
-                    }
-                    PcapBlockOwned::NG(Block::SimplePacket(simple_packet_block)) => {
-                        let Some(interface) = interfaces.first() else {
-                            let text = format!("byte {}: a packet of no interface", self.offset);
-                            return Err(ImportError::Format(text));
-                        };
-                        // Its length is that of the wire, or what the interface keeps.
-                        let most =
-                            if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
-                        let len = (simple_packet_block.origlen.min(most) as usize)
-                            .min(simple_packet_block.data.len());
-                        take(Packet {
-                            ns: 0,
-                            interface: *earlier,
-                            link: interface.link,
-                            wire: simple_packet_block.origlen,
-                            bytes: &simple_packet_block.data[..len],
-                        })?;
-                    }
-                    PcapBlockOwned::NG(_) => {}
+                if let Some(packet) = self.interfaces.packet(&block, self.offset)? {
+                    take(packet)?;
                 }
                 self.offset += len as u64;
                 self.reader.consume(len);
@@ -183,14 +119,17 @@ impl<'a> Packets<'a> {
         }
     }
 
-    /// A packet exceeds the largest buffer.
+    /// Enlarges the buffer for a large packet.
+    ///
+    /// # Errors
+    /// The packet exceeds [`MAX_PACKET`].
     fn grow(&mut self) -> Result<PacketStep, ImportError> {
         self.capacity *= 2;
-        if self.capacity > LARGEST || !self.reader.grow(self.capacity) {
+        if self.capacity > MAX_PACKET || !self.reader.grow(self.capacity) {
             return Err(ImportError::Format(format!(
                 "byte {}: a packet of more than {} MiB; the file is damaged",
                 self.offset,
-                LARGEST >> 20
+                MAX_PACKET >> 20
             )));
         }
         Ok(PacketStep::More)
@@ -202,6 +141,87 @@ impl<'a> Packets<'a> {
     }
 }
 
+impl Interfaces {
+    /// The packet in a block that begins at byte `offset`. None for a block without a packet; an interface in
+    /// it is added.
+    fn packet<'b>(
+        &mut self,
+        block: &'b PcapBlockOwned<'_>,
+        offset: u64,
+    ) -> Result<Option<Packet<'b>>, ImportError> {
+        let packet = match block {
+            PcapBlockOwned::LegacyHeader(header) => {
+                self.nanoseconds = header.is_nanosecond_precision();
+                self.section.push(Interface {
+                    link: header.network.0,
+                    resolution: if self.nanoseconds { 1_000_000_000 } else { 1_000_000 },
+                    offset: i64::from(header.thiszone),
+                    snaplen: header.snaplen,
+                });
+                return Ok(None);
+            }
+            PcapBlockOwned::Legacy(packet) => {
+                let ns_per_unit = if self.nanoseconds { 1 } else { 1000 };
+                let rest = u64::from(packet.ts_usec) * ns_per_unit;
+                Packet {
+                    ns: i128::from(packet.ts_sec) * 1_000_000_000 + i128::from(rest),
+                    interface: 0,
+                    link: self.section.first().map_or(0, |interface| interface.link),
+                    wire: packet.origlen,
+                    bytes: packet.data,
+                }
+            }
+            PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+                self.earlier += self.section.len() as u32;
+                self.section.clear();
+                return Ok(None);
+            }
+            PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
+                self.section.push(Interface {
+                    link: description.linktype.0,
+                    resolution: description.ts_resolution().unwrap_or(1_000_000).max(1),
+                    offset: description.ts_offset(),
+                    snaplen: description.snaplen,
+                });
+                return Ok(None);
+            }
+            PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+                let Some(interface) = self.section.get(packet.if_id as usize) else {
+                    return Err(ImportError::Format(format!(
+                        "byte {offset}: a packet of interface {}, which the file does not describe",
+                        packet.if_id
+                    )));
+                };
+                let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                Packet {
+                    ns: interface.ns(units),
+                    interface: self.earlier + packet.if_id,
+                    link: interface.link,
+                    wire: packet.origlen,
+                    bytes: packet.packet_data(),
+                }
+            }
+            PcapBlockOwned::NG(Block::SimplePacket(packet)) => {
+                let Some(interface) = self.section.first() else {
+                    let text = format!("byte {offset}: a packet of no interface");
+                    return Err(ImportError::Format(text));
+                };
+                let limit = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
+                let len = (packet.origlen.min(limit) as usize).min(packet.data.len());
+                Packet {
+                    ns: 0,
+                    interface: self.earlier,
+                    link: interface.link,
+                    wire: packet.origlen,
+                    bytes: &packet.data[..len],
+                }
+            }
+            PcapBlockOwned::NG(_) => return Ok(None),
+        };
+        Ok(Some(packet))
+    }
+}
+
 impl Interface {
     /// Converts a time in units of the interface to nanoseconds since the epoch.
     fn ns(self, units: u64) -> i128 {
@@ -210,14 +230,14 @@ impl Interface {
     }
 }
 
-/// Reads until the buffer is full, and keeps the input's error. The parser determines the file type
-/// from a single read.
-struct Remember<R> {
+/// Reads until the buffer is full, because the parser determines the file type from a single read. Keeps
+/// the error of the input.
+struct FullReader<R> {
     input: R,
     failed: Arc<Mutex<Option<io::Error>>>,
 }
 
-impl<R: Read> Read for Remember<R> {
+impl<R: Read> Read for FullReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut len = 0;
         while len < buffer.len() {

@@ -182,37 +182,13 @@ impl Engine {
             queues += own.queues;
             spans.push((graph.ts(path.src), graph.ts(path.dst)));
         });
-        let all: i128 = times.values().sum::<i128>() + between + queues;
-        let part = |place: String, time: i128| PlaceShare {
-            place,
-            time,
-            share: if all > 0 { time as f64 / all as f64 } else { 0.0 },
-        };
         let processes = Processes::new(self.set());
-        let mut parts: Vec<PlaceShare> = Vec::new();
-        for (process, time) in times {
-            let process = process.unwrap_or_default();
-            let vertex = (0..graph.len() as u32).find(|&number| graph.process(number) == process);
-            let name = vertex.map(|vertex| {
-                let owner = causality.owner(vertex);
-                let found = processes.find(&owner.capture, Some(&owner.segment), owner.pid);
-                let found = processes.get(found);
-                let exe = found.exe.rsplit('/').next().unwrap_or_default();
-                let pid = owner.pid.map_or("?".to_owned(), |pid| pid.to_string());
-                if processes.are_of_several_hosts() {
-                    format!("process {pid} ({exe}) on {}", found.host)
-                } else {
-                    format!("process {pid} ({exe})")
-                }
-            });
-            parts.push(part(name.unwrap_or_default(), time));
-        }
-        parts.extend([
-            part("between processes".to_owned(), between),
-            part("in queues".to_owned(), queues),
-        ]);
-        parts.retain(|part| part.time != 0);
-        parts.sort_by_key(|part| std::cmp::Reverse(part.time));
+        let named = times.into_iter().map(|(process, time)| {
+            let name = process_name(&causality, &processes, process.unwrap_or_default());
+            (name.unwrap_or_default(), time)
+        });
+        let outside = [("between processes".to_owned(), between), ("in queues".to_owned(), queues)];
+        let parts = shares(named.chain(outside).collect());
         let stage = |stage: ppt_causality::Stage| Stage {
             stage: causality.stage(&stage),
             kind: step_word(stage.by),
@@ -356,6 +332,35 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The name of a process of a graph.
+fn process_name(causality: &Causality, processes: &Processes, process: u32) -> Option<String> {
+    let graph = &causality.graph;
+    let vertex = (0..graph.len() as u32).find(|&number| graph.process(number) == process)?;
+    let owner = causality.owner(vertex);
+    let found = processes.find(&owner.capture, Some(&owner.segment), owner.pid);
+    let found = processes.get(found);
+    let exe = found.exe.rsplit('/').next().unwrap_or_default();
+    let pid = owner.pid.map_or("?".to_owned(), |pid| pid.to_string());
+    Some(if processes.are_of_several_hosts() {
+        format!("process {pid} ({exe}) on {}", found.host)
+    } else {
+        format!("process {pid} ({exe})")
+    })
+}
+
+/// The share of each place in the time of all of them, the largest first.
+fn shares(times: Vec<(String, i128)>) -> Vec<PlaceShare> {
+    let all: i128 = times.iter().map(|entry| entry.1).sum();
+    let share = |(place, time): (String, i128)| PlaceShare {
+        place,
+        time,
+        share: if all > 0 { time as f64 / all as f64 } else { 0.0 },
+    };
+    let mut shares: Vec<_> = times.into_iter().filter(|entry| entry.1 != 0).map(share).collect();
+    shares.sort_by_key(|share| std::cmp::Reverse(share.time));
+    shares
 }
 
 fn length(graph: &Graph, step: &RouteStep) -> i64 {

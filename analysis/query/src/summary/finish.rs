@@ -7,7 +7,7 @@ use futures::{StreamExt, stream};
 
 use super::answer::{Ask, FieldSummary, Group, SummaryValues};
 use super::gathered::{Gathered, hull, whole_and_slices};
-use super::part::{GroupedRows, PartialSummary};
+use super::partial_summary::{GroupedRows, PartialSummary};
 use super::steps::{StepValues, by_group};
 use crate::error::QueryError;
 

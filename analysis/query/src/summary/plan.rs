@@ -137,31 +137,12 @@ impl ReadPlan {
             None => Err(no_column(name, schema.fields().iter().map(|field| field.name().clone()))),
         });
         let by = by.collect::<Result<Vec<_>, _>>()?;
-        let role = |field: &Field| field.metadata().get("role").cloned().unwrap_or_default();
-        let candidates = schema.fields().iter().enumerate().filter_map(|(index, field)| {
-            let is_end = ["at", "start", "end", "where"].contains(&role(field).as_str());
-            let is_other = table.table.bounded(index).is_some() || ask.by.contains(field.name());
-            Some((index, field, kind(field).filter(|_| !is_end && !is_other)?))
-        });
-        // Words and keys have no distribution.
-        let is_number = |kind| !matches!(kind, ValueType::Words | ValueType::Keys);
-        let candidates: Vec<_> =
-            candidates.filter(|(.., kind)| ask.spread.is_none() || is_number(*kind)).collect();
-        let fields: Vec<String> = candidates.iter().map(|entry| entry.1.name().clone()).collect();
-        let wanted = candidates.into_iter().filter(|(_, field, _)| match &ask.spread {
-            Some(name) => field.name() == name,
-            None => ask.fields.is_empty() || ask.fields.contains(field.name()),
-        });
-        let wanted: Vec<_> = wanted.collect();
-        let requested = ask.spread.as_ref().or(ask.fields.first());
-        if let Some(name) = requested.filter(|_| wanted.is_empty()) {
-            return Err(no_column(name, fields));
-        }
+        let (wanted, fields) = wanted_fields(table, ask)?;
         let step = step_column(schema).filter(|_| unit == RowUnit::Frame);
         let steps = |index: usize, field: &Field| {
             let half = field.metadata().get("half").cloned();
             match (step, unit, half) {
-                (Some(step), ..) if step == index || role(field) == "key" => Steps::All,
+                (Some(step), ..) if step == index || role_of(field) == "key" => Steps::All,
                 (Some(_), _, Some(half)) => Steps::Only(half),
                 (Some(_), _, None) => Steps::Each,
                 (None, RowUnit::Span, Some(half)) => Steps::Half(half),
@@ -169,7 +150,7 @@ impl ReadPlan {
             }
         };
         let roles = wanted.into_iter().map(|(index, field, kind)| {
-            let ends = (role(field) == "length").then(|| ends(schema, field)).flatten();
+            let ends = (role_of(field) == "length").then(|| ends(schema, field)).flatten();
             let mut read = |index: usize| read(column(index));
             let (column, ends) = (read(index), ends.map(|(start, end)| (read(start), read(end))));
             Role { field: field.clone(), kind, column, ends, steps: steps(index, field) }
@@ -200,6 +181,41 @@ impl ReadPlan {
             step,
         })
     }
+}
+
+fn role_of(field: &Field) -> &str {
+    field.metadata().get("role").map_or("", String::as_str)
+}
+
+/// The index of a column, its field and its type.
+type FieldColumn<'a> = (usize, &'a Arc<Field>, ValueType);
+
+/// The fields that are wanted, and the names of all that could be.
+fn wanted_fields<'a>(
+    table: &'a FrameTable,
+    ask: &Ask,
+) -> Result<(Vec<FieldColumn<'a>>, Vec<String>), QueryError> {
+    let schema = table.table.schema();
+    let candidates = schema.fields().iter().enumerate().filter_map(|(index, field)| {
+        let is_end = ["at", "start", "end", "where"].contains(&role_of(field));
+        let is_other = table.table.bounded(index).is_some() || ask.by.contains(field.name());
+        Some((index, field, kind(field).filter(|_| !is_end && !is_other)?))
+    });
+    // Words and keys have no distribution.
+    let is_number = |kind| !matches!(kind, ValueType::Words | ValueType::Keys);
+    let candidates: Vec<_> =
+        candidates.filter(|(.., kind)| ask.spread.is_none() || is_number(*kind)).collect();
+    let fields: Vec<String> = candidates.iter().map(|entry| entry.1.name().clone()).collect();
+    let wanted = candidates.into_iter().filter(|(_, field, _)| match &ask.spread {
+        Some(name) => field.name() == name,
+        None => ask.fields.is_empty() || ask.fields.contains(field.name()),
+    });
+    let wanted: Vec<_> = wanted.collect();
+    let requested = ask.spread.as_ref().or(ask.fields.first());
+    if let Some(name) = requested.filter(|_| wanted.is_empty()) {
+        return Err(no_column(name, fields));
+    }
+    Ok((wanted, fields))
 }
 
 impl ReadPlan {

@@ -119,18 +119,7 @@ impl ThreadTrack {
                 self.now.get_or_insert_with(|| open(KernelWord::Unknown));
             }
             ThreadEvent::Start { parent } => {
-                self.close(at);
-                self.settle();
-                (self.ended, self.inside, self.early) = (false, Inside::Unknown, None);
-                let mut stretch = open(KernelWord::Runnable);
-                if *parent != 0 {
-                    stretch.set_waker(Wake {
-                        cpu: -1,
-                        by: KernelWord::Thread.key(),
-                        waker: *parent,
-                    });
-                }
-                self.now = Some(stretch);
+                self.start(at, open(KernelWord::Runnable), *parent);
             }
             ThreadEvent::End => {
                 self.close(at);
@@ -143,48 +132,16 @@ impl ThreadTrack {
                 self.ended = false;
                 self.now = Some(Stretch { cpu: Some(*cpu), ..open(KernelWord::Running) });
             }
-            ThreadEvent::Out { cpu, preempted } => {
-                if self.now.is_none() && self.ended {
-                    return;
-                }
-                let was_running = self.confirm_cpu(*cpu);
-                let early = self.early.take().filter(|_| was_running);
-                self.close(at);
-                let successor = self.successor.take();
-                self.now = Some(match preempted {
-                    true => Stretch {
-                        cpu: Some(*cpu),
-                        successor: successor.as_ref().map(|successor| successor.0),
-                        successor_name: successor
-                            .map(|successor| successor.1)
-                            .filter(|text| !text.is_empty()),
-                        ..open(KernelWord::Runnable)
-                    },
-                    false => {
-                        self.early = early;
-                        let blocked_in = match self.inside {
-                            Inside::Call(call) => Some(call),
-                            Inside::Nothing | Inside::Unknown => None,
-                        };
-                        Stretch { blocked_in, ..open(KernelWord::Blocked) }
-                    }
-                });
+            ThreadEvent::Out { cpu, preempted: true } => {
+                self.preempt(at, open(KernelWord::Runnable), *cpu);
+            }
+            ThreadEvent::Out { cpu, preempted: false } => {
+                self.block(at, open(KernelWord::Blocked), *cpu);
             }
             ThreadEvent::Successor { next, name } => self.successor = Some((*next, name.clone())),
             ThreadEvent::Wake { cpu, by, waker } => {
                 let wake = Wake { cpu: *cpu, by: *by, waker: *waker };
-                match &mut self.now {
-                    Some(now) if now.state == KernelWord::Blocked => {
-                        now.set_waker(wake);
-                        self.early = None;
-                        self.close(at);
-                        let mut stretch = Stretch { cpu: Some(*cpu), ..open(KernelWord::Runnable) };
-                        stretch.set_waker(wake);
-                        self.now = Some(stretch);
-                    }
-                    Some(now) if now.state == KernelWord::Running => self.early = Some(wake),
-                    _ => {}
-                }
+                self.wake(at, open(KernelWord::Runnable), wake);
             }
             ThreadEvent::Enter { cpu, call } => {
                 self.runs(at, capture, *cpu);
@@ -204,6 +161,63 @@ impl ThreadTrack {
                 }
                 self.settle();
             }
+        }
+    }
+
+    fn start(&mut self, at: i64, mut runnable: Stretch, parent: i32) {
+        self.close(at);
+        self.settle();
+        (self.ended, self.inside, self.early) = (false, Inside::Unknown, None);
+        if parent != 0 {
+            runnable.set_waker(Wake { cpu: -1, by: KernelWord::Thread.key(), waker: parent });
+        }
+        self.now = Some(runnable);
+    }
+
+    fn preempt(&mut self, at: i64, runnable: Stretch, cpu: i32) {
+        if self.now.is_none() && self.ended {
+            return;
+        }
+        self.confirm_cpu(cpu);
+        self.early = None;
+        self.close(at);
+        let successor = self.successor.take();
+        self.now = Some(Stretch {
+            cpu: Some(cpu),
+            successor: successor.as_ref().map(|successor| successor.0),
+            successor_name: successor.map(|successor| successor.1).filter(|text| !text.is_empty()),
+            ..runnable
+        });
+    }
+
+    fn block(&mut self, at: i64, blocked: Stretch, cpu: i32) {
+        if self.now.is_none() && self.ended {
+            return;
+        }
+        let was_running = self.confirm_cpu(cpu);
+        let early = self.early.take().filter(|_| was_running);
+        self.close(at);
+        self.successor = None;
+        self.early = early;
+        let blocked_in = match self.inside {
+            Inside::Call(call) => Some(call),
+            Inside::Nothing | Inside::Unknown => None,
+        };
+        self.now = Some(Stretch { blocked_in, ..blocked });
+    }
+
+    fn wake(&mut self, at: i64, runnable: Stretch, wake: Wake) {
+        match &mut self.now {
+            Some(now) if now.state == KernelWord::Blocked => {
+                now.set_waker(wake);
+                self.early = None;
+                self.close(at);
+                let mut stretch = Stretch { cpu: Some(wake.cpu), ..runnable };
+                stretch.set_waker(wake);
+                self.now = Some(stretch);
+            }
+            Some(now) if now.state == KernelWord::Running => self.early = Some(wake),
+            _ => {}
         }
     }
 

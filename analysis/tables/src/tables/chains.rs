@@ -8,7 +8,9 @@ use ppt_capture::frame_dsl::columns::whole_table;
 use super::frame::{FrameOfSource, kinds};
 use super::named::NamedTable;
 use super::paired::{LinkColumn, Paired};
-use super::parts::{Hidden, PairedColumn, Parts, ReadParts, find_missing, is_chain, whole_schema};
+use super::pairing::{
+    Hidden, PairedColumn, PairedFrames, PairingColumns, find_missing, is_chain, whole_schema,
+};
 use crate::bounds::{Bounded, Bounds};
 use crate::chunk_scan::ChunkScan;
 use crate::error::{SetError, TableError};
@@ -22,7 +24,7 @@ use crate::whole::Missing;
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let named = |chains: Chains| {
-        let (buffer, frame) = (chains.parts.buffer.clone(), chains.name.clone());
+        let (buffer, frame) = (chains.frames.buffer.clone(), chains.name.clone());
         NamedTable::chains((&buffer, &frame), chains.table.clone(), chains)
     };
     Ok(all(set)?.into_iter().map(named).collect())
@@ -44,7 +46,7 @@ pub(super) struct Chains {
     /// Name of the frames.
     name: String,
     table: String,
-    parts: Arc<Parts>,
+    frames: Arc<PairedFrames>,
     columns: Vec<PairedColumn>,
     schema: SchemaRef,
 }
@@ -56,9 +58,9 @@ impl Chains {
         table: String,
         kinds: &[FrameOfSource<'_>],
     ) -> Result<Chains, SetError> {
-        let parts = Arc::new(Parts::new(set, name, kinds)?);
-        let (columns, schema) = whole_schema(&parts, kinds);
-        Ok(Chains { set: set.clone(), name: name.1.to_owned(), table, parts, columns, schema })
+        let frames = Arc::new(PairedFrames::new(set, name, kinds)?);
+        let (columns, schema) = whole_schema(&frames, kinds);
+        Ok(Chains { set: set.clone(), name: name.1.to_owned(), table, frames, columns, schema })
     }
 
     /// The name of the frames.
@@ -74,7 +76,7 @@ impl Chains {
         schema: SchemaRef,
     ) -> Result<Planned, TableError> {
         let explain_text = format!("chains: each step of {} with the next one", self.name);
-        let paired = Paired { set: &self.set, parts: &self.parts, explain_text, steps: true };
+        let paired = Paired { set: &self.set, frames: &self.frames, explain_text, steps: true };
         paired.links(request, columns, schema)
     }
 }
@@ -92,7 +94,7 @@ impl CaptureTable for Chains {
         let (scan, read, follow) = self.follow(request)?;
         let schema = follow.schema.clone();
         let start = Start(Arc::new(move || follow.runner()));
-        let pass = read.pass(&self.parts, schema, "chains: the steps of each key", start);
+        let pass = read.pass(&self.frames, schema, "chains: the steps of each key", start);
         Ok(Planned { scan, pass: Some(pass), more: Vec::new() })
     }
 }
@@ -103,12 +105,12 @@ impl GrowingTable for Chains {
         let (scan, read, follow) = self.follow(&TableRequest::all_rows(&all, &bounds))?;
         let steps = |&plan: &usize| WholeForm::Chain { steps: follow.steps[plan].len() };
         let forms = follow.plans.iter().map(steps);
-        let groups = self.parts.growing_groups(&self.set, forms, with_absent);
+        let groups = self.frames.growing_groups(&self.set, forms, with_absent);
         let runner = move |missing: Vec<Missing>| {
             let missing: FindMissing = Arc::new(move || Ok(missing.clone()));
             Follow { missing: Some(missing), ..follow.clone() }.runner()
         };
-        let (schema, columns) = (self.schema.clone(), read.half_columns(&self.parts));
+        let (schema, columns) = (self.schema.clone(), read.half_columns(&self.frames));
         Ok(GrowingWholes::new(scan, schema, columns, groups, runner))
     }
 }
@@ -118,22 +120,22 @@ impl Chains {
     fn follow(
         &self,
         request: &TableRequest<'_>,
-    ) -> Result<(Arc<dyn Scan>, ReadParts, Follow), TableError> {
-        let parts = &self.parts;
-        let read = ReadParts::new(
-            parts,
+    ) -> Result<(Arc<dyn Scan>, PairingColumns, Follow), TableError> {
+        let frames = &self.frames;
+        let read = PairingColumns::new(
+            frames,
             request.columns.iter().filter_map(|&column| match &self.columns[column] {
                 PairedColumn::Standard(place) => Some(*place),
-                PairedColumn::Key(name) => parts.column(name),
+                PairedColumn::Key(name) => frames.column(name),
                 _ => None,
             }),
         );
         let step = |steps: &[String], name: &String| steps.iter().position(|step| step == name);
-        let steps = || parts.plans.iter().map(|plan| &plan.steps);
+        let steps = || frames.plans.iter().map(|plan| &plan.steps);
         let out = |&column: &usize| match &self.columns[column] {
             PairedColumn::Standard(place) => ChainColumn::Own(read.at(*place)),
             PairedColumn::Key(name) => {
-                ChainColumn::Own(read.at(parts.column(name).unwrap_or_default()))
+                ChainColumn::Own(read.at(frames.column(name).unwrap_or_default()))
             }
             PairedColumn::Step(name) => {
                 ChainColumn::Step(steps().map(|texts| step(texts, name)).collect())
@@ -151,19 +153,19 @@ impl Chains {
         let bounds = Bounds::default();
         let inner =
             TableRequest { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
-        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, parts, &inner)?);
+        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, frames, &inner)?);
         let columns: Vec<ChainColumn> = request.columns.iter().map(out).collect();
         let needs_missing = columns.iter().any(|column| matches!(column, ChainColumn::State));
         let follow = Follow {
-            group: read.at(parts.hidden(Hidden::Group)),
-            key: read.at(parts.hidden(Hidden::Key)),
-            mark: read.at(parts.hidden(Hidden::Mark)),
-            ts: read.at(Parts::standard(Standard::Ts)),
-            plans: parts.groups.iter().map(|group| group.plan).collect(),
-            steps: parts.plans.iter().map(|plan| plan.steps.clone()).collect(),
+            group: read.at(frames.hidden(Hidden::Group)),
+            key: read.at(frames.hidden(Hidden::Key)),
+            mark: read.at(frames.hidden(Hidden::Mark)),
+            ts: read.at(PairedFrames::standard(Standard::Ts)),
+            plans: frames.groups.iter().map(|group| group.plan).collect(),
+            steps: frames.plans.iter().map(|plan| plan.steps.clone()).collect(),
             columns,
             schema: Arc::new(self.schema.project(request.columns)?),
-            missing: needs_missing.then(|| find_missing(&self.set, parts)),
+            missing: needs_missing.then(|| find_missing(&self.set, frames)),
         };
         Ok((scan, read, follow))
     }

@@ -142,63 +142,83 @@ struct Placed<'a> {
     words: Dictionary,
 }
 
+/// The columns of all kinds of frames of one name.
+#[derive(Default)]
+struct FoundColumns<'a> {
+    placed: Vec<Placed<'a>>,
+    places: HashMap<String, usize>,
+    /// By the hash of the schema. Sources with the same schema share a variant.
+    variants: HashMap<u64, Vec<FrameColumn>>,
+}
+
+impl<'a> FoundColumns<'a> {
+    /// Adds the columns of a kind, one of `kinds`, of whose columns the names are `taken`.
+    fn add(
+        &mut self,
+        (buffer, name): (&str, &str),
+        kind: &FrameOfSource<'a>,
+        (kinds, taken): (&[FrameOfSource<'_>], &HashSet<String>),
+    ) -> Result<(), SetError> {
+        if self.variants.contains_key(&kind.info.source.schema_hash) {
+            return Ok(());
+        }
+        let mut own = Vec::new();
+        let columns = columns(&kind.info.schema, kind.frame, Style::Sql);
+        let columns = columns.into_iter().flat_map(|column| {
+            let named = (column.ty == ColumnType::Addr).then(|| (column.clone(), true));
+            [(column, false)].into_iter().chain(named)
+        });
+        for (mut column, is_named) in columns {
+            let mut field = arrow_field(kind, &column, kinds);
+            if column.ty == ColumnType::Addr {
+                let name = free(&format!("{}_symbol", column.name), taken);
+                if is_named {
+                    field = Field::new(&name, word_type(), true)
+                        .with_metadata([("role".to_owned(), "symbol".to_owned())].into());
+                    column.name = name;
+                } else {
+                    let mut metadata = field.metadata().clone();
+                    metadata.insert(SYMBOL.to_owned(), name);
+                    field = field.with_metadata(metadata);
+                }
+            }
+            let place = *self.places.entry(column.name.clone()).or_insert_with(|| {
+                let words = Dictionary::default();
+                self.placed.push(Placed { field: field.clone(), path: kind.path, words });
+                self.placed.len() - 1
+            });
+            let known = &mut self.placed[place];
+            if let Some(ty) = wider(known.field.data_type(), field.data_type()) {
+                known.field.set_data_type(ty);
+            } else {
+                return Err(SetError::Conflict(Box::new(Conflict {
+                    table: format!("{buffer}.{name}"),
+                    column: column.name,
+                    first: known.path.to_owned(),
+                    first_type: known.field.data_type().to_string(),
+                    second: kind.path.to_owned(),
+                    second_type: field.data_type().to_string(),
+                })));
+            }
+            own.push(FrameColumn { place, column, is_named });
+        }
+        self.variants.insert(kind.info.source.schema_hash, own);
+        Ok(())
+    }
+}
+
 impl NamedFrames {
     pub fn new(
         set: &CaptureSet,
         (buffer, name): (&str, &str),
         kinds: &[FrameOfSource<'_>],
     ) -> Result<NamedFrames, SetError> {
-        let mut placed: Vec<Placed<'_>> = Vec::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
-        // Sources with the same schema share a variant.
-        let mut variants: HashMap<u64, Vec<FrameColumn>> = HashMap::new();
         let taken = names_of(kinds);
+        let mut found = FoundColumns::default();
         for kind in kinds {
-            if variants.contains_key(&kind.info.source.schema_hash) {
-                continue;
-            }
-            let mut own = Vec::new();
-            let columns = columns(&kind.info.schema, kind.frame, Style::Sql);
-            let columns = columns.into_iter().flat_map(|column| {
-                let named = (column.ty == ColumnType::Addr).then(|| (column.clone(), true));
-                [(column, false)].into_iter().chain(named)
-            });
-            for (mut column, is_named) in columns {
-                let mut field = arrow_field(kind, &column, kinds);
-                if column.ty == ColumnType::Addr {
-                    let name = free(&format!("{}_symbol", column.name), &taken);
-                    if is_named {
-                        field = Field::new(&name, word_type(), true)
-                            .with_metadata([("role".to_owned(), "symbol".to_owned())].into());
-                        column.name = name;
-                    } else {
-                        let mut metadata = field.metadata().clone();
-                        metadata.insert(SYMBOL.to_owned(), name);
-                        field = field.with_metadata(metadata);
-                    }
-                }
-                let place = *places.entry(column.name.clone()).or_insert_with(|| {
-                    let words = Dictionary::default();
-                    placed.push(Placed { field: field.clone(), path: kind.path, words });
-                    placed.len() - 1
-                });
-                let known = &mut placed[place];
-                if let Some(ty) = wider(known.field.data_type(), field.data_type()) {
-                    known.field.set_data_type(ty);
-                } else {
-                    return Err(SetError::Conflict(Box::new(Conflict {
-                        table: format!("{buffer}.{name}"),
-                        column: column.name,
-                        first: known.path.to_owned(),
-                        first_type: known.field.data_type().to_string(),
-                        second: kind.path.to_owned(),
-                        second_type: field.data_type().to_string(),
-                    })));
-                }
-                own.push(FrameColumn { place, column, is_named });
-            }
-            variants.insert(kind.info.source.schema_hash, own);
+            found.add((buffer, name), kind, (kinds, &taken))?;
         }
+        let FoundColumns { mut placed, places, variants } = found;
 
         let mut ready: HashMap<u64, Arc<Variant>> = HashMap::new();
         let (mut sources, mut symbols) = (HashMap::new(), HashMap::new());

@@ -6,7 +6,7 @@ use arrow_array::StringArray;
 use arrow_schema::SchemaRef;
 use ppt_capture::frame_dsl::role::Across;
 
-use super::parts::{Hidden, Parts, ReadParts, find_missing};
+use super::pairing::{Hidden, PairedFrames, PairingColumns, find_missing};
 use crate::bounds::BoundedNumber;
 use crate::chunk_scan::ChunkScan;
 use crate::error::TableError;
@@ -33,7 +33,7 @@ pub(super) enum LinkColumn {
 #[derive(Debug)]
 pub(super) struct Paired<'a> {
     pub set: &'a Arc<CaptureSet>,
-    pub parts: &'a Arc<Parts>,
+    pub frames: &'a Arc<PairedFrames>,
     /// The text for EXPLAIN.
     pub explain_text: String,
     /// Pairs of steps, instead of begins and ends.
@@ -50,14 +50,18 @@ impl Paired<'_> {
     ) -> Result<Planned, TableError> {
         let own = columns.iter().filter_map(|column| match column {
             LinkColumn::Own(standard) | LinkColumn::End(standard) => {
-                Some(Parts::standard(*standard))
+                Some(PairedFrames::standard(*standard))
             }
             _ => None,
         });
-        let read = ReadParts::new(self.parts, own);
+        let read = PairingColumns::new(self.frames, own);
         let out = |shown: &LinkColumn| match shown {
-            LinkColumn::Own(standard) => PairColumn::Own(read.at(Parts::standard(*standard))),
-            LinkColumn::End(standard) => PairColumn::End(read.at(Parts::standard(*standard))),
+            LinkColumn::Own(standard) => {
+                PairColumn::Own(read.at(PairedFrames::standard(*standard)))
+            }
+            LinkColumn::End(standard) => {
+                PairColumn::End(read.at(PairedFrames::standard(*standard)))
+            }
             LinkColumn::Dur => PairColumn::Dur,
             LinkColumn::Word(word) => PairColumn::Word(word.clone()),
             LinkColumn::Zero => PairColumn::Zero,
@@ -71,13 +75,13 @@ impl Paired<'_> {
     pub fn plan(
         &self,
         request: &TableRequest<'_>,
-        read: &ReadParts,
+        read: &PairingColumns,
         (columns, schema): (Vec<PairColumn>, SchemaRef),
         closed: bool,
     ) -> Result<Planned, TableError> {
         let (scan, pair) = self.pair(request, read, (columns, schema.clone()), closed)?;
         let start = Start(Arc::new(move || pair.runner()));
-        let pass = read.pass(self.parts, schema, &self.explain_text, start);
+        let pass = read.pass(self.frames, schema, &self.explain_text, start);
         Ok(Planned { scan, pass: Some(pass), more: Vec::new() })
     }
 
@@ -85,30 +89,30 @@ impl Paired<'_> {
     pub fn pair(
         &self,
         request: &TableRequest<'_>,
-        read: &ReadParts,
+        read: &PairingColumns,
         (columns, schema): (Vec<PairColumn>, SchemaRef),
         closed: bool,
     ) -> Result<(Arc<dyn Scan>, Pair), TableError> {
-        let parts = self.parts;
+        let frames = self.frames;
         // If pairs lie within a process, whole processes can be skipped.
-        let within_process = parts.plans.iter().all(|plan| plan.across == Across::Process);
+        let within_process = frames.plans.iter().all(|plan| plan.across == Across::Process);
         let numbers: &[BoundedNumber] = if within_process { &[BoundedNumber::Pid] } else { &[] };
         let bounds = request.bounds.only(numbers, &[]);
         let inner =
             TableRequest { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
-        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(self.set, parts, &inner)?);
+        let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(self.set, frames, &inner)?);
         let needs_missing = columns.iter().any(|column| matches!(column, PairColumn::State));
         let pair = Pair {
-            group: read.at(parts.hidden(Hidden::Group)),
-            key: read.at(parts.hidden(Hidden::Key)),
-            mark: read.at(parts.hidden(Hidden::Mark)),
-            ts: read.at(Parts::standard(Standard::Ts)),
-            fifo: parts.groups.iter().map(|group| parts.plans[group.plan].fifo).collect(),
+            group: read.at(frames.hidden(Hidden::Group)),
+            key: read.at(frames.hidden(Hidden::Key)),
+            mark: read.at(frames.hidden(Hidden::Mark)),
+            ts: read.at(PairedFrames::standard(Standard::Ts)),
+            fifo: frames.groups.iter().map(|group| frames.plans[group.plan].fifo).collect(),
             columns,
             schema,
             closed,
             steps: self.steps,
-            missing: needs_missing.then(|| find_missing(self.set, parts)),
+            missing: needs_missing.then(|| find_missing(self.set, frames)),
         };
         Ok((scan, pair))
     }

@@ -8,7 +8,7 @@ use ppt_capture::frame_dsl::columns::whole_table;
 use super::frame::{FrameOfSource, kinds};
 use super::named::NamedTable;
 use super::paired::{LinkColumn, Paired};
-use super::parts::{PairedColumn, Parts, ReadParts, is_span, whole_schema};
+use super::pairing::{PairedColumn, PairedFrames, PairingColumns, is_span, whole_schema};
 use crate::bounds::Bounded;
 use crate::error::{SetError, TableError};
 use crate::growing::{GrowingTable, GrowingWholes, WholeForm, everything};
@@ -43,7 +43,7 @@ pub(super) struct Spans {
     /// Name of the frames.
     name: String,
     table: String,
-    parts: Arc<Parts>,
+    frames: Arc<PairedFrames>,
     columns: Vec<PairedColumn>,
     schema: SchemaRef,
 }
@@ -55,9 +55,9 @@ impl Spans {
         table: String,
         kinds: &[FrameOfSource<'_>],
     ) -> Result<Spans, SetError> {
-        let parts = Arc::new(Parts::new(set, name, kinds)?);
-        let (columns, schema) = whole_schema(&parts, kinds);
-        Ok(Spans { set: set.clone(), name: name.1.to_owned(), table, parts, columns, schema })
+        let frames = Arc::new(PairedFrames::new(set, name, kinds)?);
+        let (columns, schema) = whole_schema(&frames, kinds);
+        Ok(Spans { set: set.clone(), name: name.1.to_owned(), table, frames, columns, schema })
     }
 
     /// The name of the frames.
@@ -67,7 +67,7 @@ impl Spans {
 
     /// Fails if a span can include frames of several hosts whose clocks are not related.
     pub fn comparable(&self) -> Result<(), TableError> {
-        self.parts.comparable(&self.table)
+        self.frames.comparable(&self.table)
     }
 
     /// Plans the rows of closed spans in another table with these columns.
@@ -82,7 +82,7 @@ impl Spans {
 
     fn paired(&self) -> Paired<'_> {
         let explain_text = format!("spans: begins and ends of each key of {}", self.name);
-        Paired { set: &self.set, parts: &self.parts, explain_text, steps: false }
+        Paired { set: &self.set, frames: &self.frames, explain_text, steps: false }
     }
 }
 
@@ -108,15 +108,15 @@ impl GrowingTable for Spans {
         let request = TableRequest::all_rows(&all, &bounds);
         let (read, columns, schema) = self.columns(&request)?;
         let (scan, pair) = self.paired().pair(&request, &read, (columns, schema), false)?;
-        let parts = &self.parts;
+        let frames = &self.frames;
         let forms = pair.fifo.iter().map(|&fifo| WholeForm::Span { fifo });
-        let groups = parts.growing_groups(&self.set, forms, with_absent);
+        let groups = frames.growing_groups(&self.set, forms, with_absent);
         let runner = move |missing: Vec<Missing>| {
             let missing: FindMissing = Arc::new(move || Ok(missing.clone()));
             Pair { missing: Some(missing), ..pair.clone() }.runner()
         };
         let schema = self.schema.clone();
-        Ok(GrowingWholes::new(scan, schema, read.half_columns(parts), groups, runner))
+        Ok(GrowingWholes::new(scan, schema, read.half_columns(frames), groups, runner))
     }
 }
 
@@ -125,17 +125,17 @@ impl Spans {
     fn columns(
         &self,
         request: &TableRequest<'_>,
-    ) -> Result<(ReadParts, Vec<PairColumn>, SchemaRef), TableError> {
-        let parts = &self.parts;
+    ) -> Result<(PairingColumns, Vec<PairColumn>, SchemaRef), TableError> {
+        let frames = &self.frames;
         let place = |column: &PairedColumn| match column {
             PairedColumn::Standard(place) | PairedColumn::Where(place) => Some(*place),
             PairedColumn::Key(name) | PairedColumn::Begin(name) | PairedColumn::End(name) => {
-                parts.column(name)
+                frames.column(name)
             }
             _ => None,
         };
         let requested = || request.columns.iter().map(|&column| &self.columns[column]);
-        let read = ReadParts::new(parts, requested().filter_map(place));
+        let read = PairingColumns::new(frames, requested().filter_map(place));
         let out = |column: &PairedColumn| {
             let at = place(column).map(|place| read.at(place)).unwrap_or_default();
             match column {

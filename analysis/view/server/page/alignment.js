@@ -1,4 +1,4 @@
-// Two sets side by side: which moments of them lie at the same place, and which set answers are about.
+// The alignment of two sets of captures, and the set that answers are about.
 
 import { plain } from './text.js';
 import { make } from './elements.js';
@@ -16,11 +16,11 @@ export class Alignment {
   constructor(page) {
     this.page = page;
     this.way = 'begin';
-    /** A moment of each set; undefined: its beginning. */
+    /** The aligned moment of each set; undefined for its beginning. */
     this.moments = undefined;
   }
 
-  /** Puts both sets so that their moments lie at one place, and nothing before offset 0. */
+  /** Aligns the moments of both sets. Nothing lies before offset 0. */
   apply() {
     const { panes } = this.page;
     if (panes.length === 1) {
@@ -32,7 +32,7 @@ export class Alignment {
     panes.forEach((pane, at) => pane.setZero(moments[at] - before));
   }
 
-  /** Chooses how they are aligned. */
+  /** Chooses the alignment. */
   async choose(way) {
     const { page } = this;
     try {

@@ -1,8 +1,8 @@
-// What is asked of the server.
+// Requests to the server.
 
 const KEY = 'ppt-view-token';
 
-/** Takes the token out of the address, so that no bookmark and no screen shows it. */
+/** Removes the token from the address, so that no bookmark and no screen shows it. */
 export function takeToken() {
   const words = new URLSearchParams(location.hash.slice(1));
   const token = words.get('token');
@@ -14,7 +14,7 @@ export function takeToken() {
   return sessionStorage.getItem(KEY);
 }
 
-/** The server refuses: `status`, and what it says. */
+/** A refusal of the server: its `status` and its text. */
 export class Refused extends Error {
   constructor(status, text) {
     super(text);
@@ -33,7 +33,7 @@ async function ask(path, body, signal) {
   return answer;
 }
 
-/** What a set of captures is asked: the first one at `/v1/`, one beside it at `/v1/second/`. */
+/** The requests for a set of captures: `/v1/` for the first one, `/v1/second/` for the second one. */
 export class Api {
   constructor(place) {
     this.place = place;
@@ -62,7 +62,7 @@ export class Api {
     return (await ask(`${this.place}export`, asked)).blob();
   }
 
-  /** Asks for a window, and hands over bytes as they come. */
+  /** Requests a window, and passes on its bytes as they arrive. */
   async window(asked, signal, take) {
     const reader = (await ask(`${this.place}window`, asked, signal)).body.getReader();
     for (;;) {
@@ -72,7 +72,7 @@ export class Api {
     }
   }
 
-  /** Listens to events until the connection ends: `tell(name, data)`. */
+  /** Calls `tell(name, data)` for each event until the connection ends. */
   async events(tell, signal) {
     const reader = (await ask(`${this.place}events`, undefined, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';

@@ -1,13 +1,13 @@
-// Draws edges between frames: as arrows from row to row.
+// Draws edges between frames as arrows from row to row.
 
 import { SINGLE } from './tiles.js';
 import { keyText } from './web.js';
 
-/** How far arrows bend, in pixels of the page. */
+/** The bend of arrows in pixels of the page. */
 const BEND = [12, 60];
 
-/** Where an arrow meets the window: `[x, y, out]` for each end; `out` is the angle in which an end lies that is
- * out of it. Nothing, if the arrow passes by. */
+/** The ends of the visible part of an arrow: `[x, y, out]`. `out` is the angle towards an end that is outside the
+ * window. Undefined if no part is visible. */
 export function ends(from, to, width, height) {
   const within = ([x, y]) => {
     const out = x < 0 ? Math.PI : x > width ? 0 : y < 0 ? -Math.PI / 2 : y > height ? Math.PI / 2 : undefined;
@@ -17,7 +17,7 @@ export function ends(from, to, width, height) {
   return found[0][2] !== undefined && found[0][2] === found[1][2] ? undefined : found;
 }
 
-/** Draws the edges of the chosen frame of a pane; returns how many are seen. */
+/** Draws the edges of the chosen frame of a pane. Returns the number of visible edges. */
 export function paintArrows(context, timeline, pane, colours, ratio) {
   const { web } = pane.pick ?? {};
   if (!web) return 0;
@@ -46,7 +46,7 @@ export function paintArrows(context, timeline, pane, colours, ratio) {
   return seen;
 }
 
-/** The middle of the row of an end, at its time, in pixels of the canvas. */
+/** The point of an end: the middle of its row at its time, in pixels of the canvas. */
 function middle(timeline, pane, end, ratio) {
   if (end.at === null) return undefined;
   const { rows, span } = timeline.page;
@@ -60,7 +60,7 @@ function middle(timeline, pane, end, ratio) {
   return [timeline.x(at, ratio), (timeline.top(row) + row.height / 2) * ratio];
 }
 
-/** The row below a thread in which a frame has a bar of its own. */
+/** The row within a thread that has the bar of a frame. */
 function ownRow(timeline, pane, thread, place) {
   if (!thread || !place) return undefined;
   const [chunk, frame] = place;
@@ -73,7 +73,7 @@ function ownRow(timeline, pane, thread, place) {
   });
 }
 
-/** An arrow: a dot where it begins and a head where it ends. What lies out of the window has an open head that points there. */
+/** Draws an arrow with a dot at its beginning and a head at its end. An open head points to an end outside the window. */
 export function arrow(context, [first, last], colours, ratio) {
   const [[x1, y1], [x2, y2]] = [first, last];
   const [least, most] = BEND.map((pixels) => pixels * ratio);
@@ -81,7 +81,7 @@ export function arrow(context, [first, last], colours, ratio) {
   context.beginPath();
   context.moveTo(x1, y1);
   context.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2, y2);
-  // A rim distinguishes it from bars of its colour.
+  // A rim separates the arrow from bars of its colour.
   context.save();
   context.setLineDash([]);
   context.lineWidth = 4.5 * ratio;
@@ -107,7 +107,7 @@ function head(context, x, y, angle, ratio, way) {
   context[way]();
 }
 
-/** Between which offsets the far end of an edge lies, as the clocks say; nothing where they are exact. */
+/** The bounds of the far end of an edge, by the error of the clocks. Undefined if the time is exact. */
 function bounded(edge, web, pane) {
   const isOfEffect = keyText(edge.cause.key) === web.key;
   const near = isOfEffect ? edge.cause : edge.effect;
@@ -116,7 +116,7 @@ function bounded(edge, web, pane) {
   return Object.assign(bounds, { isOfEffect });
 }
 
-/** The key that leads to an end, beside it. */
+/** Draws the key that leads to an end next to it. */
 function digit(context, number, [x, y], colours, ratio) {
   const place = [Math.min(x + 6 * ratio, context.canvas.width - 10 * ratio), y - 8 * ratio];
   context.save();
@@ -128,7 +128,7 @@ function digit(context, number, [x, y], colours, ratio) {
   context.restore();
 }
 
-/** A bar with two ends. */
+/** Draws a bar with two ends. */
 function whisker(context, bounds, y, ratio) {
   const [left, right] = bounds.map((x) => Math.max(-10, Math.min(context.canvas.width + 10, x)));
   const tall = 5 * ratio;

@@ -1,4 +1,4 @@
-// The chosen row: what keys and clicks on labels do to rows.
+// The chosen row, and the actions of keys and labels on rows.
 
 import { grouped } from './text.js';
 
@@ -33,7 +33,7 @@ export class RowCursor {
     this.page.say(`${next.text}, ${grouped(next.count)}`);
   }
 
-  /** Scrolls so that a row can be seen. */
+  /** Scrolls until a row is visible. */
   bring(row) {
     const { scroller } = this.page.timeline;
     const { rows } = this.page;
@@ -44,7 +44,7 @@ export class RowCursor {
     if (bottom > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = bottom - scroller.clientHeight;
   }
 
-  /** Pins the chosen row to the top, or lets go of it. */
+  /** Pins the chosen row to the top, or unpins it. */
   pinRow(id = this.page.row) {
     if (!this.page.rows.byId.has(id)) return;
     this.page.rows.pin(id);

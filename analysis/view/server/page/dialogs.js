@@ -1,4 +1,4 @@
-// Dialogs: the keys, and what is visible as a table.
+// Dialogs: the keys, and a table of the visible rows.
 
 import { GLOSSARY } from './glossary.js';
 import { KEYS } from './keys.js';
@@ -6,7 +6,7 @@ import { describe } from './paint.js';
 import { tickText } from './text.js';
 import { make } from './elements.js';
 
-/** Most lines of the table. */
+/** The most lines of the table. */
 const LINES = 500;
 
 /** Shows nodes below a heading. */
@@ -21,7 +21,7 @@ export function open(heading, ...nodes) {
   dialog.showModal();
 }
 
-/** Every key, and what it does. */
+/** Shows all keys with their actions. */
 export function showKeys() {
   const list = make('table');
   for (const [key, what] of KEYS) {
@@ -36,7 +36,7 @@ export function showKeys() {
   open('Keys', list, make('p', '', 'Drag to move, turn the wheel to zoom, Shift and the wheel to move, double-click a bar to zoom to it, drag on the axis, or press Shift and drag over the rows, to mark a stretch of time: answers are about it.'), make('h3', '', 'Words'), words);
 }
 
-/** What is visible, as a table for those who read or hear it. */
+/** Shows the visible content as a table, also for screen readers. */
 export function showTable({ timeline, pane, span, names }) {
   const list = make('table');
   const head = make('tr');

@@ -1,11 +1,11 @@
-// What changed from one set to the other, in the time that is marked or visible.
+// The changes from one set to the other, in the marked or visible time.
 
 import { command, table } from './tables.js';
 import { duration, grouped, plain } from './text.js';
 import { make } from './elements.js';
 import { paths } from './links.js';
 
-/** So long nothing has to move before it is asked. */
+/** The time without a change of the window before a request. */
 const PATIENCE = 400;
 
 export class Differences {
@@ -16,7 +16,7 @@ export class Differences {
     this.asking = undefined;
   }
 
-  /** What is seen or marked has changed. */
+  /** Handles a change of the visible or marked time. */
   moved() {
     if (this.page.panes.length === 1) return;
     this.place.hidden = false;
@@ -62,7 +62,7 @@ export class Differences {
   }
 }
 
-/** A change of a statistic in a few words: the verdict is that of `ppt compare`. */
+/** A change of a statistic in a few words, with the verdict of `ppt compare`. */
 function changed(change) {
   if (!change) return '';
   const [one, other] = change.values;

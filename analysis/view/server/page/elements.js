@@ -1,4 +1,4 @@
-// Elements of the page.
+// Makes elements of the page.
 
 /** An element with a class and a text. */
 export function make(tag, classes = '', text) {

@@ -1,4 +1,4 @@
-// Only the threads that have what is in the field of Find, and of their bars only those that match.
+// The filter: shows only threads with matches of the Find field, and only bars that match.
 
 import { paths, range } from './links.js';
 import { grouped } from './text.js';
@@ -13,14 +13,14 @@ export class Filter {
     element('filter-button').addEventListener('click', () => this.toggle());
   }
 
-  /** Filters by what is in the field, or shows all rows again. */
+  /** Filters by the text of the field. Shows all rows if it is empty. */
   toggle() {
     const text = element('find').value.trim();
     if (text === this.text) this.clear();
     else this.set(text);
   }
 
-  /** Shows only the rows of threads that have it. */
+  /** Shows only the rows of threads with matches. */
   async set(text) {
     const { page } = this;
     if (text === '') return this.clear();
@@ -53,7 +53,7 @@ export class Filter {
     this.changed();
   }
 
-  /** What the bars of rows are restricted to. */
+  /** The condition for bars. */
   get where() {
     return this.text || undefined;
   }
@@ -64,7 +64,7 @@ export class Filter {
     this.page.changed();
   }
 
-  /** The command that answers of the same frames in a terminal. */
+  /** The command for the same frames in a terminal. */
   get statCommand() {
     const isOfSql = this.command.startsWith('ppt sql');
     return `${this.command.replace('CAPTURE', paths(this.page))}${isOfSql ? '' : ` ${range(this.page)}`}`;

@@ -1,8 +1,8 @@
-// Finding: by a part of a name, or by what a field holds.
+// Finds frames by a part of a name, or by an expression.
 
 const element = (id) => document.getElementById(id);
 
-/** What was looked for, what was found, and which of it is chosen. */
+/** The last search, its matches, and the chosen match. */
 export class Finder {
   constructor(page) {
     this.page = page;
@@ -57,7 +57,7 @@ export class Finder {
     await this.page.selection.goTo(hit.key, [hit.from, hit.to]);
   }
 
-  /** The interval that most cells of a row have. */
+  /** The most frequent name in the cells of a row. */
   commonName(row) {
     const { names, pane } = this.page;
     const cells = pane.tile(row)?.cells;

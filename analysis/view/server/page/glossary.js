@@ -1,4 +1,4 @@
-// What the words of the page mean, for who meets them first here.
+// The meanings of the terms of the page.
 
 import { make } from './elements.js';
 
@@ -21,7 +21,7 @@ const WORDS = {
   certainty: 'certain: it was so. possible: times allow it, and nothing proves it.',
 };
 
-/** What the rows of each kind are. */
+/** The meanings of the kinds of rows. */
 export const ROWS = {
   process: 'All that a process did: its spans and counters, and its threads.',
   spans: 'Pairs of frames that belong together: from the first to the last.',
@@ -32,10 +32,10 @@ export const ROWS = {
   counter: 'A counter: its greatest value is at the top.',
 };
 
-/** Every word, and what it means. */
+/** All terms with their meanings. */
 export const GLOSSARY = Object.entries(WORDS);
 
-/** Shows a meaning beside a node, while the pointer is on it or it has the focus. */
+/** Shows a meaning next to a node while the pointer is on it or it has the focus. */
 function tells(node, meaning) {
   const hover = document.getElementById('hover');
   const show = () => {
@@ -49,11 +49,11 @@ function tells(node, meaning) {
   const hide = () => { hover.hidden = true; };
   for (const name of ['pointerenter', 'focus']) node.addEventListener(name, show);
   for (const name of ['pointerleave', 'blur']) node.addEventListener(name, hide);
-  // A panel may be replaced while its word is told.
+  // A panel may be replaced while a meaning is shown.
   node.addEventListener('keydown', (event) => { if (event.key === 'Escape') hide(); });
 }
 
-/** A word with its meaning, which shows on hover and when it has the focus. */
+/** A term whose meaning shows on hover and with the focus. */
 export function term(word, text = word) {
   const meaning = WORDS[word];
   if (!meaning) return make('span', '', text);

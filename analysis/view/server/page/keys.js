@@ -1,4 +1,4 @@
-// Every key, and what it does: the dialog shows this list, and so does docs/view.md.
+// All keys with their actions. The dialog and docs/view.md show this list.
 
 export const KEYS = [
   ['w', 'zoom in', (page) => page.navigation.zoom(0.6)],
@@ -34,7 +34,7 @@ export const KEYS = [
   ['?', 'this list', (page) => page.showKeys()],
 ];
 
-/** Does what a key is for; false if it is for nothing. */
+/** Runs the action of a key. False if it has none. */
 export function press(page, event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return false;
   const pressed = /^[2-9]$/.test(event.key) ? '1' : event.key;

@@ -1,13 +1,13 @@
-// How long the intervals of a row take: a histogram, of which a part becomes the filter.
+// A histogram of the lengths of intervals in a row. A part of it becomes the filter.
 
 import { duration, grouped } from './text.js';
 import { make } from './elements.js';
 
-/** The least length of a bucket, ns, and the greatest. */
+/** The smallest and the largest length of a bucket, ns. */
 const least = (bucket) => (bucket === 0 ? 0 : 2 ** (bucket - 1));
 const most = (bucket) => (bucket === 0 ? 0 : 2 ** bucket - 1);
 
-/** The bars of buckets; `choose(least, most)` takes the lengths that somebody chose. */
+/** The bars of buckets. Calls `choose(least, most)` with the chosen lengths. */
 export function bars(buckets, choose) {
   const first = buckets.findIndex((count) => count > 0);
   const last = buckets.findLastIndex((count) => count > 0);
@@ -36,7 +36,7 @@ export function bars(buckets, choose) {
     const text = `${duration(least(bucket))} to ${duration(2 ** bucket)}: ${grouped(buckets[bucket])}`;
     bar.title = text;
     bar.setAttribute('aria-label', text);
-    // By the keyboard: one bar, or with Shift all from the last one.
+    // The keyboard chooses one bar, or with Shift all bars from the last chosen one.
     bar.addEventListener('click', (event) => {
       if (event.detail !== 0) return;
       if (!event.shiftKey || anchor === undefined) anchor = bucket;
@@ -48,7 +48,7 @@ export function bars(buckets, choose) {
   return place;
 }
 
-/** Drags from bar to bar. */
+/** Chooses bars by dragging. */
 function brush(place, mark, take, begin) {
   let from;
   const under = (event) => {

@@ -1,10 +1,10 @@
-// Links to what is seen, and commands that answer the same in a terminal.
+// Links to the visible content, and commands with the same answers in a terminal.
 
 import { plain } from './text.js';
 
-/** Most rows that a link names as folded. */
+/** The most folded rows in a link. */
 const FOLDED = 100;
-/** Most rows that a link names as pinned. */
+/** The most pinned rows in a link. */
 const PINNED = 20;
 
 /** The captures, as arguments of a command. */
@@ -17,7 +17,7 @@ export function pathOf({ about }, id) {
   return quoted(plain(about.captures.find((capture) => capture.id === id)?.path ?? 'CAPTURE', 1000));
 }
 
-/** What is seen, as the end of an address: names and times, not pixels, and no token. */
+/** The visible content as the end of an address, with names and times, without pixels and without the token. */
 export function link({ panes, pane, span, range: marked, row, rows, pick, filter }) {
   const [first] = panes;
   const words = new URLSearchParams({ from: first.time(span.from), to: first.time(span.to) });
@@ -32,7 +32,7 @@ export function link({ panes, pane, span, range: marked, row, rows, pick, filter
   return `#${words}`;
 }
 
-/** Shows what the address names, as far as it is there. */
+/** Shows the content that the address names, if the captures have it. */
 export async function openLink(page) {
   const words = new URLSearchParams(location.hash.slice(1));
   const [from, to, row, folded, pick, marked, set] = ['from', 'to', 'row', 'folded', 'pick', 'marked', 'set'].map((name) => words.get(name));
@@ -58,18 +58,18 @@ export async function openLink(page) {
   if (seqno) await page.selection.chooseFrame({ capture, buffer, segment, ring: Number(ring), seqno });
 }
 
-/** The command whose answer is about what is seen. */
+/** The command for the visible content. */
 export function statCommand(page) {
   return `ppt stat ${paths(page)} ${range(page)}`;
 }
 
-/** The options that name the time that is marked or visible: `--to` is the last moment of it. */
+/** The options for the marked or visible time. `--to` is included in it. */
 export function range({ pane, span, range: marked }) {
   const { from, to } = span.chosen(marked);
   return timeOptions(pane, from, to - 1);
 }
 
-/** The options that name a stretch of time. */
+/** The options for a range of time. */
 export function timeOptions(pane, from, to) {
   const at = (offset) => {
     const time = BigInt(pane.time(offset));
@@ -78,7 +78,7 @@ export function timeOptions(pane, from, to) {
   return `--from ${at(from)} --to ${at(to)}`;
 }
 
-/** Copies a text; shows it where the browser does not let the page copy. */
+/** Copies a text, or shows it if the browser does not allow copying. */
 export async function copy(page, text, what) {
   try {
     await navigator.clipboard.writeText(text);
@@ -89,7 +89,7 @@ export async function copy(page, text, what) {
   }
 }
 
-/** A word as a shell takes it. */
+/** A word, quoted for a shell if necessary. */
 function quoted(word) {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

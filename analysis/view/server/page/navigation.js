@@ -1,4 +1,4 @@
-// What is seen, and what is marked: the ways to change it.
+// Changes of the visible and the marked time.
 
 import { BARS } from './pane.js';
 import { duration } from './text.js';
@@ -61,13 +61,13 @@ export class Navigation {
     this.show(from - room, to + room, true);
   }
 
-  /** Shows a stretch of time, and what is around it. */
+  /** Shows a range of time with a margin. */
   showTimes([from, to]) {
     const room = Math.max((to - from) * 0.5, this.page.span.whole.to / 1e5, 500);
     this.show(from - room, to + room, true);
   }
 
-  /** Jumps to the nearest cells that are out of sight, in any row that has been loaded. */
+  /** Jumps to the nearest cells outside the window, in any loaded row. */
   jump(direction) {
     const counts = this.page.panes.map((pane) => pane.outline.counts).reduce((one, other) => one.map((count, at) => count + (other[at] ?? 0)));
     const each = this.page.span.whole.to / BARS;

@@ -1,11 +1,11 @@
-// What the server tells without being asked.
+// Events of the server.
 
 import { plain } from './text.js';
 
-/** So long a page waits before it asks again. */
+/** The time before a page connects again. */
 const PAUSE = 2000;
 
-/** Waits until somebody sees the page. */
+/** Waits until the page is visible. */
 function seen() {
   if (!document.hidden) return undefined;
   return new Promise((done) => {
@@ -19,8 +19,8 @@ function seen() {
 }
 
 /**
- * Listens for as long as the page is open and seen; asks again if the server is gone. A browser has six connections to a
- * server, for all tabs together: those that nobody sees keep none.
+ * Listens while the page is visible. Connects again if the connection ends. A browser has six connections to a
+ * server for all tabs, so invisible tabs keep none.
  */
 export async function listen(page, pane) {
   for (;;) {

@@ -1,4 +1,4 @@
-// The page: what it consists of, and what becomes of news and keys.
+// The page: its parts, and its reactions to events and keys.
 
 import { Alignment } from './alignment.js';
 import { onThemeChange } from './colours.js';
@@ -28,18 +28,18 @@ export class Page {
   constructor() {
     this.span = new Span();
     this.rows = new Rows();
-    /** The sets that are shown, and the one that answers are about. */
+    /** The alignment of the sets, and the set that answers are about. */
     this.pane = new Pane(this, 0, element('cells'));
     this.panes = [this.pane];
     /** The chosen row. */
     this.row = undefined;
-    /** The way from one point to another that is shown. */
+    /** The path from one point to another that is shown. */
     this.way = undefined;
-    /** What is marked. */
+    /** The marked time. */
     this.range = undefined;
-    /** Everything is there but the cells. */
+    /** Whether everything but the cells has arrived. */
     this.isOpen = false;
-    /** A live capture is followed until somebody moves. */
+    /** Whether the window follows a live capture. Moving it ends this. */
     this.follows = false;
     this.navigation = new Navigation(this);
     this.cursor = new RowCursor(this);
@@ -56,7 +56,7 @@ export class Page {
   get names() { return this.pane.names; }
   get causes() { return this.pane.causes; }
 
-  /** The chosen frame, of the pane that answers are about. */
+  /** The chosen frame of the pane that answers are about. */
   get pick() {
     return this.pane.pick;
   }
@@ -90,13 +90,13 @@ export class Page {
     for (const pane of this.panes) listen(this, pane);
   }
 
-  /** Takes what there is in a set. `keep`: what is seen stays. */
+  /** Loads the content of a set. With `keep`, the visible time stays. */
   async refreshAbout(pane) {
     await pane.refresh();
     this.arrange(true);
   }
 
-  /** Puts rows and times of all sets where they belong. */
+  /** Updates the rows and times of all sets. */
   arrange(keep) {
     const { panes } = this;
     const atEnd = this.span.to >= this.span.whole.to * 0.999;
@@ -128,7 +128,7 @@ export class Page {
     this.alignment.show();
   }
 
-  /** Answers are about this set from now on. */
+  /** Chooses the set that answers are about. */
   activate(pane) {
     if (pane === this.pane) return;
     this.pane = pane;
@@ -171,12 +171,12 @@ export class Page {
 
   failed(error) {
     if (error.name === 'AbortError') return;
-    // The connection is gone: `listen` says so.
+    // `listen` reports the end of the connection.
     if (error instanceof TypeError) return;
     this.notice(plain(error.message, 500));
   }
 
-  /** The first picture is there. */
+  /** Handles the first complete picture. */
   drawn() {
     if (document.body.dataset.ready !== '1' && this.isOpen) {
       const first = this.timeline.inSight().find((row) => !['process', 'spans', 'states'].includes(row.kind));
@@ -206,13 +206,13 @@ export class Page {
     this.keepLink();
   }
 
-  /** The address names what is seen, a moment later. */
+  /** Updates the address a moment later. */
   keepLink() {
     clearTimeout(this.linkTimer);
     this.linkTimer = setTimeout(() => history.replaceState(null, '', link(this)), 300);
   }
 
-  /** Shows a way from one point to another; all else is dimmed. */
+  /** Shows a path from one point to another, and dims everything else. */
   showWay(hops) {
     this.way = wayOf(this.pane, this.rows, hops);
     const { steps } = this.way;

@@ -1,18 +1,18 @@
-// Draws rows. Cells become pixels: filling rectangles one by one takes ten times as long without a GPU.
+// Draws rows. It sets the pixels of cells, because filling single rectangles takes ten times as long without a GPU.
 
 import { colour, pixel } from './colours.js';
 import { duration, grouped, plain } from './text.js';
 import { BACKWARD, HEADS, NO_NAME, OVERLAP, SINGLE } from './tiles.js';
 
-/** Part of a row that cells leave free at its top. */
+/** The free part of a row above its cells. */
 const AIR = 2;
-/** A single slice that is as wide has its name. */
+/** The width from which a single slice shows its name. */
 const NAMED = 34;
 
-/** How high states are of which a thread does nothing. */
+/** The height of states in which a thread does not run. */
 const STATE_HEIGHTS = { runnable: 0.7, blocked: 0.3 };
 
-/** How many lanes the slices of a tile need. */
+/** The number of lanes of the slices in a tile. */
 function lanes(cells) {
   if (cells.lanes === undefined) {
     let most = 0;
@@ -22,7 +22,7 @@ function lanes(cells) {
   return cells.lanes;
 }
 
-/** Where a cell is on the canvas: left, right, top, bottom, in pixels of the canvas. */
+/** The left, right, top and bottom of a cell in pixels of the canvas. */
 export function box(cells, at, shift, scale, top, height) {
   const left = (cells.from[at] + shift - scale.from) * scale.factor;
   const right = (cells.to[at] + shift - scale.from) * scale.factor;
@@ -41,7 +41,7 @@ export function box(cells, at, shift, scale, top, height) {
   return [left, right, top + AIR + (1 - part) * (height - AIR), top + height];
 }
 
-/** A picture that is made of pixels. */
+/** A picture made of pixels. */
 export class Pixels {
   constructor(context, width, height) {
     this.context = context;
@@ -66,7 +66,7 @@ export class Pixels {
   }
 }
 
-/** Draws the cells of a row; returns single slices that have room for their names. */
+/** Draws the cells of a row. Returns the single slices with room for their names. */
 export function paintCells(pixels, tile, scale, top, height, names) {
   const { cells } = tile;
   const wide = [];
@@ -77,18 +77,18 @@ export function paintCells(pixels, tile, scale, top, height, names) {
     const name = cells.flags[at] & HEADS ? undefined : names[isSingle ? cells.bestName[at] : cells.name[at]];
     const tone = colour(name?.name, name?.buffer);
     const isWide = right - left >= 3;
-    // What a thread does stands out from what it waits for.
+    // States in which a thread runs are higher than those in which it waits.
     const high = (name?.buffer === 'kernel' && STATE_HEIGHTS[name.name]) || 1;
     pixels.fill(left, isWide && isSingle ? right - 1 : right, lower - high * (lower - upper), lower, pixel(tone, isSingle ? 255 : 215));
     if (isSingle && right - left >= NAMED * scale.ratio) wide.push([left, right, upper, lower, name?.name ?? '?', tone]);
-    // What overlaps or runs backwards is marked, and not only by its colour.
+    // Overlapping and backward slices have a mark besides their colour.
     if (!isSingle && cells.flags[at] & OVERLAP) pixels.fill(left, right, upper, upper + 1, pixel([0, 0, 0], 120));
     if (cells.flags[at] & BACKWARD) pixels.fill(left, left + 2, top, top + height, pixel([200, 0, 0]));
   }
   return wide;
 }
 
-/** Writes names into slices, as far as they have room. */
+/** Writes names into slices with room for them. */
 export function paintNames(context, wide, ratio) {
   context.font = `${12 * ratio}px system-ui, sans-serif`;
   context.textBaseline = 'middle';
@@ -114,7 +114,7 @@ function shortened(context, text, room) {
   return low === 0 ? '' : `${text.slice(0, low)}…`;
 }
 
-/** Draws a counter: the range of each pixel, and the line of what was found last. */
+/** Draws a counter: the range of values in each pixel, and a line through the last values. */
 export function paintCounter(context, tile, scale, top, height, theme) {
   const { counters } = tile;
   if (counters.count === 0) return;
@@ -144,7 +144,7 @@ export function paintCounter(context, tile, scale, top, height, theme) {
   context.stroke();
 }
 
-/** Hatches the times of which frames are missing, and says how many and why. */
+/** Hatches the times with missing frames, and writes their number and cause. */
 export function paintLosses(context, tile, scale, top, height, causes, theme) {
   const { losses } = tile;
   if (losses.count === 0) return;
@@ -189,13 +189,13 @@ function hatching(context, tone, ratio) {
   return hatchings.get(key);
 }
 
-/** Dots where nothing is known yet. */
+/** Draws dots where cells have not arrived. */
 export function paintUnknown(context, top, height, theme, ratio) {
   context.fillStyle = theme.line;
   for (let x = 4 * ratio; x < context.canvas.width; x += 10 * ratio) context.fillRect(x, top + height / 2, ratio, ratio);
 }
 
-/** What a cell says, in words. */
+/** The content of a cell in words. */
 export function describe(cells, at, names) {
   const count = cells.counts[at];
   const name = (number) => (number === NO_NAME ? 'unknown' : plain(names[number]?.name ?? '?'));

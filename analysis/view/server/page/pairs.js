@@ -1,13 +1,13 @@
-// Rows of two sets that belong together: by their names, because numbers of processes and threads differ.
+// Pairs the rows of two sets by their names, because the numbers of processes and threads differ.
 
-/** What a row is called, whatever numbers it has. */
+/** The name of a row without its numbers. */
 function name(row) {
   if (row.kind === 'process') return row.label.split('/').pop();
   if (row.kind === 'thread') return /\((.*)\)$/.exec(row.label)?.[1] ?? '';
   return row.kind === 'depth' ? row.second : row.label;
 }
 
-/** Rows by their names; of several with one name, the first belongs to the first. */
+/** Pairs rows by their names. Rows with equal names are paired in order. */
 function byName(rows) {
   const seen = new Map();
   const found = new Map();
@@ -30,7 +30,7 @@ function below(rows) {
   return found;
 }
 
-/** The text of two rows: both numbers, and the name once. */
+/** The label of two rows: both numbers, and the name once. */
 function text([one, other]) {
   if (!other) return `${one.text} (only before)`;
   if (!one) return `${other.text} (only after)`;
@@ -48,7 +48,7 @@ function joined(pair, parent) {
     count: sum('count'), lost: sum('lost') };
 }
 
-/** One process that only one set has, and one that only the other has: a program that got another name. */
+/** Pairs the only process without a partner in each set, because a program may have another name. */
 function rename(left, right) {
   const alone = (one, other) => [...one].filter(([key, row]) => row.kind === 'process' && !other.has(key));
   const [[first, ...more], [second, ...others]] = [alone(left, right), alone(right, left)];

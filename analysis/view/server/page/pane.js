@@ -1,17 +1,17 @@
-// A pane: a set of captures on the timeline. Two sets have two panes, side by side.
+// A pane shows a set of captures on the timeline. Two sets have two panes.
 
 import { Api } from './api.js';
 import { Store } from './store.js';
 import { counted, duration, grouped, plain } from './text.js';
 import { Tiles } from './tiles.js';
 
-/** Bars of the overview. */
+/** The number of bars of the overview. */
 export const BARS = 400;
-/** Rows of which it asks at once. */
+/** The number of rows of one request. */
 const TOGETHER = 256;
 
 export class Pane {
-  /** `canvas`: where its cells are drawn. */
+  /** Cells are drawn on `canvas`. */
   constructor(page, number, canvas) {
     this.page = page;
     this.number = number;
@@ -20,7 +20,7 @@ export class Pane {
     this.about = undefined;
     this.names = [];
     this.causes = [];
-    /** The time that lies at offset 0. */
+    /** The time at offset 0. */
     this.zero = 0n;
     /** The chosen frame. */
     this.pick = undefined;
@@ -28,25 +28,25 @@ export class Pane {
     this.store = new Store(this, () => page.timeline.draw(), (error) => page.failed(error));
   }
 
-  /** Takes what there is. */
+  /** Takes the answer of `/v1/about`. */
   async refresh() {
     this.about = await this.api.about();
     this.names = this.about.names;
     this.causes = this.about.causes;
   }
 
-  /** Puts a time at offset 0; what is chosen stays at its time. */
+  /** Moves a time to offset 0. The chosen frame stays at its time. */
   setZero(zero) {
     const shift = Number(this.zero - zero);
     this.zero = zero;
-    // For scripts: which time lies at the left end of everything.
+    // For scripts: the time at offset 0.
     this.canvas.dataset.zero = String(zero);
     if (shift === 0) return;
     this.store.forget();
     if (this.pick) [this.pick.from, this.pick.to] = [this.pick.from + shift, this.pick.to + shift];
   }
 
-  /** The time at an offset, as the server takes it. */
+  /** The time at an offset, as the decimal string of requests. */
   time(offset) {
     return String(this.zero + BigInt(Math.round(offset)));
   }
@@ -68,12 +68,12 @@ export class Pane {
     return this.about.captures.reduce((all, capture) => all + BigInt(capture.captured), 0n);
   }
 
-  /** The names of its files, without folders. */
+  /** The names of its files without folders. */
   get files() {
     return this.about.captures.map((capture) => plain(capture.path).split('/').pop()).slice(0, 3).join(', ');
   }
 
-  /** What it is, in a few words. */
+  /** A short description of the set. */
   get glance() {
     const { about } = this;
     const lost = about.captures.reduce((all, capture) => all + BigInt(capture.lost) + BigInt(capture.dropped), 0n);
@@ -87,19 +87,19 @@ export class Pane {
     return parts.join(', ');
   }
 
-  /** What is known of a row, if this set has it. */
+  /** The tiles of a row, if this set has it. */
   tile(row) {
     const id = row?.ids[this.number];
     return id === undefined ? undefined : this.store.get(id);
   }
 
-  /** How many frames there are over the whole time, from heads of chunks: an index that is built changes nothing. */
+  /** Requests the numbers of frames over the whole time. They come from heads of chunks and do not need the index. */
   async loadOutline() {
     if (this.about.from === null) return;
     const whole = this.page.span.whole.to;
     const asked = `${this.about.view} ${this.zero} ${whole}`;
     if (this.outlined === asked) return;
-    // Only the last one counts.
+    // Only the last request counts.
     this.outlined = asked;
     try {
       const outline = await this.readOutline(whole, () => this.outlined === asked);
@@ -110,7 +110,7 @@ export class Pane {
     }
   }
 
-  /** Counts of frames and of losses, by bar; nothing once they are not `wanted` any more. */
+  /** The numbers of frames and losses of each bar. Undefined once they are not `wanted` any more. */
   async readOutline(whole, wanted) {
     const threads = this.about.rows.filter((row) => row.id.startsWith('thread.')).map((row) => row.id);
     const counts = new Array(BARS).fill(0);

@@ -1,4 +1,4 @@
-// The answers beside the timeline.
+// The panels with answers next to the timeline.
 
 import { bars } from './lengths.js';
 import { pathOf, paths, range as timeRange } from './links.js';
@@ -78,10 +78,10 @@ export class Panels {
     }
   }
 
-  /** What is seen or marked has changed: answers about it are asked again, a moment later. */
+  /** Requests the answers about the visible or marked time again, a moment later. */
   moved() {
     const { range } = this.page;
-    // The account is of everything, or of what is marked.
+    // The account is about everything, or about the marked time.
     const isOfRange = ['time', 'slowest', 'lengths', 'why'].includes(this.chosen) || (this.chosen === 'account' && range !== this.told);
     if (!isOfRange) return;
     clearTimeout(this.timer);
@@ -129,7 +129,7 @@ export class Panels {
     return [...nodes, ...whyNodes(answer, `ppt why ${paths(page)} --slowest 20 ${timeRange(page)}`, (key, times) => page.selection.goTo(key, times), show)];
   }
 
-  /** Of which set and of which time an answer is. */
+  /** The set and the time that an answer is about. */
   about(isOfTime) {
     const { pane, panes, span, range } = this.page;
     const { from, to, isMarked } = span.chosen(range);
@@ -159,7 +159,7 @@ export class Panels {
     return nodes;
   }
 
-  /** A span, a chain or a state. */
+  /** Shows a span, a chain or a state. */
   entry(entry) {
     const nodes = [make('h2', '', plain(entry.name)), fieldTable(entry.fields)];
     if (entry.key) {

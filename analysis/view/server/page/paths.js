@@ -1,15 +1,15 @@
-// The ways from one point to another: what they consist of, and the slowest, each a way into the timeline.
+// The paths from one point to another: their stages, and the slowest paths with links into the timeline.
 
 import { paths } from './links.js';
 import { command, table } from './tables.js';
 import { duration, grouped, plain } from './text.js';
 import { make } from './elements.js';
 
-/** The panel that asks for two points. */
+/** The panel with the fields of two points. */
 export class Paths {
   constructor(page) {
     this.page = page;
-    /** The points that were asked for, as the server calls them. */
+    /** The names of the chosen points. */
     this.from = undefined;
     this.to = undefined;
   }

@@ -1,8 +1,8 @@
-// Mouse, pen and fingers on the timeline.
+// Handles mouse, pen and fingers on the timeline.
 
 const NEAR = 4;
 
-/** Wires the canvases. */
+/** Adds the handlers of the canvases. */
 export function usePointers(page) {
   for (const pane of page.panes) cells(page, pane);
   axis(page);
@@ -15,7 +15,7 @@ function cells(page, pane) {
   const hover = document.getElementById('hover');
   const fingers = new Map();
   let moved = 0;
-  /** Where a mark begins. */
+  /** The offset at which a mark begins. */
   let first;
   const place = (event) => {
     const box = canvas.getBoundingClientRect();
@@ -78,7 +78,7 @@ function tell(page, pane, hover, event, x, y) {
   hover.style.top = `${Math.min(event.clientY + 16, innerHeight - 120)}px`;
 }
 
-/** Drags on the axis mark a stretch of time. */
+/** Marks a range of time by dragging on the axis. */
 function axis(page) {
   const canvas = page.timeline.axis;
   let first;
@@ -105,7 +105,7 @@ function axis(page) {
   canvas.addEventListener('dblclick', () => page.navigation.zoomToRange());
 }
 
-/** Drags on the overview move the window. */
+/** Moves the window by dragging on the overview. */
 function overview(page) {
   const canvas = page.timeline.overview;
   let isHeld = false;

@@ -1,33 +1,33 @@
-// The rows: which there are, which are shown, and where.
+// The rows: their tree, the shown ones, and their positions.
 
 import { paired } from './pairs.js';
 import { plain } from './text.js';
 
-/** Rows of so many levels stay at the top while what lies in them is scrolled: processes and threads. */
+/** The number of levels whose heads stay at the top while their rows are scrolled: processes and threads. */
 const STICKING = 2;
 const HEIGHTS = { process: 24, spans: 40, thread: 24, states: 14, depth: 24, moments: 18, counter: 44 };
 
-/** A tree of rows, of which some are folded. Only what is shown has a place. */
+/** A tree of rows, some of which are folded. Only shown rows have a position. */
 export class Rows {
   constructor() {
     this.all = [];
     this.byId = new Map();
     this.bySet = [];
     this.folded = new Set();
-    /** How often threads have what is looked for: only these are shown. */
+    /** The number of matches of each thread. Only these threads are shown. */
     this.only = undefined;
-    /** Rows that stay at the top, by their ids, in the order in which they were pinned. */
+    /** The ids of pinned rows, which stay at the top, in the order of pinning. */
     this.pinned = new Set();
     this.shown = [];
-    /** How many of those that are shown are pinned, and how tall they are. */
+    /** The number and the height of the pinned rows that are shown. */
     this.pins = 0;
     this.pinnedHeight = 0;
-    /** Heads of what is in sight that are scrolled away, and where they are instead. */
+    /** The heads of visible rows that are scrolled away, with their positions at the top. */
     this.stuck = new Map();
     this.height = 0;
   }
 
-  /** Takes what `/v1/about` says of each set: `rows` and `processes`. What was folded stays so. */
+  /** Takes `rows` and `processes` of `/v1/about` of each set. Folded rows stay folded. */
   set(sets) {
     const own = sets.map((about) => this.own(about));
     this.all = own.length === 1 ? own[0] : paired(...own);
@@ -42,7 +42,7 @@ export class Rows {
     for (const row of this.all) {
       row.height = HEIGHTS[row.kind] ?? 24;
     }
-    // Of many threads one wants to see which there are before what each did.
+    // Many threads are folded at first, so that all of them are visible.
     const threads = this.all.filter((row) => row.kind === 'thread');
     if (threads.length > 64) {
       for (const row of threads) if (!before.has(row.id)) this.folded.add(row.id);
@@ -61,7 +61,7 @@ export class Rows {
     });
   }
 
-  /** The row that a set calls so. */
+  /** The row with this id in a set. */
   named(set, id) {
     return this.bySet[set]?.get(id);
   }
@@ -70,7 +70,7 @@ export class Rows {
     if (row.kind === 'process') {
       const process = processes[row.first];
       const name = plain(row.label).split('/').pop() || 'process';
-      // The host first: that is what differs.
+      // The host comes first, because it differs.
       return `${several ? `${plain(process?.host)}: ` : ''}${name} (${process?.pid ?? '?'})`;
     }
     if (row.kind === 'thread') return threadText(row.label, processes[Number(row.parent?.split('.')[1])]);
@@ -103,7 +103,7 @@ export class Rows {
     this.measure();
   }
 
-  /** How far down the rows below each head reach. */
+  /** Finds the bottom of the rows below each head. */
   measure() {
     const open = [];
     const close = (level, at) => { while (open.length > 0 && open.at(-1).level >= level) open.pop().end = at; };
@@ -114,7 +114,7 @@ export class Rows {
     close(0, this.height);
   }
 
-  /** Which rows do not belong to threads that have what is looked for. */
+  /** The rows outside threads with matches. */
   leftOut() {
     const { only, byId } = this;
     if (!only) return () => false;
@@ -122,13 +122,13 @@ export class Rows {
     return (row) => !only.has(row.id) && !only.has(row.parent) && !parents.has(row.id);
   }
 
-  /** Shows these threads and no others; without an argument, all. */
+  /** Shows only these threads. Shows all without an argument. */
   keepOnly(only) {
     this.only = only;
     this.place();
   }
 
-  /** The pinned rows; those of a thread come with it. */
+  /** The pinned rows. The rows of a pinned thread are pinned, too. */
   withPinned(isHidden) {
     const found = new Set();
     for (const id of this.pinned) {
@@ -144,13 +144,13 @@ export class Rows {
     return row.place < this.pins && this.isShown(row);
   }
 
-  /** Pins a row to the top, or lets go of it. */
+  /** Pins a row to the top, or unpins it. */
   pin(id) {
     if (!this.pinned.delete(id)) this.pinned.add(id);
     this.place();
   }
 
-  /** What is in sight: the pinned rows, the heads of what lies below them, and what lies between those and the bottom. */
+  /** The visible rows: pinned rows, the heads below them, and the rows between the heads and the bottom. */
   inSight(scrolled, height) {
     const pinned = this.shown.slice(0, this.pins);
     this.stick(scrolled, height);
@@ -158,11 +158,11 @@ export class Rows {
     const first = scrolled + heads.reduce((sum, row) => sum + row.height, this.pinnedHeight);
     const others = this.between(first, scrolled + height);
     if (pinned.length + heads.length === 0) return others;
-    // What would lie below them in part is left out.
+    // Rows that the heads cover in part are left out.
     return [...pinned, ...heads, ...others.filter((row) => !this.isPinned(row) && !this.stuck.has(row) && row.top >= first)];
   }
 
-  /** The process and the thread of what is in sight stay at the top, as long as there is room and more of them below. */
+  /** Keeps the process and the thread of the visible rows at the top, while there is room and more of their rows below. */
   stick(scrolled, height) {
     this.stuck.clear();
     let top = this.pinnedHeight;
@@ -180,7 +180,7 @@ export class Rows {
     }
   }
 
-  /** How much is above a row, if it is scrolled to the top. */
+  /** The height above a row that is scrolled to the top. */
   heightAbove(row, height) {
     let above = 0;
     for (let head = this.byId.get(row.parent); head; head = this.byId.get(head.parent)) {
@@ -194,25 +194,25 @@ export class Rows {
     this.place();
   }
 
-  /** Makes a row visible: unfolds what it lies in. */
+  /** Unfolds the rows that contain a row. */
   reveal(id) {
     for (let row = this.byId.get(this.byId.get(id)?.parent); row; row = this.byId.get(row.parent)) this.folded.delete(row.id);
     this.place();
   }
 
-  /** Whether a row has a place. */
+  /** Whether a row has a position. */
   isShown(row) {
     return this.shown[row.place] === row;
   }
 
-  /** A row, or the nearest around it that has a place. */
+  /** A row, or its nearest ancestor with a position. */
   nearestShown(row) {
     let shown = row;
     while (shown && !this.isShown(shown)) shown = this.byId.get(shown.parent);
     return shown;
   }
 
-  /** From the top of a row to the bottom of the last one within it. */
+  /** The top of a row, and the bottom of the last row within it. */
   extent(row) {
     let last = row.place;
     const end = this.isPinned(row) ? this.pins : this.shown.length;
@@ -220,7 +220,7 @@ export class Rows {
     return [row.top, this.shown[last].top + this.shown[last].height];
   }
 
-  /** The rows between two heights, by halves: there may be very many. */
+  /** The rows between two heights, by binary search, because there may be very many. */
   between(top, bottom) {
     let low = 0;
     let high = this.shown.length;
@@ -239,7 +239,7 @@ export class Rows {
   }
 }
 
-/** A thread, by its number and its name, which often is the one of its program: that stands above it. */
+/** The label of a thread: its number, and its name if it differs from the name of its program, which the row above shows. */
 function threadText(label, process) {
   if (label === '?') return 'frames of no thread';
   const [, number, name] = /^(\d+) \((.*)\)$/.exec(label) ?? [];

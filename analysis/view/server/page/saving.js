@@ -1,4 +1,4 @@
-// Saving what is seen or marked: a trace and a table from the server, a picture from the page.
+// Saves the visible or marked time: a trace and a table from the server, a picture from the page.
 
 import { colour, theme } from './colours.js';
 import { open } from './dialogs.js';
@@ -9,14 +9,14 @@ import { duration, plain, tickStep, tickText } from './text.js';
 import { make } from './elements.js';
 import { HEADS, SINGLE } from './tiles.js';
 
-/** Height of the axis of a picture. */
+/** The height of the axis of a picture. */
 const AXIS = 22;
-/** A bar that is as wide has its name. */
+/** The width from which a bar shows its name. */
 const NAMED = 60;
-/** About so wide is a character. */
+/** The approximate width of a character. */
 const CHARACTER = 7;
 
-/** Asks what to save, and saves it. */
+/** Shows a dialog, and saves the chosen format. */
 export function showSaving(page) {
   const { pane } = page;
   const { from, to, isMarked } = page.span.chosen(page.range);
@@ -78,7 +78,7 @@ function download(name, blob) {
 
 const rgb = ([red, green, blue]) => `rgb(${red},${green},${blue})`;
 
-/** The rows in sight, as they are drawn. */
+/** The visible rows, as they are drawn. */
 export function picture(page) {
   const { timeline, span, pane, names, causes } = page;
   const { labelWidth, width: across } = timeline;

@@ -1,4 +1,4 @@
-// The chosen frame: how it is chosen, and the ways from it to others.
+// The chosen frame: choosing it, and moving from it to others.
 
 import { describe } from './paint.js';
 import { grouped } from './text.js';
@@ -21,7 +21,7 @@ export class Selection {
     this.choosePlace(found.row, found.tile, found.at);
   }
 
-  /** Chooses the frame of a cell; of several, the longest. */
+  /** Chooses the frame of a cell, or the longest of several. */
   async choosePlace(row, tile, at) {
     const { cells } = tile;
     const place = { view: this.page.about.view, chunk: cells.chunk[at], frame: cells.frame[at] };
@@ -30,7 +30,7 @@ export class Selection {
     await this.chooseFrame(place, row.id, isSingle && [cells.from[at] + tile.shift, cells.to[at] + tile.shift]);
   }
 
-  /** Chooses a span, a chain or a state; of several, the place to zoom to. */
+  /** Chooses a span, a chain or a state. A cell with several becomes the place to zoom to. */
   async chooseEntry(row, tile, at) {
     const { cells } = tile;
     const [from, to] = [cells.from[at] + tile.shift, cells.to[at] + tile.shift];
@@ -54,7 +54,7 @@ export class Selection {
       pane.pick = { answer, row: row ?? this.page.rows.named(pane.number, answer.row)?.id, from, to };
       this.page.timeline.draw();
       await this.page.panels.show('frame');
-      // For scripts: which frame is shown.
+      // For scripts: the chosen frame.
       document.body.dataset.pick = answer.key.seqno;
       this.page.keepLink();
     } catch (error) {
@@ -66,7 +66,7 @@ export class Selection {
     }
   }
 
-  /** Goes to a frame that a panel names. */
+  /** Moves to a frame in a panel. */
   async goTo(key, times) {
     await this.chooseFrame(key, undefined, times && times.map((time) => this.page.pane.offset(time)));
     const { pick } = this.page;
@@ -112,7 +112,7 @@ export class Selection {
     return undefined;
   }
 
-  /** Takes the edges of a chosen frame, and shows them. */
+  /** Loads the edges of a chosen frame, and shows them. */
   async learnEdges(pick) {
     pick.web ??= new EdgeWeb(pick.answer.key);
     await (pick.learning ??= pick.web.grow(this.page.pane.api));
@@ -137,7 +137,7 @@ export class Selection {
     }
   }
 
-  /** Goes to a cause or an effect by its number in the list of the chosen frame. */
+  /** Moves to a cause or an effect by its number in the list of the chosen frame. */
   async followNumber(number) {
     const { pick } = this.page;
     if (!pick?.answer) return;
@@ -156,7 +156,7 @@ export class Selection {
     return this.goTo(end.key, end.at && [end.at, end.at]);
   }
 
-  /** Shows the arrows of one hop more. */
+  /** Shows the arrows of another hop. */
   async hop() {
     const { pick } = this.page;
     if (!pick?.answer) return;

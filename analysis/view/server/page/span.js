@@ -1,8 +1,8 @@
-// The stretch of time that is seen: offsets in nanoseconds after the first frame.
+// The visible range of time, as offsets in nanoseconds from the first frame.
 
 const LEAST = 10;
 
-/** Offsets are numbers, exact to a nanosecond up to 104 days; times are BigInts and never rounded. */
+/** Offsets are numbers, exact to a nanosecond up to 104 days. Times are BigInts and exact. */
 export class Span {
   constructor() {
     this.origin = 0n;
@@ -12,7 +12,7 @@ export class Span {
     this.before = [];
   }
 
-  /** Sets what there is. `keep`: what is seen stays as it is. */
+  /** Sets the whole range. With `keep`, the visible range stays. */
   setWhole(from, to, keep) {
     const first = BigInt(from ?? 0);
     const shift = Number(this.origin - first);
@@ -28,7 +28,7 @@ export class Span {
     return this.to - this.from;
   }
 
-  /** The time at an offset, as the server takes it. */
+  /** The time at an offset, as the decimal string of requests. */
   time(offset) {
     return String(this.origin + BigInt(Math.round(offset)));
   }
@@ -37,7 +37,7 @@ export class Span {
     return Number(BigInt(time) - this.origin);
   }
 
-  /** Shows another stretch, within what there is and a little more. */
+  /** Shows another range, within the whole range and a small margin. */
   show(from, to, remember = false) {
     if (!(to > from)) return;
     const room = this.whole.to * 0.05 + LEAST;
@@ -48,7 +48,7 @@ export class Span {
     [this.from, this.to] = [first, first + length];
   }
 
-  /** What answers are about: what is marked, or else what is seen. */
+  /** The range that answers are about: the marked one, else the visible one. */
   chosen(range) {
     const [from, to] = range ?? [this.from, this.to];
     return { from, to: Math.max(to, from + 1), isMarked: range !== undefined };

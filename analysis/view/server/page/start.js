@@ -1,13 +1,13 @@
-// Start: what the program did, what was slow and why, what is missing, and what to do next.
+// The start panel: the time by name, the slowest intervals with their causes, losses, and next steps.
 
 import { colour } from './colours.js';
 import { term } from './glossary.js';
 import { counted, duration, grouped, moment, plain } from './text.js';
 import { make } from './elements.js';
 
-/** Of more frames, answers are only given when somebody asks. */
+/** The number of frames from which answers need a click. */
 const MOST_FRAMES = 1000000n;
-/** Names, and slow intervals, that are shown. */
+/** The number of names, and of slow intervals. */
 const NAMES = 5;
 const SLOW = 3;
 
@@ -16,7 +16,7 @@ export class Start {
     this.page = page;
   }
 
-  /** What to show at once; what has to be asked comes into its place. */
+  /** Makes the panel. Answers of the server are inserted when they arrive. */
   nodes(signal) {
     const { about, pane } = this.page;
     const nodes = [make('h2', '', 'What this program did'), make('p', '', this.sentence())];
@@ -58,7 +58,7 @@ export class Start {
       + `with ${counted(this.threads, 'thread', 'threads')}.`;
   }
 
-  /** Asks what takes the time and why the slowest were slow, one after the other. */
+  /** Requests the time by name, and then the causes of the slowest intervals. */
   async ask(place, signal) {
     const { pane } = this.page;
     const { view } = pane.about;
@@ -84,7 +84,7 @@ export class Start {
     }
   }
 
-  /** The names that take most of the time, in the colours of their bars. */
+  /** The names with the most time, in the colours of their bars. */
   names({ columns, rows }) {
     const at = (name) => columns.findIndex((column) => column.name === name);
     const [name, count, total, longest] = ['name', 'count', 'total', 'longest'].map(at);
@@ -107,7 +107,7 @@ export class Start {
     return list;
   }
 
-  /** Whether the kernel said what threads did: only then there are reasons. */
+  /** Whether the captures have records of the kernel, which causes need. */
   get hasStates() {
     return this.page.about.rows.some((row) => row.id.startsWith('states.'));
   }
@@ -127,7 +127,7 @@ export class Start {
     return this.slowList('What was slow', items, ['slowest', 'The slowest'], 'lists twenty. Why they were slow, a capture says with --kernel sched.');
   }
 
-  /** An interval that leads to its place. */
+  /** An interval with a link to the timeline. */
   slow(name, key, times, reason = '') {
     const { selection, navigation, pane } = this.page;
     const item = make('li');
@@ -227,7 +227,7 @@ export class Start {
   }
 }
 
-/** The colour that bars of this name have. */
+/** The colour of bars with this name. */
 export function swatch(name) {
   const node = make('span', 'swatch');
   node.style.background = `rgb(${colour(name).join()})`;

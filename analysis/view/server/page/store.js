@@ -1,4 +1,4 @@
-// The tiles of rows that have come: asks for those that are missing, and forgets those that are far away.
+// The tiles of rows that have arrived. Requests missing tiles, and drops tiles that are far away.
 
 import { Tiles } from './tiles.js';
 
@@ -6,7 +6,7 @@ const PATIENCE = 40;
 const ROWS = 200;
 const KEPT = 600;
 
-/** Tiles by row. `changed` is called when there are others. */
+/** Tiles by row. Calls `changed` when tiles change. */
 export class Store {
   constructor(pane, changed, failed) {
     this.pane = pane;
@@ -21,22 +21,22 @@ export class Store {
   clear() {
     this.asking?.abort();
     this.asking = undefined;
-    // They are shown until others come.
+    // Old tiles are shown until new ones arrive.
     for (const tile of this.tiles.values()) tile.isOld = true;
   }
 
-  /** Nothing is where it was. */
+  /** Drops all tiles, after the positions of times changed. */
   forget() {
     this.clear();
     this.tiles.clear();
   }
 
-  /** What is known of a row. */
+  /** The tiles of a row. */
   get(id) {
     return this.tiles.get(id);
   }
 
-  /** Whether a tile shows this stretch as finely as `pixels` need. */
+  /** Whether a tile covers this range with the resolution of `pixels`. */
   covers(tile, from, to, pixels) {
     if (!tile || tile.isOld) return false;
     const scale = (tile.to - tile.from) / tile.px;
@@ -44,7 +44,7 @@ export class Store {
     return tile.from <= from && tile.to >= to && scale <= wanted * 1.01 && (scale >= wanted / 4 || !tile.isCoarse);
   }
 
-  /** Wants the rows, a moment after the last wish. */
+  /** Requests rows a moment after the last call. */
   want(rows, pixels) {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.ask(rows, pixels), PATIENCE);
@@ -58,7 +58,7 @@ export class Store {
     this.asking?.abort();
     const asking = (this.asking = new AbortController());
     this.waiting = new Set(missing);
-    // Half a window more on each side: what comes into sight next is there.
+    // Half a window more on each side has the tiles that become visible next.
     const margin = (to - from) / 2;
     const px = Math.min(4096, Math.max(2, Math.round(pixels * 2)));
     const asked = { from: pane.time(from - margin), to: pane.time(to + margin), px, where: pane.page.filter.where };
@@ -77,20 +77,20 @@ export class Store {
         this.asking = undefined;
         this.waiting.clear();
         this.changed();
-        // There are more rows than one request may name.
+        // One request may not name all rows.
         if (missing.length === ROWS) this.want(rows, pixels);
       }
     }
   }
 
-  /** Loads rows by the index, and then the frames of wide cells. */
+  /** Loads rows from the index, and then the frames of wide cells. */
   async loadFinely(asked, range, asking) {
     if (asked.rows.length === 0) return;
     const wide = await this.load({ ...asked, phase: 'index' }, range, asking);
     if (wide.length > 0) await this.load({ ...asked, rows: wide, phase: 'frames' }, range, asking);
   }
 
-  /** Loads rows; returns those of which there is more to see. */
+  /** Loads rows. Returns the rows with wide cells. */
   async load(asked, range, asking) {
     const tiles = new Tiles();
     const wide = [];

@@ -2,7 +2,7 @@
 
 const ESCAPES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-/** Text as XML has it; what XML cannot have is left out. */
+/** Escapes a text for XML. Leaves out characters that XML does not allow. */
 export function escaped(text) {
   // eslint-disable-next-line no-control-regex
   const clean = String(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '').toWellFormed();
@@ -22,7 +22,7 @@ function text(x, y, fill, words, more = '') {
 }
 
 /**
- * Rows below each other, each with a label and bars. Bars lie right of the labels, and end where the picture ends.
+ * Draws rows with labels and bars. Bars lie right of the labels and end at the edge of the picture.
  * `named` are bars that have room for their names.
  */
 export function svg({ title, width, labelWidth, height, rows, ticks, colours }) {

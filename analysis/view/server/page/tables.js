@@ -1,4 +1,4 @@
-// Tables of answers, and the commands that give the same in a terminal.
+// Tables of answers, and commands with the same answers in a terminal.
 
 import { term } from './glossary.js';
 import { duration, grouped, moment, plain } from './text.js';
@@ -25,7 +25,7 @@ function fieldText({ name, type, text, unit }) {
   return plain(text, 2000);
 }
 
-/** What stands at the right of its column. */
+/** The kinds of content that are aligned to the right. */
 const NUMBERS = ['count', 'duration', 'change', 'share'];
 
 const SHOWN = {
@@ -36,7 +36,7 @@ const SHOWN = {
   text: (text) => plain(text, 2000),
 };
 
-/** A table; a row that leads somewhere has a button in its first cell. */
+/** A table. A row with a link has a button in its first cell. */
 export function table(heads, rows) {
   const node = make('table');
   const head = make('tr');
@@ -67,7 +67,7 @@ export function table(heads, rows) {
   return node;
 }
 
-/** The command that gives the same answer in a terminal. */
+/** The command with the same answer in a terminal. */
 export function command(text) {
   const line = make('p', 'faint', 'In a terminal: ');
   line.append(make('code', '', text));

@@ -1,8 +1,8 @@
-// Text, numbers and times as people read them. What comes from programs is text and nothing else.
+// Formats texts, numbers and times for people. Texts of programs stay plain text.
 
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-/** A text of a program: without controls, and not longer than `most`. */
+/** A text of a program without control characters, at most `most` long. */
 export function plain(text, most = 200) {
   const clean = String(text ?? '').replace(UNSAFE, '\ufffd');
   const letters = Array.from(clean);
@@ -15,14 +15,14 @@ export function grouped(number) {
   return text.replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 }
 
-/** How many there are of what: `1 frame`, `2,000 frames`. */
+/** A number with its noun: `1 frame`, `2,000 frames`. */
 export function counted(count, one, several) {
   return `${grouped(count)} ${String(count) === '1' ? one : several}`;
 }
 
 const UNITS = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
 
-/** Nanoseconds as 12.3 ms; from a minute on as 1 min 5 s. */
+/** Nanoseconds as 12.3 ms, and from a minute on as 1 min 5 s. */
 export function duration(ns) {
   const value = Number(ns);
   if (!Number.isFinite(value)) return '';
@@ -44,19 +44,19 @@ export function moment(ns) {
   return `${date.toISOString().slice(0, 19).replace('T', ' ')}.${String(part).padStart(9, '0')}`;
 }
 
-/** Steps between ticks, ns: 1, 2 and 5 of each power of ten, and what clocks have above a second. */
+/** The steps between ticks, ns: 1, 2 and 5 of each power of ten, and parts of minutes, hours and days. */
 const STEPS = [];
 for (let power = 1; power < 1e10; power *= 10) STEPS.push(power, 2 * power, 5 * power);
 STEPS.splice(STEPS.findIndex((step) => step > 1e10));
 for (const seconds of [20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400]) STEPS.push(seconds * 1e9);
 
-/** The step between ticks so that `span` nanoseconds have at most `most` of them. */
+/** The smallest step with at most `most` ticks in `span` nanoseconds. */
 export function tickStep(span, most) {
   const step = STEPS.find((step) => span / step <= most);
   return step ?? Math.ceil(span / most / 86400e9) * 86400e9;
 }
 
-/** A time after the start, as exact as ticks of `step` need. */
+/** A time after the start, with the digits that ticks of `step` need. */
 export function tickText(offset, step) {
   if (offset === 0) return '0';
   if (step >= 60e9) return duration(offset);

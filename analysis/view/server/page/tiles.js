@@ -1,4 +1,4 @@
-// Rows of a window, as the server sends them: see `tiles.rs`.
+// Reads the rows of a window in the format of `tiles.rs`.
 
 export const BEGINS_BEFORE = 1;
 export const SINGLE = 2;
@@ -13,13 +13,13 @@ const CELLS = [['from', Float64Array], ['to', Float64Array], ['busy', Float64Arr
 const COUNTERS = ['from', 'to', 'first', 'min', 'max', 'last', 'count'].map((name) => [name, Float64Array]);
 const LOSSES = [['from', Float64Array], ['to', Float64Array], ['count', Float64Array], ['cause', Uint32Array]];
 
-/** Takes messages out of bytes that come in pieces of any size. */
+/** Reads messages from pieces of any size. */
 export class Tiles {
   constructor() {
     this.bytes = new Uint8Array(0);
   }
 
-  /** Adds bytes; returns the rows that are complete by now. */
+  /** Adds bytes. Returns the rows that are now complete. */
   add(piece) {
     const joined = new Uint8Array(this.bytes.length + piece.length);
     joined.set(this.bytes);

@@ -29,18 +29,18 @@ export class Timeline {
     return Math.round(Math.min(240, this.scroller.clientWidth * 0.38));
   }
 
-  /** Pixels of the page that the cells of a pane have. */
+  /** The width of the cells of a pane in pixels of the page. */
   get width() {
     const count = this.page.panes.length;
     return Math.max(1, Math.floor((this.scroller.clientWidth - this.labelWidth - BETWEEN * (count - 1)) / count));
   }
 
-  /** Where a pane begins. */
+  /** The left edge of a pane. */
   left(pane) {
     return this.labelWidth + pane.number * (this.width + BETWEEN);
   }
 
-  /** Paints at once: canvases of another size than the page would be stretched or cut. */
+  /** Paints at once, because a canvas of another size would be stretched or cut. */
   resize() {
     this.refresh();
     cancelAnimationFrame(this.frame);
@@ -48,7 +48,7 @@ export class Timeline {
     this.paint();
   }
 
-  /** Asks for what is in sight, and draws what is there. */
+  /** Requests the visible rows, and draws those that have arrived. */
   refresh() {
     const { rows, panes } = this.page;
     element('space').style.height = `${rows.height}px`;
@@ -68,20 +68,20 @@ export class Timeline {
     return this.page.rows.inSight(this.scroller.scrollTop, this.scroller.clientHeight);
   }
 
-  /** Where a row begins, from the top of the cells: pinned ones and heads stay where they are. */
+  /** The top of a row, from the top of the cells. Pinned rows and heads do not scroll. */
   top(row) {
     const { rows } = this.page;
     return rows.isPinned(row) ? row.top : rows.stuck.get(row) ?? row.top - this.scroller.scrollTop;
   }
 
-  /** Where a row begins, and where the last one within it ends. */
+  /** The top of a row, and the bottom of the last row within it. */
   extent(row) {
     const { rows } = this.page;
     const bottom = rows.extent(row)[1];
     return [this.top(row), rows.isPinned(row) ? bottom : bottom - this.scroller.scrollTop];
   }
 
-  /** The row at a height of the cells. */
+  /** The row at this height. */
   rowAt(y) {
     const { rows } = this.page;
     for (const [row, top] of rows.stuck) if (y >= top && y < top + row.height) return row;
@@ -137,7 +137,7 @@ export class Timeline {
     const steps = way?.pane === pane ? paintWay(context, this, way, colours, ratio) : 0;
     this.paintRange(context, pane, colours, ratio);
     this.paintPick(context, pane, colours, ratio);
-    // For scripts: how many arrows and steps of a way are seen.
+    // For scripts: the numbers of visible arrows and visible steps of a path.
     canvas.dataset.steps = String(steps);
     canvas.dataset.arrows = String(paintArrows(context, this, pane, colours, ratio));
   }
@@ -228,7 +228,7 @@ export class Timeline {
     pin.title = isPinned ? 'Let go of this row (p)' : 'Pin this row to the top (p)';
     pin.setAttribute('aria-label', pin.title);
     const matches = this.page.rows.only?.get(row.id);
-    // Its buttons are for pointers; keys do the same.
+    // The buttons are for pointers. Keys have the same actions.
     const remarks = [matches && `${grouped(matches)} match`, row.lost !== '0' && `${grouped(row.lost)} lost`].filter(Boolean);
     node.setAttribute('aria-label', [cell.textContent, ...remarks].join(', '));
     if (matches) node.append(make('span', 'count', `${grouped(matches)} match`));
@@ -319,7 +319,7 @@ export class Timeline {
     let best;
     for (let at = 0; at < tile.cells.count; at++) {
       const [left, right, upper, lower] = box(tile.cells, at, tile.shift, scale, top, row.height);
-      // One need not hit a pixel.
+      // Narrow cells are hit from nearby pixels, too.
       const away = x < left ? left - x : x > right ? x - right : 0;
       if (away > 3) continue;
       const beside = y < upper - 1 || y > lower + 1 ? 2 : 0;
@@ -328,7 +328,7 @@ export class Timeline {
     return best ?? { row, tile };
   }
 
-  /** What is under a point, in words. */
+  /** The content under a point in words. */
   words(x, y, pane) {
     const found = this.hit(x, y, pane);
     if (!found) return '';
@@ -359,7 +359,7 @@ export class Timeline {
   }
 }
 
-/** Gives a canvas as many pixels as the screen has there. */
+/** Sets the resolution of a canvas to that of the screen. */
 function size(canvas, width, height, ratio) {
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;

@@ -1,14 +1,14 @@
-// Draws a way from one point to another: its steps stay as they are, and all else is dimmed.
+// Draws a path from one point to another: dims everything but its steps.
 
 import { arrow, ends } from './arrows.js';
 
-/** A way on the timeline: steps with offsets and rows. */
+/** A path on the timeline: steps with offsets and rows. */
 export function wayOf(pane, rows, hops) {
   const steps = hops.map((hop) => ({ from: pane.offset(hop.begin), to: pane.offset(hop.end), row: rows.named(pane.number, hop.row)?.id, isInThread: hop.place === 'thread' }));
   return { pane, steps };
 }
 
-/** Draws it in its pane; returns how many of its steps are seen. */
+/** Draws the path in its pane. Returns the number of visible steps. */
 export function paintWay(context, timeline, way, colours, ratio) {
   const { rows, span } = timeline.page;
   const { width, height } = context.canvas;
@@ -26,7 +26,7 @@ export function paintWay(context, timeline, way, colours, ratio) {
     seen += 1;
     const extent = step.isInThread && place(step.row);
     if (!extent) continue;
-    // What two rectangles share would be dimmed.
+    // The intersection of two rectangles would be dimmed.
     const left = Math.max(Math.floor(timeline.x(step.from, ratio)), behind.get(extent[0]) ?? -1);
     const right = Math.max(Math.ceil(timeline.x(step.to, ratio)), left + 2);
     behind.set(extent[0], right);

@@ -1,25 +1,25 @@
-// What led to a frame and what it led to, hop by hop.
+// The causes and effects of a frame, hop by hop.
 
-/** A frame, as a key of a map. */
+/** The key of a frame in a map. */
 export function keyText(key) {
   return [key.capture, key.buffer, key.segment, key.ring, key.seqno].join('/');
 }
 
-/** Most frames of which edges are asked at once. */
+/** The most frames of one request. */
 const MOST = 64;
 
-/** The edges around a frame, as far as they were asked for. */
+/** The edges around a frame that were requested so far. */
 export class EdgeWeb {
   constructor(key) {
     this.key = keyText(key);
     this.edges = new Map();
-    /** Frames whose edges are known, and those at the rim. */
+    /** The frames with known edges, and the frames of the next hop. */
     this.known = new Set();
     this.rim = [key];
     this.isCut = false;
   }
 
-  /** Asks for one hop more; returns how many edges that added. */
+  /** Requests another hop. Returns the number of new edges. */
   async grow(api) {
     const asked = this.rim.slice(0, MOST);
     if (asked.length === 0) return 0;
@@ -36,15 +36,15 @@ export class EdgeWeb {
     return this.edges.size - before;
   }
 
-  /** The edges that end at the frame in the middle. */
+  /** The edges that end at the central frame. */
   get causes() { return [...this.edges.values()].filter((edge) => keyText(edge.effect.key) === this.key); }
 
-  /** Its causes and then its effects: as they are listed, and numbered. */
+  /** The causes and then the effects of the central frame, in the order of their numbers. */
   get listed() { return [...this.causes, ...this.effects]; }
 
-  /** The end of an edge that is not the frame in the middle. */
+  /** The end of an edge that is not the central frame. */
   farEnd(edge) { return keyText(edge.cause.key) === this.key ? edge.effect : edge.cause; }
 
-  /** The edges that begin there. */
+  /** The edges that begin at the central frame. */
   get effects() { return [...this.edges.values()].filter((edge) => keyText(edge.cause.key) === this.key); }
 }

@@ -1,10 +1,10 @@
-// Why the slowest took so long: what they consist of.
+// The parts and causes of the slowest intervals.
 
 import { command } from './tables.js';
 import { duration, grouped, plain } from './text.js';
 import { make } from './elements.js';
 
-/** What `/v1/why` says, as nodes. `go(key, times)` leads to an interval, `show(times)` to a stretch of time. */
+/** The answer of `/v1/why` as nodes. `go(key, times)` moves to an interval, `show(times)` to a range of time. */
 export function whyNodes({ slowest }, commandText, go, show) {
   if (slowest.length === 0) return [make('p', 'faint', 'No interval is in that time.'), command(commandText)];
   const list = make('ol', 'why');
@@ -44,7 +44,7 @@ function interval(slow, go, show) {
   return item;
 }
 
-/** How a cause looks: by its first word. */
+/** The style of a cause, by its first word. */
 function causeClass(cause) {
   if (cause.startsWith('running')) return 'running';
   if (cause.startsWith('waiting for a CPU')) return 'runnable';

@@ -1,4 +1,4 @@
-//! `/v1/about`: what there is to be seen.
+//! `/v1/about`: captures, processes, rows and names.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::layers;
 use crate::session::{SessionState, ViewSession};
 use crate::tiles::causes;
 
-/// Everything that a page needs before its first picture.
+/// All that a page needs before its first window. `sets` is the number of sets of captures.
 pub(crate) fn about(session: &ViewSession, sets: usize) -> Result<Value, HttpRefusal> {
     let (number, view) = session.view();
     let about = view.about();
@@ -36,10 +36,10 @@ pub(crate) fn about(session: &ViewSession, sets: usize) -> Result<Value, HttpRef
         })
     });
     let engine = session.engine()?;
-    let mut of_tables = layers::rows(&engine, &about);
+    let mut table_rows = layers::rows(&engine, &about);
     let mut rows = Vec::new();
     for row in &about.rows {
-        let own = json!({
+        rows.push(json!({
             "id": row.id.to_string(),
             "parent": row.parent.map(|parent| parent.to_string()),
             "label": escaped(&row.label),
@@ -48,9 +48,8 @@ pub(crate) fn about(session: &ViewSession, sets: usize) -> Result<Value, HttpRef
             "lost": row.lost.to_string(),
             "from": time(row.from),
             "to": time(row.to),
-        });
-        rows.push(own);
-        rows.extend(of_tables.remove(&row.id).into_iter().flatten());
+        }));
+        rows.extend(table_rows.remove(&row.id).into_iter().flatten());
     }
     let names = about
         .names

@@ -1,9 +1,9 @@
-//! The page: files that are part of the binary.
+//! The files of the page, which are part of the binary.
 
 /// A file of the page.
 #[derive(Debug)]
 pub(crate) struct Asset {
-    /// Where it is asked for.
+    /// The path of its URL.
     pub path: &'static str,
     pub media_type: &'static str,
     pub bytes: &'static [u8],
@@ -19,7 +19,7 @@ macro_rules! script {
     };
 }
 
-/// All of them.
+/// The files of the page.
 const ASSETS: &[Asset] = &[
     Asset {
         path: "/",
@@ -76,7 +76,7 @@ const ASSETS: &[Asset] = &[
     script!("why.js"),
 ];
 
-/// The file that is asked for at `path`.
+/// The file with the URL path `path`.
 pub(crate) fn asset(path: &str) -> Option<&'static Asset> {
     ASSETS.iter().find(|asset| asset.path == path)
 }
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(ASSETS.iter().map(name).collect::<BTreeSet<_>>(), there);
     }
 
-    /// The browser would refuse these, and so would a reader: text of targets is never markup.
+    /// Texts of targets never become markup.
     #[test]
     fn nothing_of_the_page_makes_markup_of_text() {
         for asset in ASSETS {

@@ -1,4 +1,4 @@
-//! Bodies of answers: whole ones, and ones that come piece by piece.
+//! Bodies of answers, sent as a whole or in pieces.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -18,22 +18,22 @@ use tokio::sync::mpsc;
 
 use crate::error::HttpRefusal;
 
-/// What a request gets.
+/// The answer to a request.
 pub(crate) type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
-/// Pieces that may wait for a slow reader.
-const PIECES: usize = 4;
-/// How long a reader may take for one.
+/// The most pieces that wait for a slow reader.
+const MAX_WAITING_PIECES: usize = 4;
+/// The longest time that a reader may take for a piece.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A whole answer.
+/// An answer that is sent as a whole.
 pub(crate) fn whole(media_type: &'static str, bytes: impl Into<Bytes>) -> HttpAnswer {
     let mut answer = Response::new(Full::new(bytes.into()).boxed());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     answer
 }
 
-/// JSON.
+/// An answer in JSON.
 pub(crate) fn json(value: &impl Serialize) -> HttpAnswer {
     match serde_json::to_vec(value) {
         Ok(bytes) => whole("application/json", bytes),
@@ -43,7 +43,7 @@ pub(crate) fn json(value: &impl Serialize) -> HttpAnswer {
     }
 }
 
-/// Why there is no answer.
+/// The answer to a refused request: the status, and its text as JSON.
 pub(crate) fn refused(refusal: &HttpRefusal) -> HttpAnswer {
     let text = serde_json::json!({ "error": refusal.text }).to_string();
     let mut answer = whole("application/json", text);
@@ -51,9 +51,9 @@ pub(crate) fn refused(refusal: &HttpRefusal) -> HttpAnswer {
     answer
 }
 
-/// An answer that comes piece by piece, and where to put the pieces.
+/// An answer that is sent in pieces, and the sender of its pieces.
 pub(crate) fn pieces(media_type: &'static str) -> (HttpAnswer, Pieces) {
-    let (sender, receiver) = mpsc::channel(PIECES);
+    let (sender, receiver) = mpsc::channel(MAX_WAITING_PIECES);
     let gone = Arc::new(AtomicBool::new(false));
     let body = PieceBody { receiver, gone: gone.clone() };
     let mut answer = Response::new(body.boxed());
@@ -61,24 +61,25 @@ pub(crate) fn pieces(media_type: &'static str) -> (HttpAnswer, Pieces) {
     (answer, Pieces { sender, gone })
 }
 
-/// Where the pieces of an answer go.
+/// Sends the pieces of an answer.
 pub(crate) struct Pieces {
     sender: mpsc::Sender<Bytes>,
+    /// Whether the reader has closed the connection.
     gone: Arc<AtomicBool>,
 }
 
 impl Pieces {
-    /// Set once nobody reads any more.
+    /// True once the reader has closed the connection.
     pub fn gone(&self) -> &Arc<AtomicBool> {
         &self.gone
     }
 
-    /// Waits until nobody reads any more.
+    /// Waits until the reader closes the connection.
     pub async fn closed(&self) {
         self.sender.closed().await;
     }
 
-    /// Sends one; false if nobody takes it.
+    /// Sends a piece. False if the reader is gone or takes too long.
     pub async fn send(&self, piece: Bytes) -> bool {
         let sent = tokio::time::timeout(READ_TIMEOUT, self.sender.send(piece)).await;
         matches!(sent, Ok(Ok(())))

@@ -1,4 +1,4 @@
-//! Which captures are shown, and how they are opened.
+//! The captures of a session: opening them, and noticing that they grow.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -7,18 +7,19 @@ use ppt_query::{CaptureSet, Engine, EngineOptions, Window};
 
 use crate::error::ServeError;
 
-/// Captures that are shown together.
+/// A set of captures, and how to open it.
 #[derive(Debug, Clone, Default)]
 pub struct Captures {
-    /// Files, patterns, names of rotated ones.
+    /// Paths of files, patterns, or paths of rotated captures.
     pub paths: Vec<PathBuf>,
-    /// Readings of clocks.
+    /// Paths of files with readings of clocks.
     pub sync: Vec<PathBuf>,
     /// The host whose clock gives the times.
     pub reference: Option<String>,
-    /// Bytes that a question may take, and frames that are read [default: half of what is free, and 256 MiB].
+    /// The most bytes of a query, and of frames that are read. The defaults are half of the free memory, and
+    /// 256 MiB.
     pub memory: Option<usize>,
-    /// Threads that read.
+    /// The number of threads that read.
     pub threads: usize,
 }
 
@@ -36,23 +37,24 @@ impl Captures {
 }
 
 impl Captures {
-    /// Whether names may mean more files later: patterns, and names of series.
-    pub(crate) fn may_become_more(&self) -> bool {
-        self.open_names().next().is_some()
+    /// Whether more files may match later, because a path is a pattern or a series.
+    pub(crate) fn may_match_more(&self) -> bool {
+        self.patterns().next().is_some()
     }
 
-    fn open_names(&self) -> impl Iterator<Item = &PathBuf> {
+    /// The paths that are not files.
+    fn patterns(&self) -> impl Iterator<Item = &PathBuf> {
         self.paths.iter().filter(|path| path.symlink_metadata().is_err())
     }
 
-    /// What changes when files grow or come: lengths, and when they were written; of folders where other
-    /// files may come, too.
+    /// The marks of files, and of folders in which more files may appear. They change when files grow or
+    /// appear.
     pub(crate) fn marks(&self, files: impl Iterator<Item = PathBuf>) -> Vec<FileMark> {
         let mark = |path: &Path| {
             let file = std::fs::metadata(path).ok()?;
             Some((file.len(), file.modified().ok()?))
         };
-        let folders = self.open_names().map(|name| match name.parent() {
+        let folders = self.patterns().map(|name| match name.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         });
@@ -61,5 +63,5 @@ impl Captures {
     }
 }
 
-/// The length of a file and when it was written; None: it is not there.
+/// The length of a file and the time of its last change. None if it does not exist.
 pub(crate) type FileMark = Option<(u64, SystemTime)>;

@@ -1,6 +1,6 @@
-//! `/v1/compare`: what takes the time in two sets of captures, and what changed from one to the other.
+//! `/v1/compare`: the total times of intervals in two sets of captures, and the changes of their lengths.
 //!
-//! Totals come from SQL. Whether a change is shown, `ppt-models` says, as it does for `ppt compare`.
+//! Totals come from SQL. `ppt-models` decides about changes, as for `ppt compare`.
 
 use std::collections::BTreeMap;
 
@@ -18,31 +18,31 @@ use crate::session::ViewSession;
 use crate::slices::{sql_command, within};
 
 /// The most names that are shown.
-const NAMES: usize = 100;
-/// Most intervals whose lengths are held against each other.
-const LENGTHS: u64 = 1_000_000;
-/// Resamples, as `ppt compare` draws by default.
+const MAX_NAMES: usize = 100;
+/// The most intervals whose lengths are compared.
+const MAX_LENGTHS: u64 = 1_000_000;
+/// The number of resamples, the default of `ppt compare`.
 const RESAMPLES: usize = 2000;
 
-/// A stretch of time of each set.
+/// A range of time of each set.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CompareAsked {
-    first: Stretch,
-    second: Stretch,
+    first: TimeRange,
+    second: TimeRange,
 }
 
-/// `from` up to `to`, without what begins at `to`.
+/// Intervals that begin from `from` (included) to `to` (excluded).
 #[derive(Debug, Deserialize)]
-struct Stretch {
+struct TimeRange {
     from: String,
     to: String,
 }
 
-/// Intervals by name, those first whose times differ most.
+/// Intervals by name. The name with the largest difference comes first.
 #[derive(Debug, Serialize)]
 pub(crate) struct ComparedSets {
     rows: Vec<ComparedName>,
-    /// How many names there are.
+    /// The number of all names.
     names: usize,
     note: &'static str,
     /// For each set, the command that prints its totals.
@@ -52,19 +52,19 @@ pub(crate) struct ComparedSets {
 #[derive(Debug, Serialize)]
 struct ComparedName {
     name: String,
-    /// None: no such interval begins there.
+    /// None if no interval of this name begins in the range.
     first: Option<NameTotals>,
     second: Option<NameTotals>,
-    /// The second total less the first, ns.
+    /// The second total minus the first, ns.
     difference: String,
-    /// What is said of the lengths; empty where nothing can be.
+    /// The changes of the lengths. Empty if they cannot be compared.
     changes: Vec<LengthChange>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 struct NameTotals {
     count: String,
-    /// ns.
+    /// The sum of the lengths, ns.
     total: String,
 }
 
@@ -72,25 +72,25 @@ struct NameTotals {
 struct LengthChange {
     /// `mean`, `p50` or `p99`.
     statistic: String,
-    /// Of both sets, ns.
+    /// The values of both sets, ns.
     values: [f64; 2],
     /// `higher`, `lower`, `same` or `unclear`.
     verdict: String,
-    /// In words, with the interval.
+    /// The change in words, with its confidence interval.
     says: String,
 }
 
-/// What a set has of a name: how many, and how long together.
+/// The count and the total length (ns) of each name.
 type Totals = BTreeMap<String, (u64, i64)>;
-/// The lengths of a name, by capture, in the order of their beginnings.
+/// The lengths of each name in each capture, ordered by start.
 type Lengths = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
 
-/// What changed from one set to the other.
+/// Compares the intervals of two sets.
 pub(crate) async fn compare(
     sessions: [&ViewSession; 2],
     asked: &CompareAsked,
 ) -> Result<ComparedSets, HttpRefusal> {
-    let windows = [&asked.first, &asked.second].map(|part| within(&part.from, &part.to));
+    let windows = [&asked.first, &asked.second].map(|range| within(&range.from, &range.to));
     let [first, second] = windows;
     let windows = [first?, second?];
     let engines = [sessions[0].engine()?, sessions[1].engine()?];
@@ -99,7 +99,7 @@ pub(crate) async fn compare(
         *totals = totals_of(engine, window).await?;
     }
     let count: u64 = totals.iter().flat_map(Totals::values).map(|name| name.0).sum();
-    let is_few = count <= LENGTHS;
+    let is_few = count <= MAX_LENGTHS;
     let mut changes = BTreeMap::new();
     let mut has_one_run = false;
     if is_few {
@@ -108,15 +108,15 @@ pub(crate) async fn compare(
             *lengths = lengths_of(engine, window).await?;
         }
         let [first, second] = lengths;
-        let held = tokio::task::spawn_blocking(move || changed(&first, &second)).await;
+        let compared = tokio::task::spawn_blocking(move || length_changes(&first, &second)).await;
         let stopped = |error: tokio::task::JoinError| {
             HttpRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
         };
-        (changes, has_one_run) = held.map_err(stopped)?;
+        LengthChanges { changes, has_one_run } = compared.map_err(stopped)?;
     }
     let mut rows = rows(&totals, &mut changes);
     let names = rows.len();
-    rows.truncate(NAMES);
+    rows.truncate(MAX_NAMES);
     let note = match (is_few, has_one_run) {
         (false, _) => {
             "These are too many intervals to hold their lengths against each other here: mark less, \
@@ -196,8 +196,14 @@ fn as_type(
     cast(batch.column(column), wanted).map_err(|error| HttpRefusal::bad(error.to_string()))
 }
 
-/// What changed of the lengths of each name that both sets have, and whether one of them has a single run.
-fn changed(first: &Lengths, second: &Lengths) -> (BTreeMap<String, Vec<LengthChange>>, bool) {
+/// The changes of all names that both sets have.
+struct LengthChanges {
+    changes: BTreeMap<String, Vec<LengthChange>>,
+    /// Whether a set has a single run, so that the variation between runs is unknown.
+    has_one_run: bool,
+}
+
+fn length_changes(first: &Lengths, second: &Lengths) -> LengthChanges {
     let measure = |runs: &BTreeMap<String, Vec<f64>>| {
         let runs: Vec<Vec<f64>> = runs.values().cloned().collect();
         MeasuredField::measure(&runs, &Statistic::USUAL).ok()
@@ -213,8 +219,8 @@ fn changed(first: &Lengths, second: &Lengths) -> (BTreeMap<String, Vec<LengthCha
     };
     let mut changes = BTreeMap::new();
     let mut has_one_run = false;
-    for (name, one, other) in &pairs {
-        let Ok(comparison) = Comparison::between(one, other, options) else { continue };
+    for (name, first, second) in &pairs {
+        let Ok(comparison) = Comparison::between(first, second, options) else { continue };
         has_one_run |= comparison.one_run();
         let change = |change: &ppt_models::Change| LengthChange {
             statistic: change.statistic.to_string(),
@@ -224,10 +230,10 @@ fn changed(first: &Lengths, second: &Lengths) -> (BTreeMap<String, Vec<LengthCha
         };
         changes.insert((*name).clone(), comparison.changes.iter().map(change).collect());
     }
-    (changes, has_one_run)
+    LengthChanges { changes, has_one_run }
 }
 
-/// Every name of both sets, those first whose times differ most.
+/// The names of both sets. The name with the largest difference comes first.
 fn rows(
     [first, second]: &[Totals; 2],
     changes: &mut BTreeMap<String, Vec<LengthChange>>,

@@ -1,4 +1,4 @@
-//! `/v1/edges`: what led to frames, and what they led to.
+//! `/v1/edges`: the causes and effects of frames.
 
 use ppt_view::{FrameName, View};
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,10 @@ use crate::frame::{FrameAsked, FrameKey};
 use crate::session::ViewSession;
 use crate::table::ask;
 
-/// Most frames that are asked for at once, and most edges of an answer.
-const FRAMES: usize = 64;
-const EDGES: usize = 200;
+/// The most frames of a request.
+const MAX_FRAMES: usize = 64;
+/// The most edges of an answer.
+const MAX_EDGES: usize = 200;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct EdgesAsked {
@@ -36,23 +37,24 @@ struct EdgeRow {
     hi: Option<String>,
 }
 
-/// An end of an edge, and where the timeline has it.
+/// An end of an edge, and its position in the timeline.
 #[derive(Debug, Serialize)]
 struct EdgeEnd {
     key: FrameKey,
-    /// The point, as `edges` calls it.
+    /// The name of the point in the table `edges`.
     name: String,
+    /// Its time, ns since the epoch.
     at: Option<String>,
     /// The row of the thread.
     row: Option<String>,
-    /// Chunk and frame, as cells have them.
+    /// The numbers of its chunk and its frame in cells.
     place: Option<(u32, u32)>,
 }
 
-/// The edges that begin or end at one of some frames.
+/// The edges that begin or end at the requested frames.
 pub(crate) async fn edges(session: &ViewSession, asked: &EdgesAsked) -> Result<Edges, HttpRefusal> {
-    if !(1..=FRAMES).contains(&asked.frames.len()) {
-        return Err(HttpRefusal::bad(format!("edges of 1 to {FRAMES} frames at a time")));
+    if !(1..=MAX_FRAMES).contains(&asked.frames.len()) {
+        return Err(HttpRefusal::bad(format!("edges of 1 to {MAX_FRAMES} frames at a time")));
     }
     let (_, view) = session.view();
     let mut conditions = Vec::new();
@@ -72,12 +74,12 @@ pub(crate) async fn edges(session: &ViewSession, asked: &EdgesAsked) -> Result<E
         conditions.join(" OR "),
     );
     let engine = session.engine()?;
-    let table = ask(&engine, &sql, EDGES).await?;
+    let table = ask(&engine, &sql, MAX_EDGES).await?;
     let edges = table.rows.iter().filter_map(|row| edge(row, &view)).collect();
     Ok(Edges { edges, truncated: table.truncated })
 }
 
-/// The condition that an end of an edge is this frame.
+/// The SQL condition that an end of an edge (`src` or `dst`) is this frame.
 fn is_at(end: &str, name: &FrameName) -> String {
     format!(
         "({end}_capture = {} AND {end}_buffer = {} AND {end}_segment = {} AND {end}_ring = {} \
@@ -107,7 +109,7 @@ fn edge(row: &[Option<String>], view: &View) -> Option<EdgeRow> {
 
 fn end(cells: &[Option<String>], view: &View) -> Option<EdgeEnd> {
     let [name, at, key @ ..] = cells else { return None };
-    let key = FrameKey::of_cells(key)?;
+    let key = FrameKey::from_cells(key)?;
     let frame = key.name().ok()?;
     Some(EdgeEnd {
         name: name.clone().unwrap_or_default(),

@@ -1,17 +1,17 @@
-//! What can go wrong.
+//! The errors of the server, and refusals of requests.
 
 use hyper::StatusCode;
 use ppt_query::{QueryError, SetError};
 use ppt_view::ViewError;
 use thiserror::Error;
 
-/// Why captures cannot be shown.
+/// The cause for which the server cannot start.
 #[derive(Debug, Error)]
 pub enum ServeError {
-    /// They cannot be looked at.
+    /// The view of the captures cannot be made.
     #[error(transparent)]
     View(#[from] ViewError),
-    /// They cannot be opened, or asked.
+    /// The captures cannot be opened or queried.
     #[error(transparent)]
     Query(#[from] QueryError),
     /// The port cannot be bound.
@@ -19,23 +19,23 @@ pub enum ServeError {
         "port {port} of 127.0.0.1 cannot be used: {error}; leave --port out, and any free one is taken"
     )]
     Bind {
-        /// Which one.
+        /// The number of the port.
         port: u16,
-        /// Why.
+        /// The error of the system.
         error: std::io::Error,
     },
-    /// The system refuses something else.
+    /// The system refuses another resource.
     #[error("{what}: {error}")]
     System {
-        /// What was tried.
+        /// The resource, in words.
         what: &'static str,
-        /// Why it failed.
+        /// The error of the system.
         error: std::io::Error,
     },
 }
 
 impl ServeError {
-    /// The name under which `ppt explain` knows it.
+    /// The code of the message for `ppt explain`.
     pub fn code(&self) -> &'static str {
         match self {
             ServeError::Query(error) => error.code(),
@@ -46,20 +46,20 @@ impl ServeError {
         }
     }
 
-    /// Whether the command line was wrong.
+    /// Whether the command line is the cause.
     pub fn is_usage(&self) -> bool {
         matches!(self, ServeError::Query(error) if error.is_usage())
     }
 }
 
-/// Opening captures fails as it does for a question.
+/// Errors of opening captures have the codes of queries.
 impl From<SetError> for ServeError {
     fn from(error: SetError) -> ServeError {
         ServeError::Query(error.into())
     }
 }
 
-/// Why a request gets no answer: a status, and a text for people.
+/// A refusal of a request: a status, and a text for people.
 #[derive(Debug)]
 pub(crate) struct HttpRefusal {
     pub status: StatusCode,
@@ -71,7 +71,7 @@ impl HttpRefusal {
         HttpRefusal { status, text: text.into() }
     }
 
-    /// What was asked makes no sense.
+    /// A refusal of an invalid request.
     pub fn bad(text: impl Into<String>) -> HttpRefusal {
         HttpRefusal::new(StatusCode::BAD_REQUEST, text)
     }

@@ -1,4 +1,4 @@
-//! `/v1/events`: what changes while a page is open, as server-sent events.
+//! `/v1/events`: changes of a session as server-sent events.
 
 use std::time::Duration;
 
@@ -7,30 +7,31 @@ use serde_json::json;
 use crate::body::{HttpAnswer, pieces};
 use crate::session::{SessionState, ViewSession};
 
-/// After so long without news, a line shows that the server lives.
-const QUIET: Duration = Duration::from_secs(15);
-/// Progress is reported no more often.
-const PACE: Duration = Duration::from_millis(100);
+/// The interval of lines without an event, which show that the server runs.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// The shortest interval between events.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
-/// `progress` {done, total}; `built` {view}; `grown` {view}; `trouble` {text}; `ended` {}.
+/// Sends the events of a session: `progress` {done, total}; `built` {view}; `grown` {view};
+/// `trouble` {text}; `ended` {}.
 pub(crate) fn events(session: &ViewSession) -> HttpAnswer {
     let (answer, pieces) = pieces("text/event-stream");
     let mut news = session.news();
     tokio::spawn(async move {
-        let mut told = SessionState { view: news.borrow().view, ..SessionState::default() };
+        let mut sent = SessionState { view: news.borrow().view, ..SessionState::default() };
         loop {
             let now = news.borrow_and_update().clone();
-            let mut text = lines(&told, &now);
-            told = now;
+            let mut text = lines(&sent, &now);
+            sent = now;
             if text.is_empty() {
                 text.push_str(": quiet\n\n");
             }
             if !pieces.send(text.into()).await {
                 return;
             }
-            tokio::time::sleep(PACE).await;
-            // The server ends.
-            if let Ok(Err(_)) = tokio::time::timeout(QUIET, news.changed()).await {
+            tokio::time::sleep(MIN_INTERVAL).await;
+            // An error of the channel means that the server ends.
+            if let Ok(Err(_)) = tokio::time::timeout(KEEP_ALIVE, news.changed()).await {
                 return;
             }
         }
@@ -38,7 +39,7 @@ pub(crate) fn events(session: &ViewSession) -> HttpAnswer {
     answer
 }
 
-/// The events that lead from one state to another.
+/// The events for the changes between two states.
 fn lines(before: &SessionState, now: &SessionState) -> String {
     let mut events = Vec::new();
     if now.view != before.view {

@@ -1,7 +1,7 @@
-//! `/v1/export`: a stretch of time as a file, which the browser saves. The server writes none.
+//! `/v1/export`: a range of time as a file, which the browser saves. The server writes no file.
 //!
-//! The file is made in memory, and is sent when it is whole: a download that ended too early would look like
-//! a small one.
+//! The file is made in memory and sent when it is complete, because an incomplete download would look like a
+//! small file.
 
 use std::io::{self, Write};
 
@@ -17,18 +17,18 @@ use crate::error::HttpRefusal;
 use crate::session::ViewSession;
 use crate::times::time;
 
-/// Most bytes of a file.
+/// The largest size of a file.
 const MAX_FILE_BYTES: usize = 256 << 20;
-/// Rows that are written before others have their turn.
-const ROWS: usize = 4096;
+/// The number of rows after which other tasks have their turn.
+const ROWS_PER_TURN: usize = 4096;
 
-/// What is asked for: `from` up to `to`, without what begins at `to`.
+/// A request for the rows that begin from `from` (included) to `to` (excluded).
 #[derive(Debug, Deserialize)]
 pub(crate) struct ExportAsked {
     format: ExportForm,
     from: String,
     to: String,
-    /// A kind of frames, or a table that is made of frames: all of Parquet, and a part of a trace.
+    /// A kind of frames, or a table made of frames. Parquet needs one; a trace without one has all tables.
     #[serde(default)]
     table: Option<String>,
 }
@@ -40,7 +40,7 @@ enum ExportForm {
     Parquet,
 }
 
-/// The file.
+/// The file, as an attachment.
 pub(crate) async fn export(
     session: &ViewSession,
     asked: &ExportAsked,
@@ -72,7 +72,7 @@ pub(crate) async fn export(
     Ok(answer)
 }
 
-/// A kind of frames, or what is made of frames, as a table.
+/// A Parquet file of a kind of frames, or of a table made of frames.
 async fn parquet(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpRefusal> {
     let name =
         asked.table.as_deref().ok_or_else(|| HttpRefusal::bad("`table` names what to export"))?;
@@ -91,7 +91,7 @@ async fn parquet(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpRe
     Ok(encoder.finish()?.0)
 }
 
-/// Everything, or one kind of frames, for Perfetto.
+/// A trace for Perfetto with all tables, or with one.
 async fn perfetto(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpRefusal> {
     let form = TraceFormat::Perfetto;
     let selection = match asked.table.as_deref() {
@@ -117,7 +117,7 @@ async fn perfetto(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpR
             0 => break,
             count => written += count,
         }
-        if written >= ROWS {
+        if written >= ROWS_PER_TURN {
             written = 0;
             tokio::task::yield_now().await;
         }
@@ -126,7 +126,7 @@ async fn perfetto(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpR
     Ok(out.0)
 }
 
-/// Bytes, up to a bound.
+/// The bytes of a file of limited size.
 #[derive(Debug, Default)]
 struct BoundedFile(Vec<u8>);
 

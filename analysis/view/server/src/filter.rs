@@ -1,4 +1,4 @@
-//! `/v1/filter`: in which rows is what was looked for, and how often.
+//! `/v1/filter`: the rows with matches of a search, and the numbers of matches.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::table::ask;
 use crate::threads::thread_row;
 
 /// The most threads that are listed.
-const THREADS: usize = 20_000;
+const MAX_THREADS: usize = 20_000;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct FilterAsked {
@@ -19,7 +19,7 @@ pub(crate) struct FilterAsked {
     to: String,
 }
 
-/// `command` asks the same in a terminal; where it is none of SQL, the page adds the time.
+/// `command` has the same answer in a terminal. The page adds the time to commands without SQL.
 #[derive(Debug, Serialize)]
 pub(crate) struct Filter {
     rows: Vec<FilterRow>,
@@ -27,41 +27,41 @@ pub(crate) struct Filter {
     command: String,
 }
 
-/// A thread, and how often it has it.
+/// The row of a thread, and its number of matches.
 #[derive(Debug, Serialize)]
 struct FilterRow {
     row: String,
     count: String,
 }
 
-/// Which threads have what is looked for.
+/// The threads with matches, and the command for a terminal.
 pub(crate) async fn filter(
     session: &ViewSession,
     asked: &FilterAsked,
 ) -> Result<Filter, HttpRefusal> {
-    let wanted = FindCondition::parse(&asked.text)?;
+    let condition = FindCondition::parse(&asked.text)?;
     let window = within(&asked.from, &asked.to)?;
     let about = session.view().1.about();
     let engine = session.engine()?;
-    let found = wanted.statement(&engine, "host, pid, tid", &window).await?;
+    let found = condition.statement(&engine, "host, pid, tid", &window).await?;
     let sql = format!(
         "SELECT host, pid, tid, count(*) FROM ({found}) AS matches GROUP BY host, pid, tid"
     );
-    let table = ask(&engine, &sql, THREADS).await?;
+    let table = ask(&engine, &sql, MAX_THREADS).await?;
     let mut rows = Vec::new();
-    let mut all = 0;
+    let mut total = 0;
     for row in &table.rows {
         let [host, pid, tid, count] = &row[..] else { continue };
         let count: u64 = count.as_ref().and_then(|count| count.parse().ok()).unwrap_or(0);
-        all += count;
+        total += count;
         let number = |cell: &Option<String>| cell.as_ref().and_then(|cell| cell.parse().ok());
         if let Some(row) = thread_row(&about, host.as_deref(), number(pid), number(tid)) {
             rows.push(FilterRow { row: row.to_string(), count: count.to_string() });
         }
     }
-    let command = match &wanted {
+    let command = match &condition {
         FindCondition::Name(_) => sql_command(
-            &wanted
+            &condition
                 .statement(&engine, "name, count(*)", &window)
                 .await
                 .map(|sql| sql + " GROUP BY name")?,
@@ -73,5 +73,5 @@ pub(crate) async fn filter(
             format!("ppt stat CAPTURE{frame} --where {}", crate::frame::quoted(text))
         }
     };
-    Ok(Filter { rows, count: all.to_string(), command })
+    Ok(Filter { rows, count: total.to_string(), command })
 }

@@ -1,4 +1,4 @@
-//! `/v1/find`: frames by name, or by what a field holds.
+//! `/v1/find`: frames by name, or by an expression.
 
 use ppt_predicate::{Predicate, to_sql};
 use ppt_query::datafusion::common::DFSchema;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::HttpRefusal;
 use crate::frame::FrameKey;
 use crate::session::ViewSession;
-use crate::table::{ROWS, ask};
+use crate::table::{MAX_ROWS, ask};
 use crate::times::time;
 
 #[derive(Debug, Deserialize)]
@@ -34,16 +34,16 @@ struct FindHit {
     to: String,
 }
 
-/// What is looked for.
+/// The condition of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FindCondition {
-    /// Intervals that are called so, or in part.
+    /// Intervals whose name contains this text.
     Name(String),
-    /// Frames, perhaps of one kind, of which an expression is true, as `--where` takes it.
+    /// Frames, perhaps of one kind, for which an expression of `--where` is true.
     Where { frame: Option<String>, text: String },
 }
 
-/// Longer ones first: `<=` begins with `<`.
+/// The operators and their SQL. Longer ones come first, because `<=` begins with `<`.
 const OPERATORS: [(&str, &str); 8] = [
     ("<=", "<="),
     (">=", ">="),
@@ -55,10 +55,10 @@ const OPERATORS: [(&str, &str); 8] = [
     (">", ">"),
 ];
 
-/// What names a frame.
+/// The columns that identify a frame.
 pub(crate) const KEY: &str = "capture, buffer, segment, ring, seqno";
 
-/// A text of SQL.
+/// A text literal of SQL.
 pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
@@ -67,7 +67,7 @@ fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Words that make an expression of what has no other operator.
+/// Words that make a text without operators an expression.
 const WORDS: [&str; 4] = [" between ", " in ", " like ", " is "];
 
 impl FindCondition {
@@ -79,9 +79,9 @@ impl FindCondition {
             .min_by_key(|(at, typed, _)| (*at, usize::MAX - typed.len()));
         let lower = text.to_ascii_lowercase();
         let has_word = WORDS.iter().any(|word| lower.contains(word));
-        let (frame, own) = without_frame(text);
-        let is_expression = || Predicate::parse(own).is_ok();
-        let as_typed = || FindCondition::Where { frame: frame.clone(), text: own.to_owned() };
+        let (frame, rest) = without_frame(text);
+        let is_expression = || Predicate::parse(rest).is_ok();
+        let as_typed = || FindCondition::Where { frame: frame.clone(), text: rest.to_owned() };
         let Some((at, typed, operator)) = found else {
             return match text {
                 "" => Err(HttpRefusal::bad("type a name, or `field > 10ms`")),
@@ -94,7 +94,7 @@ impl FindCondition {
         if (value.contains(' ') || has_word) && is_expression() {
             return Ok(as_typed());
         }
-        let field = own[..own.len() - (text.len() - at)].trim();
+        let field = rest[..rest.len() - (text.len() - at)].trim();
         if field.is_empty() || value.is_empty() {
             return Err(HttpRefusal::bad("a field, an operator, a value: `field > 10ms`"));
         }
@@ -102,7 +102,7 @@ impl FindCondition {
         Ok(FindCondition::Where { frame, text })
     }
 
-    /// The slices of it in the rows of a window.
+    /// The condition as a filter of slices.
     pub(crate) fn slices(&self) -> Result<WantedSlices, HttpRefusal> {
         Ok(match self {
             FindCondition::Name(part) => WantedSlices::Named(part.clone()),
@@ -112,8 +112,8 @@ impl FindCondition {
         })
     }
 
-    /// The statement that selects columns of what is found, in what `window` allows. There are `name`, `ts`,
-    /// `dur`, and those that all frames have.
+    /// The statement that selects columns of all matches for which `window` is true. Possible columns are
+    /// `name`, `ts`, `dur`, and those of all frames.
     pub(crate) async fn statement(
         &self,
         engine: &Engine,
@@ -133,9 +133,9 @@ impl FindCondition {
         let mut parts = Vec::new();
         let mut refusal = None;
         for table in engine.frames(frame.as_deref())? {
-            let known = engine.context().table(table.name.clone()).await;
-            let known = known.map_err(QueryError::from)?;
-            let schema = known.schema();
+            let rows = engine.context().table(table.name.clone()).await;
+            let rows = rows.map_err(QueryError::from)?;
+            let schema = rows.schema();
             if let Err(error) = engine.context().parse_sql_expr(&condition, schema) {
                 refusal = Some(error);
                 continue;
@@ -162,7 +162,7 @@ fn expression(text: &str) -> Result<Predicate, HttpRefusal> {
     Predicate::parse(text).map_err(|error| HttpRefusal::bad(error.to_string()))
 }
 
-/// The frame that a text begins with, and the rest: `job` and `bytes > 5` of `job.bytes > 5`.
+/// Divides a text into the frame at its beginning and the rest: `job` and `bytes > 5` of `job.bytes > 5`.
 fn without_frame(text: &str) -> (Option<String>, &str) {
     let is_word = |word: &str| {
         !word.is_empty() && word.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
@@ -173,7 +173,7 @@ fn without_frame(text: &str) -> (Option<String>, &str) {
     }
 }
 
-/// The interval that an expression is about: the time between two fields that are called after it.
+/// The interval in an expression. An interval `x` has the fields `x_start` and `x_end`.
 fn interval(schema: &DFSchema, text: &str) -> Option<String> {
     let has = |name: &str| schema.has_column_with_unqualified_name(name);
     let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
@@ -183,7 +183,7 @@ fn interval(schema: &DFSchema, text: &str) -> Option<String> {
     words.next().map(str::to_owned)
 }
 
-/// A value as SQL has it: a number, with a unit if it is a time, or a text.
+/// A value in SQL: a number, with a unit for times, or a text.
 fn value_of(typed: &str) -> String {
     let digits = typed.trim_start_matches('-');
     let end = digits.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
@@ -201,23 +201,23 @@ fn value_of(typed: &str) -> String {
     }
 }
 
-/// Finds frames in a stretch of time, the first 500.
+/// The first 500 matches in a range of time.
 pub(crate) async fn find(
     session: &ViewSession,
     asked: &FindAsked,
 ) -> Result<FindHits, HttpRefusal> {
-    let wanted = FindCondition::parse(&asked.text)?;
+    let condition = FindCondition::parse(&asked.text)?;
     let (from, to) = (time(&asked.from)?, time(&asked.to)?);
     let window = format!("ts >= to_timestamp_nanos({from}) AND ts < to_timestamp_nanos({to})");
     let engine = session.engine()?;
     let columns = format!("name, ts, dur, {KEY}");
-    let statement = wanted.statement(&engine, &columns, &window).await? + " ORDER BY ts";
-    let table = ask(&engine, &statement, ROWS).await?;
+    let statement = condition.statement(&engine, &columns, &window).await? + " ORDER BY ts";
+    let table = ask(&engine, &statement, MAX_ROWS).await?;
     let hits = table.rows.into_iter().filter_map(hit).collect();
     Ok(FindHits { hits, truncated: table.truncated })
 }
 
-/// A row of name, time, length and key.
+/// The match in a row of name, time, length and key.
 fn hit(row: Vec<Option<String>>) -> Option<FindHit> {
     let [name, at, length, key @ ..] = &row[..] else { return None };
     let from: i64 = at.as_ref()?.parse().ok()?;
@@ -225,7 +225,7 @@ fn hit(row: Vec<Option<String>>) -> Option<FindHit> {
     let to = from.saturating_add(length.max(0));
     let name = name.clone()?;
     Some(FindHit {
-        key: FrameKey::of_cells(key)?,
+        key: FrameKey::from_cells(key)?,
         name,
         from: from.to_string(),
         to: to.to_string(),
@@ -250,13 +250,13 @@ mod tests {
         assert_eq!(parse("user = Ann's"), condition(None, "user = 'Ann''s'"));
         assert_eq!(parse("user != 'a b'"), condition(None, "user != 'a b'"));
         assert_eq!(parse("ok == true"), condition(None, "ok = true"));
-        // Whole expressions are what `--where` takes.
+        // Whole expressions are expressions of `--where`.
         let between = "handle BETWEEN 1ms AND 2ms";
         assert_eq!(parse(between), condition(None, between));
         assert_eq!(parse(&format!("job.{between}")), condition(Some("job"), between));
         let both = "op = 'PUT' AND handle > 10ms";
         assert_eq!(parse(both), condition(None, both));
-        // What is no number is a text, whatever it says.
+        // A value that is not a number is a text.
         assert_eq!(parse("a = 1 b"), condition(None, "a = '1 b'"));
         assert_eq!(parse("a = 1.2.3"), condition(None, "a = '1.2.3'"));
         for bad in ["", "  ", "> 5", "a <", "="] {

@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 use crate::error::HttpRefusal;
 use crate::session::ViewSession;
 
-/// A frame, as pages and links call it.
+/// The name of a frame in pages and links.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FrameKey {
     pub capture: String,
     pub buffer: String,
-    /// 16 hex digits.
+    /// The nonce of the segment, 16 hex digits.
     pub segment: String,
     pub ring: u32,
-    /// A decimal number.
+    /// The sequence number, in decimal digits.
     pub seqno: String,
 }
 
-/// A frame that a page asks for: by its place in a view, or by its key.
+/// A requested frame: by its key, or by its numbers in a view.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum FrameAsked {
@@ -40,7 +40,7 @@ impl FrameKey {
     }
 
     /// The key in the cells of an answer: capture, buffer, segment, ring, sequence number.
-    pub fn of_cells(cells: &[Option<String>]) -> Option<FrameKey> {
+    pub fn from_cells(cells: &[Option<String>]) -> Option<FrameKey> {
         let [capture, buffer, segment, ring, seqno] = cells else { return None };
         Some(FrameKey {
             capture: capture.clone()?,
@@ -64,7 +64,7 @@ impl FrameKey {
 }
 
 impl FrameAsked {
-    /// The view that knows the frame, and its name.
+    /// The view that has the frame, and the name of the frame.
     pub fn name(
         &self,
         session: &ViewSession,
@@ -81,7 +81,7 @@ impl FrameAsked {
     }
 }
 
-/// The fields of a frame, where it lies, and how to ask for it in a terminal.
+/// The fields of a frame, its row and times, and the command that prints it in a terminal.
 pub(crate) fn frame(session: &ViewSession, asked: &FrameAsked) -> Result<Value, HttpRefusal> {
     let (view, name) = asked.name(session)?;
     let found = view.frame(&name)?;
@@ -107,7 +107,7 @@ pub(crate) fn frame(session: &ViewSession, asked: &FrameAsked) -> Result<Value, 
     }))
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell if necessary.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@%+,".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -117,7 +117,7 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// A field: `type` says how `text` is to be shown; numbers keep all their digits.
+/// A field as JSON. `type` is the way to show `text`. Numbers are texts, so that they keep all digits.
 fn field(field: &FieldContent) -> Value {
     let (kind, text) = match &field.content {
         None => ("none", String::new()),

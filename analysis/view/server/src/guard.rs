@@ -1,4 +1,4 @@
-//! Which requests are answered at all, and what every answer says to the browser.
+//! Access control: refuses requests, and adds protecting headers to answers.
 
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
@@ -6,8 +6,8 @@ use hyper::{Method, StatusCode};
 use crate::error::HttpRefusal;
 use crate::token::Token;
 
-/// What every answer has. Scripts and styles come from this server alone, nothing may frame the page, and
-/// nothing is kept by the browser.
+/// The headers of every answer. They allow scripts and styles of this server alone, forbid frames around the
+/// page, and forbid caching.
 const HEADERS: [(HeaderName, &str); 7] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -22,12 +22,12 @@ const HEADERS: [(HeaderName, &str); 7] = [
     (header::X_FRAME_OPTIONS, "DENY"),
 ];
 
-/// Adds what every answer has.
+/// Adds the headers of every answer.
 pub(crate) fn protect(headers: &mut HeaderMap) {
     headers.extend(HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value))));
 }
 
-/// The addresses that this server has, on one port.
+/// The addresses of this server, and its token.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
     hosts: [String; 2],
@@ -39,8 +39,8 @@ impl Guard {
         Guard { hosts: ["127.0.0.1", "localhost"].map(|host| format!("{host}:{port}")), token }
     }
 
-    /// Refuses what does not come from a page of this server. A name that somebody else's DNS lets point here
-    /// is in `Host`, a page of somebody else in `Origin`.
+    /// Refuses requests that do not come from the page of this server. `Host` reveals a foreign name that
+    /// points here by DNS, `Origin` a foreign page.
     pub fn admit(&self, method: &Method, headers: &HeaderMap) -> Result<(), HttpRefusal> {
         let is_own = |host: &[u8]| self.hosts.iter().any(|own| own.as_bytes() == host);
         let mut hosts = headers.get_all(header::HOST).iter();
@@ -58,7 +58,7 @@ impl Guard {
         }
         let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
         let is_foreign = matches!(site, Some(b"cross-site" | b"same-site"));
-        // A link on another page may lead here: that opens the page, which has no data.
+        // A link on another page may open the page, which has no data.
         let is_link = *method == Method::GET
             && headers.get("sec-fetch-mode").map(HeaderValue::as_bytes) == Some(b"navigate");
         if is_foreign && !is_link {
@@ -67,10 +67,10 @@ impl Guard {
         Ok(())
     }
 
-    /// Refuses what does not know the token.
+    /// Refuses requests without the token.
     pub fn authorize(&self, headers: &HeaderMap) -> Result<(), HttpRefusal> {
-        let named = headers.get(header::AUTHORIZATION);
-        if named.is_some_and(|value| self.token.admits(value.as_bytes())) {
+        let authorization = headers.get(header::AUTHORIZATION);
+        if authorization.is_some_and(|value| self.token.admits(value.as_bytes())) {
             return Ok(());
         }
         let text = "the token is missing or wrong: open the address that `ppt view` printed";

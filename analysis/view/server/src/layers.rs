@@ -1,7 +1,7 @@
-//! Rows that come from tables rather than from the index: spans and chains of processes (`spans.NAME.PROCESS`)
-//! and what the kernel did with threads (`states.THREAD`).
+//! Rows from tables instead of the index: spans and chains of processes (`spans.NAME.PROCESS`), and the states
+//! of threads (`states.THREAD`).
 //!
-//! SQL adds up what is narrower than a pixel, and returns the rest one by one.
+//! SQL sums the intervals that are narrower than a pixel, and returns the others one by one.
 
 use std::collections::HashMap;
 
@@ -20,23 +20,23 @@ use crate::times::time;
 
 /// The states of threads, in the order of their names.
 const STATES: [&str; 4] = ["running", "runnable", "blocked", "unknown"];
-/// Most cells of a row: wide ones and, beside them, one for each pixel.
-const WIDE: usize = 8192;
-/// Most rows that one question answers.
-const TOGETHER: usize = 32;
-/// No frame: a cell that comes from a table.
+/// The most wide cells of a row. A row has as many narrow cells as pixels.
+const MAX_WIDE_CELLS: usize = 8192;
+/// The most rows of one query.
+const MAX_ROWS_PER_QUERY: usize = 32;
+/// The chunk of a cell from a table, which has no frame.
 const NO_CHUNK: u32 = u32::MAX;
 
-/// A row that comes from a table.
+/// A row from a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TableRow {
-    /// The spans or chains of a process: a table.
+    /// The spans or chains of a table, of one process.
     Spans { table: String, process: usize },
     /// The states of a thread.
     States { thread: u32 },
 }
 
-/// A span, a chain or a state that a page asks for, by its row and its beginning.
+/// A request for a span, a chain or a state, by its row and its beginning.
 #[derive(Debug, Deserialize)]
 pub(crate) struct EntryAsked {
     row: String,
@@ -44,7 +44,7 @@ pub(crate) struct EntryAsked {
 }
 
 impl TableRow {
-    /// The row of this name, if it is one that comes from a table.
+    /// The row with this id. None if it is not from a table.
     pub fn parse(id: &str) -> Option<TableRow> {
         if let Some(thread) = id.strip_prefix("states.") {
             return Some(TableRow::States { thread: thread.parse().ok()? });
@@ -63,14 +63,15 @@ impl TableRow {
 
 /// A table of spans or chains.
 struct WholeTable {
-    /// As SQL calls it.
+    /// Its name in SQL.
     reference: String,
-    /// As people do.
+    /// Its name for display.
     name: String,
-    /// The column that has lengths.
+    /// The column with the lengths.
     length: &'static str,
 }
 
+/// The tables of spans and chains.
 fn wholes(engine: &Engine) -> Vec<WholeTable> {
     let whole = |(table, unit): (FrameTable, RowUnit)| {
         let length = match unit {
@@ -83,7 +84,7 @@ fn wholes(engine: &Engine) -> Vec<WholeTable> {
     engine.wholes(None).into_iter().filter_map(whole).collect()
 }
 
-/// The names that cells of these rows have, behind those of the view.
+/// The names of cells in these rows. Their numbers follow those of the view.
 pub(crate) fn names(engine: &Engine) -> Vec<Value> {
     let states = STATES.map(|state| json!({ "name": state, "buffer": "kernel" }));
     let wholes = wholes(engine).into_iter();
@@ -93,7 +94,7 @@ pub(crate) fn names(engine: &Engine) -> Vec<Value> {
         .collect()
 }
 
-/// The rows that come from tables, by the row behind which they belong.
+/// The rows from tables, by the row of the index that they follow.
 pub(crate) fn rows(engine: &Engine, about: &About) -> HashMap<RowId, Vec<Value>> {
     let row = |layer: &TableRow, parent: RowId, label: &str| {
         json!({
@@ -122,7 +123,7 @@ pub(crate) fn rows(engine: &Engine, about: &About) -> HashMap<RowId, Vec<Value>>
     rows
 }
 
-/// Whose rows of a table are a row of the page: those of a process, or of one of its threads.
+/// The process or the thread that a row of the page shows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct RowOwner {
     host: String,
@@ -131,20 +132,20 @@ struct RowOwner {
 }
 
 impl RowOwner {
-    /// As SQL says it.
+    /// The condition of its rows in SQL.
     fn condition(&self) -> String {
         let tid = self.tid.map_or_else(String::new, |tid| format!(" AND tid = {tid}"));
         format!("pid = {} AND host = {}{tid}", self.pid, literal(&self.host))
     }
 }
 
-/// The table that a row comes from.
+/// The table of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct RowSource {
     table: String,
-    /// The column that has lengths.
+    /// The column with the lengths.
     length: &'static str,
-    /// An expression: the place of a row's name behind those of the view.
+    /// The SQL expression of the number of a name, counted after the names of the view.
     name: String,
 }
 
@@ -165,10 +166,10 @@ fn owner(about: &About, row: &TableRow) -> Option<RowOwner> {
 fn source(engine: &Engine, row: &TableRow) -> Option<RowSource> {
     match row {
         TableRow::Spans { table, .. } => {
-            let known = wholes(engine);
-            let place = known.iter().position(|whole| whole.reference == *table)?;
-            let name = (STATES.len() + place).to_string();
-            Some(RowSource { table: table.clone(), length: known[place].length, name })
+            let wholes = wholes(engine);
+            let number = wholes.iter().position(|whole| whole.reference == *table)?;
+            let name = (STATES.len() + number).to_string();
+            Some(RowSource { table: table.clone(), length: wholes[number].length, name })
         }
         TableRow::States { .. } => {
             let cases: String = (0..)
@@ -181,29 +182,27 @@ fn source(engine: &Engine, row: &TableRow) -> Option<RowSource> {
     }
 }
 
-/// Rows that one question answers: of one table, next to each other, and not too many.
+/// Divides rows into groups for one query each: adjacent rows of one table.
 pub(crate) fn groups(rows: &[TableRow]) -> impl Iterator<Item = &[TableRow]> {
-    let same_table = |one: &TableRow, other: &TableRow| match (one, other) {
+    let same_table = |row: &TableRow, next: &TableRow| match (row, next) {
         (TableRow::States { .. }, TableRow::States { .. }) => true,
         (TableRow::Spans { table, .. }, TableRow::Spans { table: other, .. }) => table == other,
         _ => false,
     };
-    rows.chunk_by(same_table).flat_map(|group| group.chunks(TOGETHER))
+    rows.chunk_by(same_table).flat_map(|group| group.chunks(MAX_ROWS_PER_QUERY))
 }
 
-/// The cells of rows of one table in a window, in the order of the rows; None: there is no such row.
+/// The cells of rows of one table in a window, in the order of the rows. None for a row without an owner.
 pub(crate) async fn cells(
     engine: &Engine,
     about: &About,
     rows: &[TableRow],
     (from_ns, to_ns, pixels): (i64, i64, u32),
 ) -> Result<Vec<Option<Vec<Cell>>>, HttpRefusal> {
-    let Some(RowSource { table, length, name }) =
-        rows.first().and_then(|first| source(engine, first))
-    else {
+    let Some(source) = rows.first().and_then(|first| source(engine, first)) else {
         return Ok(vec![None; rows.len()]);
     };
-    // Processes of two captures may have one number: each has its row.
+    // Processes of two captures may be one process, with a row for each capture.
     let mut places: HashMap<RowOwner, Vec<usize>> = HashMap::new();
     for (place, row) in rows.iter().enumerate() {
         if let Some(owner) = owner(about, row) {
@@ -215,32 +214,7 @@ pub(crate) async fn cells(
         return Ok(cells);
     }
     places.values().flatten().for_each(|&place| cells[place] = Some(Vec::new()));
-    let list = |numbers: &mut dyn Iterator<Item = i64>| {
-        let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
-        numbers.join(", ")
-    };
-    let pids = list(&mut places.keys().map(|owner| owner.pid));
-    let tids = list(&mut places.keys().filter_map(|owner| owner.tid));
-    let (tid, of_threads) = if tids.is_empty() {
-        ("NULL", String::new())
-    } else {
-        ("tid", format!(" AND tid IN ({tids})"))
-    };
-    let pixel = (to_ns.saturating_sub(from_ns) / i64::from(pixels)).max(1);
-    let inner = format!(
-        "SELECT host, pid, {tid} AS thread, CAST(ts AS BIGINT) AS start, {length} AS dur, {name} AS name \
-         FROM {table} WHERE pid IN ({pids}){of_threads} \
-         AND {length} IS NOT NULL AND ts < to_timestamp_nanos({to_ns}) \
-         AND CAST(ts AS BIGINT) + {length} >= {from_ns}"
-    );
-    let wide = format!(
-        "SELECT host, pid, thread, start, dur, name FROM ({inner}) AS all_rows WHERE dur >= {pixel}"
-    );
-    let narrow = format!(
-        "SELECT host, pid, thread, min(start), max(start + dur), first_value(name ORDER BY dur DESC), sum(dur), \
-         max(dur), count(*) FROM ({inner}) AS all_rows WHERE dur < {pixel} \
-         GROUP BY host, pid, thread, (start - {from_ns}) / {pixel}"
-    );
+    let (wide, narrow) = queries(&source, places.keys(), (from_ns, to_ns, pixels));
     let names = about.names.len() as u32;
     let number = |row: &[Option<String>], at: usize| -> i64 {
         row.get(at).and_then(|cell| cell.as_ref()?.parse().ok()).unwrap_or(0)
@@ -263,23 +237,21 @@ pub(crate) async fn cells(
         flags: SINGLE,
         lane: 0,
     };
-    let mut add = |row: &[Option<String>], one: Cell| {
+    let mut add = |row: &[Option<String>], cell: Cell| {
         for &place in place(row).into_iter().flatten() {
-            cells[place].get_or_insert_default().push(one);
+            cells[place].get_or_insert_default().push(cell);
         }
     };
-    for row in ask(engine, &wide, WIDE * rows.len()).await?.rows {
+    for row in ask(engine, &wide, MAX_WIDE_CELLS * rows.len()).await?.rows {
         let (start, length) = (number(&row, 3), number(&row, 4));
-        let one = cell(start, start.saturating_add(length), number(&row, 5));
-        add(&row, one);
+        add(&row, cell(start, start.saturating_add(length), number(&row, 5)));
     }
-    for row in ask(engine, &narrow, 2 * WIDE * rows.len()).await?.rows {
-        let one = cell(number(&row, 3), number(&row, 4), number(&row, 5));
+    for row in ask(engine, &narrow, 2 * MAX_WIDE_CELLS * rows.len()).await?.rows {
+        let single = cell(number(&row, 3), number(&row, 4), number(&row, 5));
         let count = number(&row, 8).max(1) as u64;
         let flags = if count == 1 { SINGLE } else { 0 };
         let (busy, longest) = (number(&row, 6).max(0) as u64, number(&row, 7).max(0) as u64);
-        let one = Cell { busy, longest, count, flags, ..one };
-        add(&row, one);
+        add(&row, Cell { busy, longest, count, flags, ..single });
     }
     for cells in cells.iter_mut().flatten() {
         cells.sort_by_key(|cell| (cell.from, cell.to));
@@ -288,7 +260,43 @@ pub(crate) async fn cells(
     Ok(cells)
 }
 
-/// The row of a table that begins then, as fields; and the frame that began it, if there is one.
+/// The SQL of rows of at least a pixel, and that of shorter ones, together for each pixel.
+fn queries<'a>(
+    source: &RowSource,
+    owners: impl Iterator<Item = &'a RowOwner> + Clone,
+    (from_ns, to_ns, pixels): (i64, i64, u32),
+) -> (String, String) {
+    let RowSource { table, length, name } = source;
+    let list = |numbers: &mut dyn Iterator<Item = i64>| {
+        let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+        numbers.join(", ")
+    };
+    let pids = list(&mut owners.clone().map(|owner| owner.pid));
+    let tids = list(&mut owners.filter_map(|owner| owner.tid));
+    let (tid, of_threads) = if tids.is_empty() {
+        ("NULL", String::new())
+    } else {
+        ("tid", format!(" AND tid IN ({tids})"))
+    };
+    let pixel = (to_ns.saturating_sub(from_ns) / i64::from(pixels)).max(1);
+    let inner = format!(
+        "SELECT host, pid, {tid} AS thread, CAST(ts AS BIGINT) AS start, {length} AS dur, {name} AS name \
+         FROM {table} WHERE pid IN ({pids}){of_threads} \
+         AND {length} IS NOT NULL AND ts < to_timestamp_nanos({to_ns}) \
+         AND CAST(ts AS BIGINT) + {length} >= {from_ns}"
+    );
+    let long = format!(
+        "SELECT host, pid, thread, start, dur, name FROM ({inner}) AS all_rows WHERE dur >= {pixel}"
+    );
+    let short = format!(
+        "SELECT host, pid, thread, min(start), max(start + dur), first_value(name ORDER BY dur DESC), sum(dur), \
+         max(dur), count(*) FROM ({inner}) AS all_rows WHERE dur < {pixel} \
+         GROUP BY host, pid, thread, (start - {from_ns}) / {pixel}"
+    );
+    (long, short)
+}
+
+/// The fields of a row of a table that begins at the requested time, and its first frame.
 pub(crate) async fn entry(session: &ViewSession, asked: &EntryAsked) -> Result<Value, HttpRefusal> {
     let layer = TableRow::parse(&asked.row)
         .ok_or_else(|| ppt_view::ViewError::NoSuchRow(asked.row.clone()))?;
@@ -321,7 +329,7 @@ pub(crate) async fn entry(session: &ViewSession, asked: &EntryAsked) -> Result<V
     Ok(json!({
         "name": escaped(&shown),
         "fields": fields.collect::<Vec<_>>(),
-        "key": FrameKey::of_cells(&key),
+        "key": FrameKey::from_cells(&key),
         "command": format!("ppt sql CAPTURE {question}"),
     }))
 }

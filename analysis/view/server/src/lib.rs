@@ -1,33 +1,33 @@
-//! The server behind `ppt view`: captures as a page on the loopback interface.
+//! The server of `ppt view`: a page about captures on the loopback interface.
 //!
-//! [`ViewServer::start`] opens captures, binds a port of 127.0.0.1, and answers until it is dropped. Behind it,
-//! `ppt-view` answers what is to be drawn, and `ppt-query` what is asked in SQL. The page is in `page/`, and is
-//! part of the binary.
+//! [`ViewServer::start`] opens captures, binds a port of 127.0.0.1, and answers until it is dropped.
+//! `ppt-view` makes the cells, and `ppt-query` answers SQL. The files of the page are in `page/` and are part of
+//! the binary.
 //!
-//! # Who may ask
-//! Whoever knows the [`Token`], from a page of this server: `guard.rs` checks the names of host and origin,
-//! so that neither another page in the same browser nor a name that points here by DNS gets an answer.
+//! # Access
+//! A request needs the [`Token`] and must come from the page of this server. `guard.rs` checks host and origin,
+//! so that neither another page in the browser nor a name that points here by DNS gets an answer.
 //!
 //! # Routes
 //! | route | answer |
 //! |---|---|
-//! | `GET /`, `/view.css`, `/m/NAME.js` | the page: no data, no token |
+//! | `GET /`, `/view.css`, `/m/NAME.js` | the page, without data and without a token |
 //! | `GET /v1/about` | captures, processes, rows, names, progress (`about.rs`) |
 //! | `POST /v1/window` | the cells of rows in a window (`tiles.rs` has the layout) |
 //! | `POST /v1/lengths` | a histogram of the lengths of a row |
 //! | `POST /v1/entry` | a span, a chain or a state of a thread (`layers.rs`) |
 //! | `POST /v1/frame`, `/v1/edges` | the fields of a frame; its causes and effects (`frame.rs`) |
 //! | `POST /v1/find`, `/v1/sql`, `/v1/panel`; `GET /v1/panels` | answers in rows (`find.rs`, `sql.rs`, `panels.rs`) |
-//! | `POST /v1/compare` | what takes the time in two sets, and what changed (`compare.rs`) |
-//! | `POST /v1/export` | a stretch of time as a file (`export.rs`) |
+//! | `POST /v1/compare` | total times in two sets, and changes (`compare.rs`) |
+//! | `POST /v1/export` | a range of time as a file (`export.rs`) |
 //! | `GET /v1/events` | server-sent events: progress, growth, the end (`events.rs`) |
 //!
-//! Of a second set of captures, the same routes lie below `/v1/second/`.
+//! A second set of captures has the same routes below `/v1/second/`.
 //!
-//! Bodies are JSON, but for windows. Times are decimal strings of nanoseconds since the epoch. An error has a
-//! status of 4xx or 5xx and `{"error": "what, why, what to do"}`.
+//! Bodies are JSON, except those of windows. Times are decimal strings of nanoseconds since the epoch. An error
+//! has a status of 4xx or 5xx and `{"error": "what, why, what to do"}`.
 //!
-//! This library prints nothing, and reads nothing of the environment.
+//! This library prints nothing and does not read the environment.
 #![forbid(unsafe_code)]
 
 mod about;

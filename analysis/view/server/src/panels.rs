@@ -1,4 +1,4 @@
-//! `/v1/panels` and `/v1/panel`: answers beside the timeline.
+//! `/v1/panels` and `/v1/panel`: the answers next to the timeline.
 
 use ppt_text::grouped;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::find::KEY;
 use crate::frame::FrameKey;
 use crate::session::ViewSession;
 use crate::slices::{sql_command, within};
-use crate::table::{QueryTable, ROWS, ask};
+use crate::table::{MAX_ROWS, QueryTable, ask};
 use crate::times::time;
 
 #[derive(Debug, Deserialize)]
@@ -19,7 +19,7 @@ pub(crate) struct PanelAsked {
     to: Option<String>,
 }
 
-/// What a panel answers.
+/// The answer of a panel.
 #[derive(Debug, Serialize)]
 pub(crate) struct Panel {
     title: &'static str,
@@ -29,14 +29,14 @@ pub(crate) struct Panel {
     rows: Vec<PanelRow>,
 }
 
-/// `content` says how cells are shown: `text`, `count`, `duration` (ns) or `percent`.
+/// `content` is the way to show cells: `text`, `count`, `duration` (ns) or `percent`.
 #[derive(Debug, Serialize)]
 struct PanelColumn {
     name: &'static str,
     content: &'static str,
 }
 
-/// A row, and where it leads: to a frame, or to a stretch of time.
+/// A row with a link to a frame or to a range of time.
 #[derive(Debug, Default, Serialize)]
 struct PanelRow {
     cells: Vec<String>,
@@ -44,9 +44,9 @@ struct PanelRow {
     span: Option<(String, String)>,
 }
 
-/// The panels that there are.
+/// The ids and titles of all panels.
 pub(crate) fn panels() -> Value {
-    let all = [
+    let panels = [
         ("time", "What takes the time", "Intervals by name, in the time that is marked or visible"),
         (
             "slowest",
@@ -60,11 +60,11 @@ pub(crate) fn panels() -> Value {
              something is",
         ),
     ];
-    let all = all.map(|(id, title, why)| json!({ "id": id, "title": title, "why": why }));
-    Value::from(all.to_vec())
+    let panels = panels.map(|(id, title, why)| json!({ "id": id, "title": title, "why": why }));
+    Value::from(panels.to_vec())
 }
 
-/// The answer of a panel.
+/// Answers a panel.
 pub(crate) async fn panel(session: &ViewSession, asked: &PanelAsked) -> Result<Panel, HttpRefusal> {
     let range = asked.from.as_deref().zip(asked.to.as_deref());
     let window = || range.map_or(Ok("true".into()), |(from, to)| within(from, to));
@@ -84,11 +84,12 @@ async fn table(session: &ViewSession, sql: &str, rows: usize) -> Result<QueryTab
     ask(&engine, sql, rows).await
 }
 
-/// What is said where there is nothing.
-const NONE: &str = "No interval begins in that time.";
-/// Most names, and most slow intervals.
-const NAMES: usize = 50;
-const SLOWEST: usize = 20;
+/// The note of an empty panel.
+const NO_INTERVALS: &str = "No interval begins in that time.";
+/// The most names.
+const MAX_NAMES: usize = 50;
+/// The number of slowest intervals.
+const MAX_SLOWEST: usize = 20;
 
 fn text(cell: &Option<String>) -> String {
     cell.clone().unwrap_or_default()
@@ -98,13 +99,13 @@ async fn by_name(session: &ViewSession, window: &str) -> Result<Panel, HttpRefus
     let sql = format!(
         "SELECT name, count(*) AS count, sum(dur) AS total, sum(self) AS own, \
          approx_percentile_cont(dur, 0.5) AS median, max(dur) AS longest \
-         FROM slices WHERE {window} GROUP BY name ORDER BY total DESC, name LIMIT {NAMES}"
+         FROM slices WHERE {window} GROUP BY name ORDER BY total DESC, name LIMIT {MAX_NAMES}"
     );
-    let table = table(session, &sql, NAMES).await?;
+    let table = table(session, &sql, MAX_NAMES).await?;
     let column = |name, content| PanelColumn { name, content };
     Ok(Panel {
         title: "What takes the time",
-        note: if table.rows.is_empty() { NONE.into() } else { String::new() },
+        note: if table.rows.is_empty() { NO_INTERVALS.into() } else { String::new() },
         command: sql_command(&sql),
         columns: vec![
             column("name", "text"),
@@ -125,9 +126,9 @@ async fn by_name(session: &ViewSession, window: &str) -> Result<Panel, HttpRefus
 async fn slowest(session: &ViewSession, window: &str) -> Result<Panel, HttpRefusal> {
     let sql = format!(
         "SELECT name, dur, tid, ts, {KEY} FROM slices \
-         WHERE {window} ORDER BY dur DESC, ts LIMIT {SLOWEST}"
+         WHERE {window} ORDER BY dur DESC, ts LIMIT {MAX_SLOWEST}"
     );
-    let table = table(session, &sql, SLOWEST).await?;
+    let table = table(session, &sql, MAX_SLOWEST).await?;
     let row = |row: &Vec<Option<String>>| {
         let [name, length, thread, at, key @ ..] = &row[..] else {
             return PanelRow::default();
@@ -137,14 +138,14 @@ async fn slowest(session: &ViewSession, window: &str) -> Result<Panel, HttpRefus
         let span = begin.map(|at| (at.to_string(), at.saturating_add(length_ns).to_string()));
         PanelRow {
             cells: vec![text(name), text(length), text(thread)],
-            frame: FrameKey::of_cells(key),
+            frame: FrameKey::from_cells(key),
             span,
         }
     };
     let column = |name, content| PanelColumn { name, content };
     Ok(Panel {
         title: "The slowest",
-        note: if table.rows.is_empty() { NONE.into() } else { String::new() },
+        note: if table.rows.is_empty() { NO_INTERVALS.into() } else { String::new() },
         command: sql_command(&sql),
         columns: vec![column("name", "text"), column("took", "duration"), column("thread", "text")],
         rows: table.rows.iter().map(row).collect(),
@@ -153,7 +154,7 @@ async fn slowest(session: &ViewSession, window: &str) -> Result<Panel, HttpRefus
 
 async fn account(session: &ViewSession) -> Result<Panel, HttpRefusal> {
     let sql = "SELECT * FROM account";
-    let table = table(session, sql, ROWS).await?;
+    let table = table(session, sql, MAX_ROWS).await?;
     let lost: u64 = session
         .view()
         .1
@@ -169,7 +170,7 @@ async fn account(session: &ViewSession) -> Result<Panel, HttpRefusal> {
     account_panel(&table, note, "ppt info CAPTURE".into())
 }
 
-/// The same of a stretch of time: the frames that are in it, and the gaps that it touches.
+/// The account of a range of time: the frames in it, and the gaps that overlap it.
 async fn account_between(session: &ViewSession, from: i64, to: i64) -> Result<Panel, HttpRefusal> {
     let (from, to) = (format!("to_timestamp_nanos({from})"), format!("to_timestamp_nanos({to})"));
     let sql = format!(
@@ -179,7 +180,7 @@ async fn account_between(session: &ViewSession, from: i64, to: i64) -> Result<Pa
          WHERE coalesce(ts_hi, ts_lo) >= {from} AND coalesce(ts_lo, ts_hi) < {to} \
          GROUP BY buffer, pid, cause ORDER BY buffer, pid, cause"
     );
-    let table = table(session, &sql, ROWS).await?;
+    let table = table(session, &sql, MAX_ROWS).await?;
     let note = "A gap that only reaches into that time counts with all of its frames. Dropped frames have \
                 no time: they are in the account of everything.";
     account_panel(&table, note.into(), sql_command(&sql))

@@ -1,4 +1,4 @@
-//! Which answer a request gets.
+//! Routes requests to their answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +18,12 @@ use crate::{
     window,
 };
 
-/// Most bytes of a request.
-const REQUEST: usize = 1 << 20;
-/// How long a client may take to send a body.
+/// The most bytes of a request.
+const MAX_REQUEST_BYTES: usize = 1 << 20;
+/// The longest time that a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The answer of a request. Every one has the headers that protect the page.
+/// The answer to a request, with the headers that protect the page.
 pub(crate) async fn answer(
     sessions: Arc<Sessions>,
     guard: Arc<Guard>,
@@ -47,12 +47,12 @@ async fn route(
         return Ok(whole(asset.media_type, asset.bytes));
     }
     if !path.starts_with("/v1/") {
-        return Err(nothing());
+        return Err(not_found());
     }
     guard.authorize(request.headers())?;
     let mut session: &Arc<ViewSession> = &sessions.first;
     if let Some(rest) = path.strip_prefix("/v1/second/") {
-        session = sessions.second.as_ref().ok_or_else(nothing)?;
+        session = sessions.second.as_ref().ok_or_else(not_found)?;
         path = format!("/v1/{rest}");
     }
     let method = match path.as_str() {
@@ -65,12 +65,12 @@ async fn route(
         | "/v1/compare" | "/v1/why" | "/v1/points" | "/v1/ways" | "/v1/filter" => {
             allow(&request, &method)?;
         }
-        _ => return Err(nothing()),
+        _ => return Err(not_found()),
     }
     Ok(match path.as_str() {
         "/v1/about" => json(&about::about(session, sessions.count())?),
         "/v1/compare" => {
-            let other = sessions.second.as_ref().ok_or_else(nothing)?;
+            let other = sessions.second.as_ref().ok_or_else(not_found)?;
             json(&compare::compare([&sessions.first, other], &asked(request).await?).await?)
         }
         "/v1/panels" => json(&panels::panels()),
@@ -91,7 +91,7 @@ async fn route(
     })
 }
 
-fn nothing() -> HttpRefusal {
+fn not_found() -> HttpRefusal {
     HttpRefusal::new(StatusCode::NOT_FOUND, "there is nothing here: the page is at /")
 }
 
@@ -103,9 +103,9 @@ fn allow(request: &Request<Incoming>, method: &Method) -> Result<(), HttpRefusal
     }
 }
 
-/// The body of a request.
+/// The body of a request, parsed as JSON.
 async fn asked<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, HttpRefusal> {
-    let body = Limited::new(request.into_body(), REQUEST).collect();
+    let body = Limited::new(request.into_body(), MAX_REQUEST_BYTES).collect();
     let body = tokio::time::timeout(BODY_TIMEOUT, body).await;
     let late =
         |_| HttpRefusal::new(StatusCode::REQUEST_TIMEOUT, "the request did not come to its end");

@@ -1,4 +1,4 @@
-//! The server: a port of the loopback interface, and the threads behind it.
+//! The server: a port of the loopback interface, and its threads.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -21,25 +21,25 @@ use crate::routes;
 use crate::session::{Sessions, ViewSession};
 use crate::token::Token;
 
-/// Most connections at a time.
-const CONNECTIONS: usize = 64;
-/// How long a client may take to send the head of a request.
+/// The most connections at the same time.
+const MAX_CONNECTIONS: usize = 64;
+/// The longest time that a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of a thread's stack: planning SQL walks expressions by recursion.
-const STACK: usize = 32 << 20;
+/// The stack of a thread in bytes. Planning SQL walks expressions by recursion.
+const STACK_BYTES: usize = 32 << 20;
 
-/// How captures are shown.
+/// The captures of a server, and its port.
 #[derive(Debug, Clone, Default)]
 pub struct ServeOptions {
-    /// The captures.
+    /// The first set of captures.
     pub captures: Captures,
-    /// Others, which stand beside them.
+    /// The second set of captures, which the page compares with the first one.
     pub second: Option<Captures>,
-    /// The folder where indexes are kept; None: nowhere.
+    /// The folder for indexes. None if they are not written.
     pub index: Option<PathBuf>,
-    /// The port; 0: any that is free.
+    /// The port. 0 for any free port.
     pub port: u16,
-    /// The command that was typed, which the page shows.
+    /// The command line, which the page shows.
     pub command: String,
 }
 
@@ -49,17 +49,17 @@ pub struct ViewServer {
     sessions: Arc<Sessions>,
     address: SocketAddr,
     token: Token,
-    /// One for each set.
+    /// A thread for each set.
     workers: Vec<JoinHandle<()>>,
-    /// None: it has ended.
+    /// None after the end.
     runtime: Option<Runtime>,
 }
 
 impl ViewServer {
-    /// Opens the captures, and begins to answer on 127.0.0.1. The index is built in the background.
+    /// Opens the captures, and begins to answer on 127.0.0.1. Threads build the indexes.
     ///
     /// # Errors
-    /// See [`ServeError`].
+    /// The captures cannot be opened, or the port cannot be bound.
     pub fn start(options: ServeOptions) -> Result<ViewServer, ServeError> {
         let open = |captures| {
             ViewSession::open(captures, options.index.clone(), options.command.clone())
@@ -73,7 +73,7 @@ impl ViewServer {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("ppt-view")
-            .thread_stack_size(STACK)
+            .thread_stack_size(STACK_BYTES)
             .enable_io()
             .enable_time()
             .build()
@@ -87,32 +87,32 @@ impl ViewServer {
         let (workers, runtime) = (Vec::new(), Some(runtime));
         let mut server = ViewServer { sessions, address, token, workers, runtime };
         for session in server.sessions.clone().all() {
-            let own = session.clone();
+            let session = session.clone();
             let worker = std::thread::Builder::new().name("ppt-view-index".into());
-            let worker = worker.spawn(move || own.work()).map_err(system("threads"))?;
+            let worker = worker.spawn(move || session.work()).map_err(system("threads"))?;
             server.workers.push(worker);
         }
         Ok(server)
     }
 
-    /// Where it answers.
+    /// The address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What a page has to know.
+    /// The token that requests need.
     pub fn token(&self) -> &Token {
         &self.token
     }
 
-    /// The address that opens the page. Whoever knows it sees everything.
+    /// The URL of the page with the token. It gives access to the captures.
     pub fn url(&self) -> String {
         format!("http://{}/#token={}", self.address, self.token.text())
     }
 }
 
 impl Drop for ViewServer {
-    /// Ends at once, even if a browser still reads.
+    /// Ends at once, even during answers.
     fn drop(&mut self) {
         self.sessions.all().for_each(|session| session.end());
         if let Some(runtime) = self.runtime.take() {
@@ -125,10 +125,10 @@ impl Drop for ViewServer {
 }
 
 async fn accept(listener: TcpListener, sessions: Arc<Sessions>, guard: Arc<Guard>) {
-    let free = Arc::new(Semaphore::new(CONNECTIONS));
+    let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Descriptors are short, for example.
+            // Descriptors may be exhausted.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -153,12 +153,12 @@ async fn serve(
     });
     let mut connection = http1::Builder::new();
     connection.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    // A client that breaks off is no error of the server.
+    // A client may close the connection at any time.
     let _ = connection.serve_connection(TokioIo::new(stream), answer).await;
     drop(permit);
 }
 
-/// Says that there are too many connections.
+/// Answers that there are too many connections.
 fn refuse(stream: &TcpStream) {
     let text = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     let _ = stream.try_write(text.as_bytes());

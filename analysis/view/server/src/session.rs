@@ -1,4 +1,4 @@
-//! The captures as they are at the moment: the view, the engine, and what pages receive.
+//! The current state of a set of captures: its view, its engine, and the news for pages.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,27 +13,27 @@ use tokio::sync::{Semaphore, watch};
 use crate::captures::{Captures, FileMark};
 use crate::error::{HttpRefusal, ServeError};
 
-/// How often it is looked whether a capture has grown.
+/// The interval at which captures are checked for growth.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Bytes that frames may take that were read.
-const FRAMES: usize = 256 << 20;
+/// The most bytes of frames that are read.
+const FRAME_MEMORY: usize = 256 << 20;
 
-/// What pages receive without a request.
+/// The state that pages receive as events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SessionState {
-    /// The number of the view: it is another one when the captures have grown.
+    /// The number of the view, which changes when the captures grow.
     pub view: u64,
     pub progress: Progress,
-    /// The index of this view is built as far as it can be.
+    /// Whether the index of this view is built, or building it has failed.
     pub built: bool,
-    /// All captures have ended.
+    /// Whether all captures have ended.
     pub ended: bool,
-    /// What went wrong behind the scenes.
+    /// The errors of the worker thread.
     pub troubles: Vec<String>,
 }
 
-/// The set of captures that is shown, or the two that stand side by side.
+/// The sessions of one or two sets of captures.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     pub first: Arc<ViewSession>,
@@ -50,24 +50,34 @@ impl Sessions {
     }
 }
 
-/// What all requests about a set of captures share.
+/// The state that all requests about a set of captures share.
 #[derive(Debug)]
 pub(crate) struct ViewSession {
     captures: Captures,
-    /// What was typed, for pages to show.
+    /// The command line, which pages show.
     pub command: String,
+    /// The number of the view, and the view.
     current: RwLock<(u64, Arc<View>)>,
-    /// The engine of a view, once somebody asked for it.
+    /// The engine of the view with this number. None before the first request for it.
     engine: Mutex<Option<(u64, Arc<Engine>)>>,
-    /// What rows were restricted to last: of which view, as it was typed, and which frames are known to have it.
-    filter: Mutex<Option<(u64, String, Arc<SliceFilter>)>>,
+    /// The filter that was used last.
+    filter: Mutex<Option<LastFilter>>,
     news: watch::Sender<SessionState>,
-    /// Whose turn it is to make a file: one after another.
+    /// Permits one export at a time.
     pub exporting: Semaphore,
     stop: AtomicBool,
-    /// It was said that files of a series are gone.
-    has_lost_files: AtomicBool,
-    asleep: (Mutex<()>, Condvar),
+    /// Whether missing files of a series were reported.
+    reported_lost_files: AtomicBool,
+    /// Wakes the worker thread at the end.
+    wake: (Mutex<()>, Condvar),
+}
+
+/// A filter of a view, with the text of its condition.
+#[derive(Debug)]
+struct LastFilter {
+    view: u64,
+    text: String,
+    filter: Arc<SliceFilter>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -75,13 +85,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ViewSession {
-    /// Opens captures. Nothing of them is read but the heads of chunks.
+    /// Opens captures. Reads only the heads of chunks.
     pub fn open(
         captures: Captures,
         index: Option<PathBuf>,
         command: String,
     ) -> Result<ViewSession, ServeError> {
-        let memory = captures.memory.unwrap_or(FRAMES);
+        let memory = captures.memory.unwrap_or(FRAME_MEMORY);
         let view = View::from_set(captures.open()?, index.as_deref(), memory)?;
         Ok(ViewSession {
             captures,
@@ -92,17 +102,17 @@ impl ViewSession {
             news: watch::Sender::default(),
             exporting: Semaphore::new(1),
             stop: AtomicBool::new(false),
-            has_lost_files: AtomicBool::new(false),
-            asleep: Default::default(),
+            reported_lost_files: AtomicBool::new(false),
+            wake: Default::default(),
         })
     }
 
-    /// The view, and its number.
+    /// The number of the current view, and the view.
     pub fn view(&self) -> (u64, Arc<View>) {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The view, if it is still the one that a page speaks of.
+    /// The current view, if it has the number of a request.
     pub fn view_of(&self, number: u64) -> Result<Arc<View>, HttpRefusal> {
         let (current, view) = self.view();
         if current == number {
@@ -115,12 +125,12 @@ impl ViewSession {
         }
     }
 
-    /// What answers SQL about the captures as they are. It reads heads of chunks when it is made.
+    /// The engine for SQL about the current captures. Reads the heads of chunks when it is made.
     pub fn engine(&self) -> Result<Arc<Engine>, ServeError> {
         let (number, _) = self.view();
         let mut engine = lock(&self.engine);
-        if let Some((of, engine)) = &*engine
-            && *of == number
+        if let Some((engine_number, engine)) = &*engine
+            && *engine_number == number
         {
             return Ok(engine.clone());
         }
@@ -129,7 +139,7 @@ impl ViewSession {
         Ok(made)
     }
 
-    /// What a text restricts the rows of a view to, which `make` finds out unless it was asked for last.
+    /// The filter of the view `number` with the condition `text`. Calls `make` unless it was used last.
     pub fn filter(
         &self,
         number: u64,
@@ -137,22 +147,22 @@ impl ViewSession {
         make: impl FnOnce() -> Result<SliceFilter, HttpRefusal>,
     ) -> Result<Arc<SliceFilter>, HttpRefusal> {
         let mut last = lock(&self.filter);
-        if let Some((of, known, filter)) = &*last
-            && (*of, known.as_str()) == (number, text)
+        if let Some(last) = &*last
+            && (last.view, last.text.as_str()) == (number, text)
         {
-            return Ok(filter.clone());
+            return Ok(last.filter.clone());
         }
         let filter = Arc::new(make()?);
-        *last = Some((number, text.to_owned(), filter.clone()));
+        *last = Some(LastFilter { view: number, text: text.to_owned(), filter: filter.clone() });
         Ok(filter)
     }
 
-    /// An engine that sees a part of the captures.
+    /// An engine for a part of the captures.
     pub fn engine_of(&self, window: Window) -> Result<Engine, ServeError> {
         self.captures.engine(window)
     }
 
-    /// What pages receive.
+    /// The state of the session, with its changes.
     pub fn news(&self) -> watch::Receiver<SessionState> {
         self.news.subscribe()
     }
@@ -160,16 +170,15 @@ impl ViewSession {
     /// Ends [`ViewSession::work`].
     pub fn end(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        let _guard = lock(&self.asleep.0);
-        self.asleep.1.notify_all();
+        let _guard = lock(&self.wake.0);
+        self.wake.1.notify_all();
     }
 
     fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Builds the index, and follows captures that are still written, until all have ended or
-    /// [`ViewSession::end`].
+    /// Builds the index and follows growing captures, until all have ended or [`ViewSession::end`] is called.
     pub fn work(&self) {
         loop {
             let (number, view) = self.view();
@@ -203,14 +212,14 @@ impl ViewSession {
         }
     }
 
-    /// Whether something may still come: to a capture, or behind the last file of a series.
+    /// Whether a capture may grow, or another file of a series may follow.
     pub fn is_live(&self, view: &View) -> bool {
-        let may_follow = self.captures.may_become_more();
+        let may_follow = self.captures.may_match_more();
         let captures = view.about().captures;
         captures.iter().any(|capture| !capture.has_ended || (capture.is_continued && may_follow))
     }
 
-    /// Waits until the captures have changed; None: it is over.
+    /// Waits until the captures have changed. None if the session has ended.
     fn wait(&self, view: &View, mut before: Vec<FileMark>) -> Option<Result<View, String>> {
         let captures = view.about().captures;
         loop {
@@ -220,29 +229,28 @@ impl ViewSession {
                     now.iter().zip(&before).take(captures.len()).all(|(a, b)| a == b);
                 before = now;
                 match self.grow(view) {
-                    // Something has come to the folder, and is no file of ours.
+                    // The folder has another new file.
                     Ok(grown) if is_elsewhere && grown.about().captures == captures => {}
                     changed => return Some(changed),
                 }
             }
-            let guard = lock(&self.asleep.0);
+            let guard = lock(&self.wake.0);
             if self.is_over() {
                 return None;
             }
-            let waited = self.asleep.1.wait_timeout(guard, POLL_INTERVAL);
+            let waited = self.wake.1.wait_timeout(guard, POLL_INTERVAL);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
         }
     }
 
     fn build(&self, number: u64, view: &View) {
-        let told = |progress: Progress| {
+        let report = |progress: Progress| {
             self.news.send_modify(|news| {
                 news.view = number;
                 news.progress = progress;
             });
         };
-        // The stop flag is what cancels it.
-        let built = view.build(self.captures.threads, &told, &self.stop);
+        let built = view.build(self.captures.threads, &report, &self.stop);
         if self.is_over() {
             return;
         }
@@ -255,15 +263,15 @@ impl ViewSession {
         }
     }
 
-    /// The same captures with what has been added to them.
+    /// A view of the captures after they have grown.
     fn grow(&self, view: &View) -> Result<View, String> {
         let set = self.captures.open().map_err(|error| error.to_string())?;
         let grown = view.grown(set).map_err(|error| error.to_string())?;
-        let there = grown.about().captures;
-        let is_there = |id: &str| there.iter().any(|capture| capture.id == id);
+        let after = grown.about().captures;
+        let is_present = |id: &str| after.iter().any(|capture| capture.id == id);
         let before = view.about().captures;
-        let gone: Vec<_> = before.iter().filter(|capture| !is_there(&capture.id)).collect();
-        if gone.iter().any(|gone| there.iter().any(|capture| capture.path == gone.path)) {
+        let gone: Vec<_> = before.iter().filter(|capture| !is_present(&capture.id)).collect();
+        if gone.iter().any(|gone| after.iter().any(|capture| capture.path == gone.path)) {
             let what = "a capture was replaced by another one, which is not shown: start \
                         `ppt view` again";
             return Err(what.into());
@@ -271,21 +279,21 @@ impl ViewSession {
         // `--keep` removes the oldest files of a series.
         if let Some(first) = gone.first() {
             let path = first.path.display();
-            self.trouble_once(format!(
+            self.report_lost_files(format!(
                 "{path} and perhaps others were removed: their frames are not shown any more"
             ));
         }
         Ok(grown)
     }
 
-    /// Says something that need not be said twice.
-    fn trouble_once(&self, text: String) {
-        if !self.has_lost_files.swap(true, Ordering::Relaxed) {
+    /// Reports missing files, the first time only.
+    fn report_lost_files(&self, text: String) {
+        if !self.reported_lost_files.swap(true, Ordering::Relaxed) {
             self.trouble(text);
         }
     }
 
-    /// Says something, unless it was said: a capture that grows meets the same again.
+    /// Reports an error, unless it was reported before. A growing capture may cause it again.
     fn trouble(&self, text: String) {
         let text = escaped(&text);
         self.news.send_if_modified(|news| {

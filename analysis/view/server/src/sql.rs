@@ -1,4 +1,4 @@
-//! `/v1/sql`: questions in SQL, which read captures and nothing else.
+//! `/v1/sql`: queries in SQL, which read only captures.
 
 use ppt_query::datafusion::sql::parser::Statement;
 use ppt_query::datafusion::sql::sqlparser::ast;
@@ -7,24 +7,24 @@ use serde::Deserialize;
 
 use crate::error::HttpRefusal;
 use crate::session::ViewSession;
-use crate::table::{QueryTable, ROWS, ask};
+use crate::table::{MAX_ROWS, QueryTable, ask};
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct SqlAsked {
     sql: String,
 }
 
-/// The answer of one statement, of which at most 500 rows are shown.
+/// The first 500 rows of one statement.
 pub(crate) async fn sql(
     session: &ViewSession,
     asked: &SqlAsked,
 ) -> Result<QueryTable, HttpRefusal> {
     check(&asked.sql)?;
     let engine = session.engine()?;
-    ask(&engine, &asked.sql, ROWS).await
+    ask(&engine, &asked.sql, MAX_ROWS).await
 }
 
-/// Refuses what reads or writes files, which a page must not: COPY, CREATE EXTERNAL TABLE and the like.
+/// Refuses statements that read or write files, such as COPY or CREATE EXTERNAL TABLE.
 fn check(text: &str) -> Result<(), HttpRefusal> {
     let statements = parsed(&prepared(text)?)?;
     let [statement] = statements.iter().collect::<Vec<_>>()[..] else {
@@ -45,7 +45,7 @@ fn check(text: &str) -> Result<(), HttpRefusal> {
 
 fn is_question(statement: &ast::Statement) -> bool {
     match statement {
-        // What is there stays as it is: panels and other pages ask it, too.
+        // Panels and other pages use existing views.
         ast::Statement::CreateView(view) => !view.or_replace,
         ast::Statement::Explain { statement, .. } => is_query(statement),
         other => is_query(other),

@@ -1,4 +1,4 @@
-//! Answers of SQL as rows of text.
+//! The results of SQL as rows of text.
 
 use futures::TryStreamExt;
 use ppt_query::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -11,30 +11,31 @@ use serde::Serialize;
 
 use crate::error::HttpRefusal;
 
-/// Most rows of an answer, and most characters of a cell.
-pub(crate) const ROWS: usize = 500;
-const CHARACTERS: usize = 2000;
+/// The most rows of a result.
+pub(crate) const MAX_ROWS: usize = 500;
+/// The most characters of a cell.
+const MAX_CHARACTERS: usize = 2000;
 
-/// An answer.
+/// The result of a query.
 #[derive(Debug, Serialize)]
 pub(crate) struct QueryTable {
     pub columns: Vec<QueryColumn>,
-    /// Each cell as text; None: nothing is there.
+    /// The text of each cell. None for NULL.
     pub rows: Vec<Vec<Option<String>>>,
-    /// There are more rows.
+    /// Whether the query has more rows.
     pub truncated: bool,
 }
 
-/// A column of an answer.
+/// A column of a result.
 #[derive(Debug, Serialize)]
 pub(crate) struct QueryColumn {
     pub name: String,
-    /// `number`, `time` or `text`: a time is nanoseconds since the epoch.
+    /// `number`, `text`, or `time` in nanoseconds since the epoch.
     #[serde(rename = "type")]
     pub content: &'static str,
 }
 
-/// Asks a statement, of which at most `rows` rows are read.
+/// Runs a statement, and reads at most `rows` rows.
 pub(crate) async fn ask(
     engine: &Engine,
     statement: &str,
@@ -83,7 +84,7 @@ fn column_texts(column: &ArrayRef) -> Result<Vec<Option<String>>, ArrowError> {
     let options = FormatOptions::default();
     let formatter = ArrayFormatter::try_new(column, &options)?;
     let text = |number: usize| {
-        let text = || shortened(&formatter.value(number).to_string(), CHARACTERS);
+        let text = || shortened(&formatter.value(number).to_string(), MAX_CHARACTERS);
         column.is_valid(number).then(text)
     };
     Ok((0..column.len()).map(text).collect())

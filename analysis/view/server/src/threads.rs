@@ -1,8 +1,8 @@
-//! Which row is a thread's.
+//! Finds the row of a thread.
 
 use ppt_view::{About, RowId};
 
-/// The row of a thread; what is None counts for any, but for the thread itself: frames may have none.
+/// The row of a thread. A host or pid of None matches all. A tid of None matches rows of unknown threads.
 pub(crate) fn thread_row(
     about: &About,
     host: Option<&str>,

@@ -1,26 +1,26 @@
-//! A row of a window, as bytes.
+//! The bytes of a row of a window.
 //!
-//! `u32` bytes of the head, `u32` bytes of the columns, the head (JSON, then spaces, so that columns begin at a
-//! multiple of 8), the columns. Each column begins at a multiple of 8, and is little-endian:
+//! A row has the length of the head (`u32`), the length of the columns (`u32`), the head (JSON, with spaces up
+//! to a multiple of 8), and the columns. Each column begins at a multiple of 8, and is little-endian:
 //!
-//! | of | columns |
+//! | part | columns |
 //! |---|---|
 //! | cells | `from to busy longest count`: f64; `chunk frame bestName name`: u32; `share flags lane`: u16 |
 //! | counters | `from to first min max last count`: f64 |
 //! | losses | `from to count`: f64; `cause`: u32 |
 //!
-//! `from` and `to` are nanoseconds after the head's `origin`, exact up to 104 days. Names are indexes of
-//! `names` of `/v1/about`, causes of its `causes`; the flags are those of [`ppt_view::Cell`].
+//! `from` and `to` are nanoseconds after the `origin` in the head, exact up to 104 days. Names are indexes of
+//! `names` in `/v1/about`, causes are indexes of its `causes`. The flags are those of [`ppt_view::Cell`].
 
 use ppt_view::{Cause, Cell, RowId, WindowRow};
 use serde_json::json;
 
-/// The causes of losses, by the numbers that tiles have.
+/// The names of causes of losses, indexed by the numbers in tiles.
 pub(crate) fn causes() -> Vec<&'static str> {
     Cause::ALL.iter().map(|cause| cause.name()).collect()
 }
 
-/// The bytes of a row of cells that come from a table.
+/// The bytes of a row with cells from a table.
 pub(crate) fn tile_of_cells(id: &str, cells: Vec<Cell>, origin: i64) -> Vec<u8> {
     let row = WindowRow {
         row: RowId::Process(0),
@@ -33,7 +33,7 @@ pub(crate) fn tile_of_cells(id: &str, cells: Vec<Cell>, origin: i64) -> Vec<u8> 
     tile(id, &row, origin)
 }
 
-/// The bytes of a row that is called `id`.
+/// The bytes of a row with this id. Times are relative to `origin`.
 pub(crate) fn tile(id: &str, row: &WindowRow, origin: i64) -> Vec<u8> {
     let mut columns = Columns { bytes: Vec::new(), origin };
     let cells = &row.cells;
@@ -75,7 +75,7 @@ pub(crate) fn tile(id: &str, row: &WindowRow, origin: i64) -> Vec<u8> {
     message(&head, &columns.bytes)
 }
 
-/// The bytes of a row that cannot be shown.
+/// The bytes of a row with an error instead of cells.
 pub(crate) fn failed(row: &str, error: &str) -> Vec<u8> {
     message(&json!({ "row": row, "error": error }), &[])
 }

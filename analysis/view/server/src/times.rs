@@ -1,8 +1,9 @@
-//! Times in requests: decimal strings of nanoseconds since the epoch, because numbers of JSON lose digits.
+//! Times in requests. They are decimal strings of nanoseconds since the epoch, because JSON numbers lose
+//! digits.
 
 use crate::error::HttpRefusal;
 
-/// A time, as requests state it.
+/// Parses a time of a request.
 pub(crate) fn time(text: &str) -> Result<i64, HttpRefusal> {
     let refusal =
         || HttpRefusal::bad(format!("`{text:.40}` is no time: nanoseconds since the epoch"));

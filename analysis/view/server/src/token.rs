@@ -1,19 +1,19 @@
-//! What a page has to know to get answers.
+//! The token that a page needs for answers.
 
 use std::fmt;
 use std::io;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// 128 random bits. The page gets it in the fragment of its address, which no browser sends to a server.
+/// 128 random bits. The page gets them in the fragment of its address, which browsers do not send to servers.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// Another one.
+    /// A new random token.
     ///
     /// # Errors
-    /// Those of getrandom(2).
+    /// The errors of getrandom(2).
     pub fn random() -> io::Result<Token> {
         let mut bytes = [0u8; 16];
         let mut filled = 0;
@@ -23,21 +23,22 @@ impl Token {
         Ok(Token(hex::encode(bytes)))
     }
 
-    /// 32 hex digits.
+    /// The token as 32 hex digits.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Whether `Authorization` names it. How long that takes does not depend on where they differ.
+    /// Whether the header `Authorization` has the token. The time of the comparison does not depend on the
+    /// bytes that differ.
     pub(crate) fn admits(&self, authorization: &[u8]) -> bool {
-        let Some(named) = authorization.strip_prefix(b"Bearer ") else { return false };
+        let Some(given) = authorization.strip_prefix(b"Bearer ") else { return false };
         let own = self.0.as_bytes();
-        let difference = own.iter().zip(named).fold(0, |all, (own, named)| all | (own ^ named));
-        named.len() == own.len() && std::hint::black_box(difference) == 0
+        let difference = own.iter().zip(given).fold(0, |bits, (own, given)| bits | (own ^ given));
+        given.len() == own.len() && std::hint::black_box(difference) == 0
     }
 }
 
-/// Logs do not show it.
+/// Logs do not show the token.
 impl fmt::Debug for Token {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Token")

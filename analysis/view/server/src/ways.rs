@@ -1,4 +1,4 @@
-//! `/v1/points` and `/v1/ways`: the ways from one point to another, as `ppt graph --from A --to B` says.
+//! `/v1/points` and `/v1/ways`: the paths from one point to another, as `ppt graph --from A --to B` prints them.
 
 use ppt_query::graph::{GraphPath, Hop, Stage, Ways};
 use ppt_text::escaped;
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::HttpRefusal;
 use crate::session::ViewSession;
-use crate::table::{ROWS, ask};
+use crate::table::{MAX_ROWS, ask};
 use crate::threads::thread_row;
 
-/// So many of the slowest.
-const SLOWEST: usize = 20;
+/// The number of slowest paths.
+const MAX_SLOWEST: usize = 20;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct WaysAsked {
@@ -19,7 +19,7 @@ pub(crate) struct WaysAsked {
     to: String,
 }
 
-/// `stages` is what all ways consist of, as `critical_path` has it; `slowest` are ways one by one.
+/// `stages` are the stages of all paths, as in `critical_path`. `slowest` are single paths.
 #[derive(Debug, Serialize)]
 pub(crate) struct WaysAnswer {
     ends: u64,
@@ -44,7 +44,7 @@ struct WayAnswer {
     hops: Vec<HopAnswer>,
 }
 
-/// `row`: the thread where it ends.
+/// `row` is the row of the thread where the hop ends.
 #[derive(Debug, Serialize)]
 struct HopAnswer {
     from: String,
@@ -55,16 +55,16 @@ struct HopAnswer {
     row: Option<String>,
 }
 
-/// The names of points: of what enters and leaves, and of what begins and ends edges.
+/// The names of all points, also those of edges alone.
 pub(crate) async fn points(session: &ViewSession) -> Result<Vec<String>, HttpRefusal> {
     let engine = session.engine()?;
     let sql = "SELECT point FROM points UNION SELECT src_point FROM edges \
                UNION SELECT dst_point FROM edges ORDER BY 1";
-    let table = ask(&engine, sql, ROWS).await?;
+    let table = ask(&engine, sql, MAX_ROWS).await?;
     Ok(table.rows.into_iter().filter_map(|mut row| row.pop()?).collect())
 }
 
-/// What leads from one point to another.
+/// The paths from one point to another.
 pub(crate) async fn ways(
     session: &ViewSession,
     asked: &WaysAsked,
@@ -72,7 +72,7 @@ pub(crate) async fn ways(
     let about = session.view().1.about();
     let engine = session.engine()?;
     let Ways { ends, reached, stages, slowest, .. } =
-        engine.ways(&asked.from, &asked.to, SLOWEST).await?;
+        engine.ways(&asked.from, &asked.to, MAX_SLOWEST).await?;
     Ok(WaysAnswer {
         ends,
         reached,

@@ -1,4 +1,4 @@
-//! `/v1/why`: where the slowest intervals of a stretch of time spent it, as `ppt why` says.
+//! `/v1/why`: the causes of the slowest intervals in a range of time, as `ppt why` prints them.
 
 use ppt_query::why::{Slow, SlowPart, WhyQuestion};
 use ppt_query::{Bound, Window};
@@ -10,8 +10,8 @@ use crate::frame::FrameKey;
 use crate::session::ViewSession;
 use crate::times::time;
 
-/// So many of the slowest.
-const SLOWEST: usize = 20;
+/// The number of slowest intervals.
+const MAX_SLOWEST: usize = 20;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct WhyAsked {
@@ -24,7 +24,7 @@ pub(crate) struct Why {
     slowest: Vec<SlowAnswer>,
 }
 
-/// An interval, and the parts that it consists of: they add up to its length.
+/// An interval and its parts, whose sum is its length.
 #[derive(Debug, Serialize)]
 struct SlowAnswer {
     name: String,
@@ -37,7 +37,7 @@ struct SlowAnswer {
     parts: Vec<PartAnswer>,
 }
 
-/// `from` to `to`: the longest piece of it.
+/// `from` and `to` are those of the longest piece.
 #[derive(Debug, Serialize)]
 struct PartAnswer {
     cause: String,
@@ -47,14 +47,14 @@ struct PartAnswer {
     to: String,
 }
 
-/// The slowest of the frames in a stretch of time.
+/// The slowest intervals in a range of time.
 pub(crate) async fn why(session: &ViewSession, asked: &WhyAsked) -> Result<Why, HttpRefusal> {
     let (from, to) = (time(&asked.from)?, time(&asked.to)?);
     let bound = |ns: i64| u64::try_from(ns).ok().map(Bound::Epoch);
-    // `--to` is the last moment of it.
+    // `Window::to` is included.
     let window = Window { from: bound(from), to: bound(to.saturating_sub(1)), ..Window::default() };
     let engine = session.engine_of(window)?;
-    let question = WhyQuestion { slowest: SLOWEST, ..WhyQuestion::default() };
+    let question = WhyQuestion { slowest: MAX_SLOWEST, ..WhyQuestion::default() };
     let found = engine.why(&question).await?;
     Ok(Why { slowest: found.slowest.iter().map(slow).collect() })
 }

@@ -15,9 +15,10 @@ use crate::session::ViewSession;
 use crate::tiles;
 use crate::times::time;
 
-/// Most pixels that a window may have, and most rows.
-const PIXELS: u32 = 4096;
-const ROWS: usize = 256;
+/// The most pixels of a window.
+const MAX_PIXELS: u32 = 4096;
+/// The most rows of a request.
+const MAX_ROWS: usize = 256;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct WindowAsked {
@@ -26,7 +27,8 @@ pub(crate) struct WindowAsked {
     px: u32,
     rows: Vec<String>,
     phase: PhaseAsked,
-    /// Rows of the index have only what this finds, as it is typed; frames are read, whatever the phase.
+    /// The condition of a search. Rows of the index then have only its matches, for which frames are read in
+    /// each phase.
     #[serde(default, rename = "where")]
     wanted: Option<String>,
 }
@@ -51,14 +53,14 @@ impl WindowAsked {
         if from >= to {
             return Err(HttpRefusal::bad("a window ends after it begins"));
         }
-        if !(1..=PIXELS).contains(&self.px) {
-            return Err(HttpRefusal::bad(format!("a window has 1 to {PIXELS} pixels")));
+        if !(1..=MAX_PIXELS).contains(&self.px) {
+            return Err(HttpRefusal::bad(format!("a window has 1 to {MAX_PIXELS} pixels")));
         }
-        if self.rows.len() > ROWS {
-            return Err(HttpRefusal::bad(format!("a window has at most {ROWS} rows")));
+        if self.rows.len() > MAX_ROWS {
+            return Err(HttpRefusal::bad(format!("a window has at most {MAX_ROWS} rows")));
         }
-        let of_index = self.rows.iter().filter(|row| TableRow::parse(row).is_none());
-        let rows = of_index.map(|row| row.parse::<RowId>()).collect::<Result<_, _>>()?;
+        let index_rows = self.rows.iter().filter(|row| TableRow::parse(row).is_none());
+        let rows = index_rows.map(|row| row.parse::<RowId>()).collect::<Result<_, _>>()?;
         let phase = match self.phase {
             PhaseAsked::Index => Phase::Index,
             PhaseAsked::Frames => Phase::Frames,
@@ -67,8 +69,8 @@ impl WindowAsked {
     }
 }
 
-/// Sends the rows of a window, one by one: those of the index, then those that come from tables. If nobody
-/// reads any more, it stops.
+/// Sends the rows of a window one by one, first those of the index, then those from tables. Stops when the
+/// reader is gone.
 pub(crate) fn window(
     session: &Arc<ViewSession>,
     asked: &WindowAsked,
@@ -85,7 +87,7 @@ pub(crate) fn window(
     let (answer, pieces) = pieces("application/octet-stream");
     tokio::spawn(async move {
         let pieces = Arc::new(pieces);
-        let wanted = (request.from, request.to, request.pixels);
+        let window = (request.from, request.to, request.pixels);
         if !index_rows(view.clone(), request, filter, pieces.clone()).await || layers.is_empty() {
             return;
         }
@@ -93,7 +95,7 @@ pub(crate) fn window(
         for group in layers::groups(&layers) {
             let cells = match session.engine() {
                 Ok(engine) => {
-                    let work = layers::cells(&engine, &about, group, wanted);
+                    let work = layers::cells(&engine, &about, group, window);
                     tokio::select! {
                         cells = work => cells,
                         () = pieces.closed() => return,
@@ -102,7 +104,7 @@ pub(crate) fn window(
                 Err(error) => Err(error.into()),
             };
             let tile = |row: &TableRow, cells: Option<Vec<Cell>>| match cells {
-                Some(cells) => tiles::tile_of_cells(&row.id(), cells, wanted.0),
+                Some(cells) => tiles::tile_of_cells(&row.id(), cells, window.0),
                 None => tiles::failed(&row.id(), &ViewError::NoSuchRow(row.id()).to_string()),
             };
             let tiles: Vec<Vec<u8>> = match cells {
@@ -121,7 +123,7 @@ pub(crate) fn window(
     Ok(answer)
 }
 
-/// Sends the rows that the index knows; false if nobody reads.
+/// Sends the rows of the index. False if the reader is gone.
 async fn index_rows(
     view: Arc<View>,
     request: WindowRequest,
@@ -131,11 +133,11 @@ async fn index_rows(
     let runtime = tokio::runtime::Handle::current();
     let work = tokio::task::spawn_blocking(move || {
         let gone = Arc::clone(pieces.gone());
-        let all: Box<dyn Iterator<Item = _>> = match &filter {
+        let rows: Box<dyn Iterator<Item = _>> = match &filter {
             None => Box::new(view.window(&request, &gone)),
             Some(filter) => Box::new(view.filtered(&request, filter, &gone)),
         };
-        for (id, row) in request.rows.iter().zip(all) {
+        for (id, row) in request.rows.iter().zip(rows) {
             let id = id.to_string();
             let bytes = match row {
                 Ok(row) => tiles::tile(&id, &row, request.from),
@@ -152,7 +154,7 @@ async fn index_rows(
     work.await.unwrap_or(false)
 }
 
-/// How many slices of a row have which length.
+/// A histogram of the lengths of slices in a row.
 pub(crate) fn lengths(
     session: &ViewSession,
     asked: &LengthsAsked,

@@ -1,42 +1,44 @@
-//! The rows of a window with nothing but the slices that are wanted. No index knows these: frames are read.
+//! The rows of a window with only the slices that match a filter. They are not in the index, so frames are
+//! read.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::View;
+use super::{TrackRow, View};
 use crate::cell::Cell;
-use crate::chunks::ChunkReader;
+use crate::chunk_reader::ChunkReader;
 use crate::error::ViewError;
 use crate::filter::{FoundFrames, SliceFilter, WantedSlices};
 use crate::index::{RowKey, heads_cell};
 use crate::row::RowId;
 use crate::tree::{PixelScale, Pixels};
-use crate::window::{self, Phase, WindowRequest, WindowRow};
+use crate::window_cells::{self, Phase, WindowRequest, WindowRow};
 
-/// Most frames that are read for one window.
-const FRAMES: u64 = 1 << 24;
-/// Cells that are held before those of a pixel are put together.
-const CELLS: usize = 1 << 16;
+/// The most frames that are read for one window.
+const MAX_FRAMES: u64 = 1 << 24;
+/// The number of cells after which those of a pixel are merged.
+const MAX_CELLS: usize = 1 << 16;
 
-/// What a window reads, and how many frames it may still read.
+/// The reader of a window, and the number of frames that it may still read.
 struct FrameReading<'a> {
     reader: ChunkReader<'a>,
-    left: FrameBudget,
+    budget: FrameBudget,
 }
 
+/// The number of frames that may still be read.
 struct FrameBudget(u64);
 
 impl FrameBudget {
     fn take(&mut self, frames: u32) -> Result<(), ViewError> {
         let left = self.0.checked_sub(frames.into());
-        self.0 = left.ok_or(ViewError::TooManyFrames { most: FRAMES })?;
+        self.0 = left.ok_or(ViewError::TooManyFrames { max: MAX_FRAMES })?;
         Ok(())
     }
 }
 
 impl View {
-    /// Holds what is wanted against the frames that there are.
+    /// Compiles a condition for all kinds of frames of this view.
     ///
     /// # Errors
     /// The expression fits no kind of frames.
@@ -44,8 +46,9 @@ impl View {
         SliceFilter::new(&self.layout, wanted)
     }
 
-    /// The rows of a window, one after the other, with nothing but what a filter of this view wants: of a thread,
-    /// how many of its frames; in the rows below it, slices. Whatever the phase, frames are read.
+    /// Returns the requested rows of a window, with only the content that matches a filter of this view. The
+    /// row of a thread counts its frames that match. The rows below it have slices. Frames are read in each
+    /// phase.
     pub fn filtered<'a>(
         &'a self,
         request: &'a WindowRequest,
@@ -53,8 +56,10 @@ impl View {
         cancel: &'a AtomicBool,
     ) -> impl Iterator<Item = Result<WindowRow, ViewError>> + 'a {
         let scale = PixelScale::new(request.from, request.to, request.pixels);
-        let mut reading =
-            FrameReading { reader: ChunkReader::new(&self.layout), left: FrameBudget(FRAMES) };
+        let mut reading = FrameReading {
+            reader: ChunkReader::new(&self.layout),
+            budget: FrameBudget(MAX_FRAMES),
+        };
         request.rows.iter().map(move |&id| {
             let mut row = self.row(id, &scale, Phase::Index, cancel)?;
             row.has_more = false;
@@ -65,20 +70,22 @@ impl View {
                     row.cells = self.found_frames(thread, &scale, filter, &mut reading, cancel)?;
                 }
                 RowId::Depth { thread, depth } => {
-                    let key = (thread as usize, RowKey::Depth(depth));
-                    row.cells = self.found_slices(key, &scale, filter, &mut reading, cancel)?;
+                    let track_row = TrackRow { track: thread as usize, key: RowKey::Depth(depth) };
+                    row.cells =
+                        self.found_slices(track_row, &scale, filter, &mut reading, cancel)?;
                 }
                 RowId::Moments { thread, name } => {
-                    let key = (thread as usize, RowKey::Moments(name));
-                    row.cells = self.found_slices(key, &scale, filter, &mut reading, cancel)?;
+                    let track_row = TrackRow { track: thread as usize, key: RowKey::Moments(name) };
+                    row.cells =
+                        self.found_slices(track_row, &scale, filter, &mut reading, cancel)?;
                 }
             }
-            window::give_lanes(&mut row.cells);
+            window_cells::give_lanes(&mut row.cells);
             Ok(row)
         })
     }
 
-    /// How many frames of a track are wanted, chunk by chunk.
+    /// A cell for each chunk of a track, with the number of frames that match.
     fn found_frames(
         &self,
         track: usize,
@@ -104,17 +111,17 @@ impl View {
         Ok(cells.finish())
     }
 
-    /// The slices of a row that are wanted.
+    /// The slices of a row that match.
     fn found_slices(
         &self,
-        (track, key): (usize, RowKey),
+        row: TrackRow,
         scale: &PixelScale,
         filter: &SliceFilter,
         reading: &mut FrameReading<'_>,
         cancel: &AtomicBool,
     ) -> Result<Vec<Cell>, ViewError> {
-        let Some(index) = self.track(track) else { return Ok(Vec::new()) };
-        let Some(tree) = index.rows.get(&key) else { return Ok(Vec::new()) };
+        let Some(index) = self.track(row.track) else { return Ok(Vec::new()) };
+        let Some(tree) = index.rows.get(&row.key) else { return Ok(Vec::new()) };
         let chunks: BTreeSet<u32> = tree.leaves(scale).map(|cell| cell.best.chunk).collect();
         let mut cells = PixelCells::new(*scale);
         for number in chunks {
@@ -125,12 +132,12 @@ impl View {
             }
             let entry = &self.layout.chunks[chunk];
             if self.recent.get(chunk).is_none() {
-                reading.left.take(entry.chunk.count)?;
+                reading.budget.take(entry.chunk.count)?;
             }
-            let open = self.open_chunk(&mut reading.reader, track, chunk, &index)?;
-            for slice in self.slices_of(&open, (track, chunk), key, &index) {
+            let open = self.open_chunk(&mut reading.reader, row.track, chunk, &index)?;
+            for slice in self.slices_of(&open, chunk, row, &index) {
                 let name = self.layout.name(entry, slice.kind);
-                let cell = window::single(&slice, number, name);
+                let cell = window_cells::single(&slice, number, name);
                 if scale.overlaps(&cell) && filter.has(entry, &found, &slice) {
                     cells.push(cell);
                 }
@@ -139,7 +146,7 @@ impl View {
         Ok(cells.finish())
     }
 
-    /// The frames of a chunk that are wanted.
+    /// The frames of a chunk that match.
     fn found(
         &self,
         chunk: usize,
@@ -150,36 +157,37 @@ impl View {
         if cancel.load(Ordering::Relaxed) {
             return Err(ViewError::Cancelled);
         }
-        if let Some(found) = filter.known(chunk) {
+        if let Some(found) = filter.cached(chunk) {
             return Ok(found);
         }
-        reading.left.take(self.layout.chunks[chunk].chunk.count)?;
+        reading.budget.take(self.layout.chunks[chunk].chunk.count)?;
         filter.find(&self.layout, &mut reading.reader, chunk)
     }
 }
 
-/// Cells that come in any order, of which those of a pixel are put together before there are too many.
+/// Collects cells in any order. Merges the cells of a pixel when there are too many.
 struct PixelCells {
     scale: PixelScale,
     cells: Vec<Cell>,
-    most: usize,
+    /// The number of cells at which they are merged.
+    limit: usize,
 }
 
 impl PixelCells {
     fn new(scale: PixelScale) -> PixelCells {
-        PixelCells { scale, cells: Vec::new(), most: CELLS }
+        PixelCells { scale, cells: Vec::new(), limit: MAX_CELLS }
     }
 
     fn push(&mut self, cell: Cell) {
         self.cells.push(cell);
-        if self.cells.len() >= self.most {
-            self.put_together();
-            // Wide ones stay as they are.
-            self.most = self.most.max(2 * self.cells.len());
+        if self.cells.len() >= self.limit {
+            self.merge();
+            // Wide cells are not merged, so the limit grows with their number.
+            self.limit = self.limit.max(2 * self.cells.len());
         }
     }
 
-    fn put_together(&mut self) {
+    fn merge(&mut self) {
         self.cells.sort_by_key(|cell| (cell.from, cell.best.chunk, cell.best.frame));
         let mut pixels = Pixels::new(self.scale);
         self.cells.iter().for_each(|cell| pixels.push(cell));
@@ -187,7 +195,7 @@ impl PixelCells {
     }
 
     fn finish(mut self) -> Vec<Cell> {
-        self.put_together();
+        self.merge();
         self.cells
     }
 }
@@ -198,26 +206,26 @@ mod tests {
 
     #[test]
     fn too_many_frames_are_refused() {
-        let mut left = FrameBudget(10);
-        left.take(6).unwrap();
-        let refused = left.take(5).unwrap_err().to_string();
+        let mut budget = FrameBudget(10);
+        budget.take(6).unwrap();
+        let refused = budget.take(5).unwrap_err().to_string();
         assert!(refused.contains("zoom in"), "{refused}");
-        left.take(4).unwrap();
+        budget.take(4).unwrap();
     }
 
-    /// However often they are put together meanwhile: two cells a pixel, and one that begins before.
+    /// At most two cells for each pixel, and one that begins before the window, for each limit.
     #[test]
     fn cells_of_a_pixel_are_one() {
         let scale = PixelScale::new(0, 1000, 10);
-        for most in [1, 7, 64, CELLS] {
-            let mut cells = PixelCells { most, ..PixelCells::new(scale) };
+        for limit in [1, 7, 64, MAX_CELLS] {
+            let mut cells = PixelCells { limit, ..PixelCells::new(scale) };
             let starts = (0..500).map(|number| number * 337 % 990).chain([-3]);
             let mut held = 0;
             for from in starts {
                 cells.push(heads_cell(from, from + 5, 1, from as u32));
                 held = held.max(cells.cells.len());
             }
-            assert!(held <= most.max(50), "{held} cells are held");
+            assert!(held <= limit.max(50), "{held} cells are held");
             let cells = cells.finish();
             assert!(cells.len() <= 21, "{} cells", cells.len());
             assert!(cells.is_sorted_by_key(|cell| cell.from));

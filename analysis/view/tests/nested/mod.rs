@@ -1,5 +1,5 @@
-//! Captures of threads whose slices nest, over two buffers, with moments, counters of nobody, losses, and
-//! in one file or several.
+//! Makes captures of threads with nested slices in two buffers, with moments and losses, in one file or
+//! several.
 
 use ppt_capture::frame_dsl::schema::{
     Clock, Edge, Extra, Field, FieldType, Frame, Interval, Schema,
@@ -15,7 +15,7 @@ const REAL: u64 = 1_700_000_000 * SECOND;
 const TICK: u64 = 77_000_000;
 const STRIDE: u32 = 40;
 
-/// Numbers that look random, the same for one seed.
+/// Pseudo-random numbers, which depend only on the seed.
 pub struct Dice(u64);
 
 impl Dice {
@@ -30,20 +30,20 @@ impl Dice {
     }
 }
 
-/// What is made.
+/// The shape of captures.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     pub seed: u64,
-    /// Slices of each thread, about.
+    /// The approximate number of slices of each thread.
     pub slices: u64,
     pub threads: u64,
-    /// Frames of a chunk, at most.
+    /// The most frames of a chunk.
     pub chunk: u64,
-    /// Buffers that a thread writes: 1 or 2.
+    /// The number of buffers of a thread, 1 or 2.
     pub buffers: u64,
-    /// Slices that overlap, as those of tasks that share a thread.
+    /// Whether some slices overlap, as those of tasks that share a thread.
     pub overlap: bool,
-    /// Frames about other threads than the one that wrote them; some of these do not exist.
+    /// Whether frames may be about other threads than the one that wrote them. Some of these do not exist.
     pub others: bool,
     pub captures: u64,
 }
@@ -104,10 +104,10 @@ fn schema(buffer: &str, ty: &FieldType, others: bool) -> Schema {
     Schema::from_json(schema.to_json().as_bytes()).unwrap()
 }
 
-/// What a thread writes: the buffer, the kind, start and end.
+/// A frame of a thread: the buffer, the kind, the start and the end.
 type Event = (usize, u16, u64, u64);
 
-/// The slices of one call and what it calls, in the order in which they end.
+/// The slices of a call and of the calls within it, in the order of their ends.
 fn call(dice: &mut Dice, buffers: u64, depth: u64, now: &mut u64, left: &mut u64) -> Vec<Event> {
     let (start, mut events) = (*now, Vec::new());
     let mut calls = if depth < 6 { dice.below(5) } else { 0 };
@@ -152,7 +152,7 @@ fn reading(a: ClockId, a_value: u64, b: ClockId, b_value: u64) -> ClockReading {
     ClockReading { a, a_before: a_value, b, b_value, a_after: a_value, distrusted: false }
 }
 
-/// The captures of a shape: files of one session, one after the other.
+/// The captures of a shape: consecutive files of one session.
 pub fn captures(shape: Shape) -> Vec<Vec<u8>> {
     let dice = &mut Dice::new(shape.seed);
     let types = [FieldType::Ns { clock: Clock::Monotonic }, FieldType::Tsc];
@@ -200,7 +200,7 @@ pub fn captures(shape: Shape) -> Vec<Vec<u8>> {
             };
             writer.source(id as u16, &source).unwrap();
         }
-        // Chunks in the order of their ends, as a listener writes them.
+        // A listener writes chunks in the order of their ends.
         let mut chunks = Vec::new();
         for (ring, events) in threads.iter().enumerate() {
             for buffer in 0..schemas.len() {

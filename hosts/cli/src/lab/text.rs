@@ -86,18 +86,17 @@ pub(super) fn differences(differences: &[Difference]) -> String {
         (DifferenceKind::Result, "ended differently"),
         (DifferenceKind::Content, "files of other content"),
     ] {
-        let of: Vec<_> = differences.iter().filter(|difference| difference.kind == kind).collect();
-        if of.is_empty() {
+        let of_kind: Vec<_> =
+            differences.iter().filter(|difference| difference.kind == kind).collect();
+        if of_kind.is_empty() {
             continue;
         }
-        let _ = writeln!(text, "{title}: {}", of.len());
-        for it in of {
-            let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "—".to_owned());
+        let _ = writeln!(text, "{title}: {}", of_kind.len());
+        for Difference { fact, a, b, .. } in of_kind {
+            let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "—".to_owned());
             let _ = match kind {
-                DifferenceKind::Content => writeln!(text, "  {}", it.what),
-                _ => {
-                    writeln!(text, "  {}\n    a: {}\n    b: {}", it.what, side(&it.a), side(&it.b))
-                }
+                DifferenceKind::Content => writeln!(text, "  {fact}"),
+                _ => writeln!(text, "  {fact}\n    a: {}\n    b: {}", value(a), value(b)),
             };
         }
     }

@@ -49,7 +49,7 @@ fn an_experiment_is_planned_run_repeated_and_compared() {
 }
 
 #[test]
-fn what_cannot_run_is_said_before_anything_runs() {
+fn experiments_that_cannot_run_are_refused_at_once() {
     let bench = Bench::empty();
     let cases = [
         (EXPERIMENT.replace("repeat = 2", "repeat = two"), "exp.toml:3:10", "lab-file", 2),
@@ -74,7 +74,7 @@ fn what_cannot_run_is_said_before_anything_runs() {
 }
 
 #[test]
-fn cells_that_fail_are_told_and_kept() {
+fn failed_cells_are_reported_and_kept() {
     if analysis().is_none() {
         return eprintln!("ppt-analysis is not built beside ppt-lab: skipped");
     }
@@ -111,8 +111,8 @@ fn an_interruption_leaves_what_ran() {
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("phase say was interrupted"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("phase say was interrupted"), "{stderr}");
     let manifest = fs::read_to_string(bench.path("out/MANIFEST.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
     assert_eq!(manifest["state"], "interrupted");
@@ -163,10 +163,10 @@ fn only_checks_and_reports_need_ppt_analysis() {
     ] {
         bench.write("asks.toml", EXPERIMENT.to_owned() + more);
         let asks = run("asks.toml", name);
-        let said = String::from_utf8(asks.stderr).unwrap();
-        assert!(said.contains("ppt-analysis, which answers them, is not there"), "{said}");
-        assert!(said.contains("ppt explain no-analysis"), "{said}");
-        assert_eq!(asks.status.code(), Some(1), "{said}");
+        let stderr = String::from_utf8(asks.stderr).unwrap();
+        assert!(stderr.contains("ppt-analysis, which answers them, is not there"), "{stderr}");
+        assert!(stderr.contains("ppt explain no-analysis"), "{stderr}");
+        assert_eq!(asks.status.code(), Some(1), "{stderr}");
         assert!(!bench.path(name).exists(), "nothing ran");
     }
 }

@@ -46,8 +46,8 @@ impl Bench {
     /// Its stdout; the command must succeed.
     pub fn done(&self, args: &[&str]) -> String {
         let output = self.run(args);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {stderr}");
         String::from_utf8(output.stdout).unwrap()
     }
 

@@ -76,8 +76,8 @@ pub(super) fn ask(
         let (name, address) = other.split_once('=').ok_or(HostError::Arguments)?;
         hosts.push(ProbedHost { name: name.to_owned(), addresses: addresses(address)? });
     }
-    let kept = SyncFile::create(Path::new(file), &Rules::default());
-    let mut file = kept.map_err(failed("write the readings"))?;
+    let created = SyncFile::create(Path::new(file), &Rules::default());
+    let mut file = created.map_err(failed("write the readings"))?;
     let heard = RefCell::new(ClockReport::new(until, give_up));
     let options = ProbeOptions { duration: None, ..ProbeOptions::default() };
     let measurement =
@@ -213,9 +213,9 @@ impl ClockReport {
 /// REALTIME of the other host minus that of this one, and its uncertainty, in ns.
 fn offset(probe: &Probe) -> (i64, i64) {
     let difference = |a: u64, b: u64| i128::from(a) - i128::from(b);
-    let (there, back) = (difference(probe.t2, probe.t1), difference(probe.t3, probe.t4));
+    let (outward, back) = (difference(probe.t2, probe.t1), difference(probe.t3, probe.t4));
     let ns = |number: i128| number.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-    (ns((there + back) / 2), ns((there - back + 1) / 2))
+    (ns((outward + back) / 2), ns((outward - back + 1) / 2))
 }
 
 #[cfg(test)]

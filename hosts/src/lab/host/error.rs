@@ -1,11 +1,11 @@
-//! Why a helper cannot help.
+//! The errors of a helper.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a helper cannot help.
+/// Why a helper ended.
 #[derive(Debug, Error)]
 pub enum HostError {
     /// The arguments are reserved for `ppt lab`.

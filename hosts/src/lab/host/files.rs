@@ -111,8 +111,8 @@ mod tests {
             let mut bytes = Vec::new();
             let sent = send(&mut bytes, &run, &patterns, &["logs/held.log".to_owned()]).unwrap();
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            let there = ["logs/new.log", "logs/old/a.log", "logs/held.log", "other", "passwd"];
-            let names: Vec<&str> = there.into_iter().filter(|name| text.contains(name)).collect();
+            let paths = ["logs/new.log", "logs/old/a.log", "logs/held.log", "other", "passwd"];
+            let names: Vec<&str> = paths.into_iter().filter(|name| text.contains(name)).collect();
             (names, sent)
         };
         for pattern in ["logs", "logs/"] {

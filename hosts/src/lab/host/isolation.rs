@@ -1,4 +1,4 @@
-//! How programs are held together, encoded as arguments.
+//! How programs are isolated, encoded as arguments.
 
 /// The isolation that a keeper sets up, as its argument names it.
 pub(in crate::lab) const PLAIN: &str = "plain";

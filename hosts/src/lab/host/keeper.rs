@@ -1,4 +1,4 @@
-//! Holds the worker and all programs together.
+//! The keeper: isolates the worker and all programs, and cleans up after them.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;

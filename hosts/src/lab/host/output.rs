@@ -40,7 +40,7 @@ impl ProgramOutput {
         let (asked, asks) = pipe_with(PipeFlags::CLOEXEC)?;
         fcntl_setfl(&asked, OFlags::NONBLOCK)?;
         let (answer, answers) = channel();
-        let copy = Copy { from, asked, answer, file, kept: 0, left_out: 0 };
+        let copy = Copy { from, asked, answer, file, copied: 0, left_out: 0 };
         let thread = thread::Builder::new().name("output".to_owned());
         let thread = thread.spawn(move || copy.run())?;
         Ok((Self { path, asks: Some(asks), answers, thread: Some(thread) }, program))
@@ -80,7 +80,7 @@ struct Copy {
     asked: OwnedFd,
     answer: Sender<()>,
     file: File,
-    kept: u64,
+    copied: u64,
     left_out: u64,
 }
 
@@ -133,12 +133,12 @@ impl Copy {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let room = (MOST_MIB << 20) - self.kept;
-        let kept = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        let room = (MOST_MIB << 20) - self.copied;
+        let copied = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         // Output that a full disk rejects is counted as left out.
-        let written = self.file.write_all(&bytes[..kept]).is_ok();
-        self.kept += kept as u64;
-        self.left_out += if written { bytes.len() - kept } else { bytes.len() } as u64;
+        let written = self.file.write_all(&bytes[..copied]).is_ok();
+        self.copied += copied as u64;
+        self.left_out += if written { bytes.len() - copied } else { bytes.len() } as u64;
     }
 }
 

@@ -149,8 +149,8 @@ impl StartedProgram {
         }
     }
 
-    /// Safe: the number stays that of the group until its last process has ended, and nobody else can
-    /// have got it, because the child was reaped just now.
+    /// No other group can have the number: it belongs to the group until its last process has ended, and
+    /// the child has just been reaped.
     fn kill_group(&self) {
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
     }
@@ -168,7 +168,7 @@ impl StartedProgram {
         Some(Ended { phase: self.phase.clone(), end, stopped: self.stopped, left_out })
     }
 
-    /// The end of what it wrote to stdout.
+    /// The end of its stdout.
     pub(super) fn output_text(&self) -> String {
         String::from_utf8_lossy(&end_of(self.outputs[0].path())).into_owned()
     }

@@ -15,7 +15,7 @@ pub(super) fn step_down(user: &str) -> Result<(), HostError> {
         return Ok(());
     }
     let held = capabilities(None).map_err(cannot("ask for its capabilities"))?.permitted;
-    let kept = held & CapabilitySet::DAC_READ_SEARCH;
+    let retained = held & CapabilitySet::DAC_READ_SEARCH;
     if let Some((uid, gid)) = user.split_once(':') {
         let number = |text: &str| text.parse().map_err(|_| HostError::Arguments);
         let (uid, gid) = (Uid::from_raw(number(uid)?), Gid::from_raw(number(gid)?));
@@ -24,10 +24,10 @@ pub(super) fn step_down(user: &str) -> Result<(), HostError> {
         setuid(uid).map_err(cannot("become another user"))?;
     }
     // Only inheritable and ambient capabilities survive execve(2) for a user that is not root.
-    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: kept };
+    let sets = CapabilitySets { effective: retained, permitted: retained, inheritable: retained };
     set_capabilities(None, sets).map_err(cannot("give up its capabilities"))?;
-    if !kept.is_empty() {
-        configure_capability_in_ambient_set(kept, true).map_err(cannot("keep a capability"))?;
+    if !retained.is_empty() {
+        configure_capability_in_ambient_set(retained, true).map_err(cannot("keep a capability"))?;
     }
     // Keeps root from regaining capabilities by execve(2).
     set_no_new_privs(true).map_err(cannot("give up its capabilities"))

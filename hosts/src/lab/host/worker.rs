@@ -82,7 +82,7 @@ struct Worker {
     folder: PathBuf,
     folders: Option<Folders>,
     cells: u32,
-    /// In the order of their start.
+    /// The programs, in the order of their start.
     programs: Vec<StartedProgram>,
     /// Names of captures.
     captures: Vec<String>,
@@ -130,11 +130,11 @@ impl Worker {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(io::Error::from(error).into()),
             }
-            let (asked, kept) = (!fds[0].revents().is_empty(), fds[1].revents().is_empty());
-            if !kept {
+            let (is_asked, is_alive) = (!fds[0].revents().is_empty(), fds[1].revents().is_empty());
+            if !is_alive {
                 return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
             }
-            if asked {
+            if is_asked {
                 // A standard buffer would hide requests from poll(2).
                 match wire::read(&mut Unbuffered)? {
                     None => return Ok(()),
@@ -257,7 +257,7 @@ impl Worker {
                     (false, Some(_)) => Some(false),
                     (false, None) => return Ok(()),
                 };
-                let told = match done {
+                let reply = match done {
                     Some(true) => HelperMessage::Done { started },
                     Some(false) => {
                         let end = ended.unwrap_or(ProgramEnd::Code(0));
@@ -270,7 +270,7 @@ impl Worker {
                     }
                 };
                 self.awaited = Awaited::Nothing;
-                Ok(self.send(&told)?)
+                Ok(self.send(&reply)?)
             }
             Awaited::Stop { phase, until } => {
                 let mut left = self
@@ -371,9 +371,9 @@ impl Worker {
     /// The latest clock readings that a phase's program reports.
     fn offsets(&self, phase: &str) -> Vec<(String, i64, i64)> {
         let program = self.programs.iter().find(|program| program.phase == phase);
-        let said = program.map(StartedProgram::output_text).unwrap_or_default();
+        let output = program.map(StartedProgram::output_text).unwrap_or_default();
         let mut latest: Vec<(String, i64, i64)> = Vec::new();
-        for line in said.lines() {
+        for line in output.lines() {
             let words: Vec<&str> = line.split(' ').collect();
             if let ["offset", name, offset, half] = words[..]
                 && let (Ok(offset), Ok(half)) = (offset.parse(), half.parse())
@@ -505,11 +505,11 @@ fn tool(words: &[String], input: &str) -> (ProgramEnd, String) {
         Err(error) => missing(error.to_string()),
         Ok(done) => {
             let signal = || ProgramEnd::Signal(done.status.signal().unwrap_or_default());
-            let mut said = String::from_utf8_lossy(&done.stderr).into_owned();
+            let mut message = String::from_utf8_lossy(&done.stderr).into_owned();
             if let Some(Err(error)) = written {
-                said.push_str(&error.to_string());
+                message.push_str(&error.to_string());
             }
-            (done.status.code().map_or_else(signal, ProgramEnd::Code), said)
+            (done.status.code().map_or_else(signal, ProgramEnd::Code), message)
         }
     }
 }

@@ -142,14 +142,14 @@ pub enum Mistake {
     #[error("the experiment has no host; add for example host.a = {{ via = \"local\" }}")]
     NoHost,
     /// A phase names an unknown host.
-    #[error("there is no host `{name}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
+    #[error("there is no host `{name}`{}; there are: {}", did_you_mean(.nearest), .available.join(", "))]
     NoSuchHost {
         /// The name.
         name: String,
         /// A host with a similar name.
         nearest: Option<String>,
         /// All hosts.
-        there: Vec<String>,
+        available: Vec<String>,
     },
     /// A host without a known address.
     #[error(
@@ -237,14 +237,14 @@ pub enum Mistake {
         most: u128,
     },
     /// An unknown placeholder.
-    #[error("nothing fills in `{{{name}}}`{}; there are: {}", did_you_mean(.nearest), .there.join(", "))]
+    #[error("nothing fills in `{{{name}}}`{}; there are: {}", did_you_mean(.nearest), .available.join(", "))]
     Placeholder {
         /// Its name.
         name: String,
         /// A placeholder with a similar name.
         nearest: Option<String>,
         /// All placeholders.
-        there: Vec<String>,
+        available: Vec<String>,
     },
     /// A bracket without its partner.
     #[error("a single `{bracket}`: write `{bracket}{bracket}` if you mean the character")]
@@ -294,14 +294,14 @@ pub enum Mistake {
         names: Vec<&'static str>,
     },
     /// The predicate names an unknown parameter.
-    #[error("the matrix has no `{name}`{}; it has: {}", did_you_mean(.nearest), .there.join(", "))]
+    #[error("the matrix has no `{name}`{}; it has: {}", did_you_mean(.nearest), .available.join(", "))]
     NoAxis {
         /// The name.
         name: String,
         /// A parameter with a similar name.
         nearest: Option<String>,
         /// All parameters.
-        there: Vec<String>,
+        available: Vec<String>,
     },
     /// The predicate compares values of different types.
     #[error("`{axis}` is {is}, and is compared with {compared}")]

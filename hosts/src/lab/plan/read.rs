@@ -157,11 +157,11 @@ fn host(
         (_, dir) => Some(dir.map_or(folder.to_owned(), |dir| folder.join(dir))),
     };
     let ppt = checked(table.take("ppt"), "the program", "/._-+")?;
-    let other = table.take("helper");
-    if let (Some(plan_entry), false) = (&other, matches!(via, Via::Ssh(_))) {
+    let helper = table.take("helper");
+    if let (Some(plan_entry), false) = (&helper, matches!(via, Via::Ssh(_))) {
         return plan_entry.wrong(Mistake::NotHere { key: "helper", of: "ssh" });
     }
-    let helper = checked(other, "the program", "/._-+")?;
+    let helper = checked(helper, "the program", "/._-+")?;
     let isolate = match table.take("isolate") {
         Some(plan_entry) if via == Via::Made => {
             return plan_entry
@@ -184,7 +184,7 @@ fn via(entry: &PlanEntry<'_, '_>) -> Result<Via, PlanError> {
     }
 }
 
-/// A text that is passed as an argument to another program and cannot be taken for anything else.
+/// A text that is passed to another program as an argument, and cannot be mistaken for an option.
 fn safe(
     entry: &PlanEntry<'_, '_>,
     what: &'static str,
@@ -288,13 +288,13 @@ impl Reader<'_> {
         let all = all.transpose()?;
         let (mut steps, mut places) = (Vec::new(), Vec::new());
         for UnreadKey { name: key, span, entry } in table.unread() {
-            let there = || self.plan.hosts.iter().map(|host| &*host.name);
-            let Some(host) = there().position(|text| text == key) else {
+            let available = || self.plan.hosts.iter().map(|host| &*host.name);
+            let Some(host) = available().position(|text| text == key) else {
                 let name = key.to_owned();
                 let words = ["name", "timeout", "when", "all"];
-                let nearest = nearest(key, there().chain(words)).map(str::to_owned);
-                let there = there().map(str::to_owned).collect();
-                return wrong(Mistake::NoSuchHost { name, nearest, there }, span);
+                let nearest = nearest(key, available().chain(words)).map(str::to_owned);
+                let available = available().map(str::to_owned).collect();
+                return wrong(Mistake::NoSuchHost { name, nearest, available }, span);
             };
             steps.push((host, self.step(&entry)?));
             places.push((host, entry.span()));
@@ -388,9 +388,9 @@ impl Reader<'_> {
         let mut names = Vec::new();
         for plan_entry in entry.one_or_many()? {
             let name = plan_entry.text()?;
-            let there = || self.plan.phases.iter().map(|phase| &*phase.name);
-            if !there().any(|text| text == name) {
-                let nearest = nearest(name, there()).map(str::to_owned);
+            let available = || self.plan.phases.iter().map(|phase| &*phase.name);
+            if !available().any(|text| text == name) {
+                let nearest = nearest(name, available()).map(str::to_owned);
                 return plan_entry.wrong(Mistake::NoPhase { name: name.to_owned(), nearest });
             }
             names.push(name.to_owned());
@@ -400,19 +400,19 @@ impl Reader<'_> {
 }
 
 impl PlanStep {
-    /// Takes over what it does not have itself.
-    fn complete(&mut self, all: &PlanStep) {
+    /// Takes from `common`, the step of all hosts, what this step does not set.
+    fn complete(&mut self, common: &PlanStep) {
         if self.program.is_none() {
-            self.program.clone_from(&all.program);
+            self.program.clone_from(&common.program);
         }
         if self.stop.is_none() {
-            self.stop.clone_from(&all.stop);
+            self.stop.clone_from(&common.stop);
         }
         if self.collect.is_empty() {
-            self.collect.clone_from(&all.collect);
+            self.collect.clone_from(&common.collect);
         }
         if self.clock.is_none() {
-            self.clock.clone_from(&all.clock);
+            self.clock.clone_from(&common.clock);
         }
     }
 }

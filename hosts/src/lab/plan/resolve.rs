@@ -15,7 +15,10 @@ impl LabPlan {
         self.resolved(cell).unwrap_or_default()
     }
 
-    /// The same, before it is known that all placeholders exist.
+    /// The actions of a cell.
+    ///
+    /// # Errors
+    /// A placeholder does not exist.
     pub(super) fn resolved(&self, cell: &Cell) -> Result<Vec<Resolved>, Mistake> {
         let mut phases = Vec::new();
         for phase in &self.phases {

@@ -59,11 +59,11 @@ impl Template {
                     Some(Some(value)) => filled.push_str(value),
                     Some(None) => return Err(unknown_of(name)),
                     None => {
-                        let there = || values.keys().map(String::as_str);
+                        let available = || values.keys().map(String::as_str);
                         return Err(Mistake::Placeholder {
                             name: name.clone(),
-                            nearest: nearest(name, there()).map(str::to_owned),
-                            there: there().map(|text| format!("{{{text}}}")).collect(),
+                            nearest: nearest(name, available()).map(str::to_owned),
+                            available: available().map(|text| format!("{{{text}}}")).collect(),
                         });
                     }
                 },
@@ -104,16 +104,16 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_a_mistake() {
-        let told = |text: &str| filled(text).unwrap_err();
+    fn an_unknown_placeholder_is_a_mistake() {
+        let mistake = |text: &str| filled(text).unwrap_err();
         assert_eq!(
-            told("{sise}"),
+            mistake("{sise}"),
             "nothing fills in `{sise}` (did you mean `size`?); there are: {a.addr}, {b.addr}, {size}"
         );
-        assert!(told("{b.addr}").starts_with("the address of `b` is not known: give it"));
+        assert!(mistake("{b.addr}").starts_with("the address of `b` is not known: give it"));
         for text in ["{size", "size}", "{a{size}", "}x{size}"] {
-            assert!(told(text).contains("if you mean the character"), "{text}");
+            assert!(mistake(text).contains("if you mean the character"), "{text}");
         }
-        assert!(told("a\0b").contains("NUL"));
+        assert!(mistake("a\0b").contains("NUL"));
     }
 }

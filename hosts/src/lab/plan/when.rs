@@ -144,7 +144,7 @@ fn find(name: &str, axes: &[Axis]) -> Result<usize, Mistake> {
     axes.iter().position(|axis| axis.name == name).ok_or_else(|| Mistake::NoAxis {
         name: name.to_owned(),
         nearest: nearest(name, axes.iter().map(|axis| &*axis.name)).map(str::to_owned),
-        there: axes.iter().map(|axis| axis.name.clone()).collect(),
+        available: axes.iter().map(|axis| axis.name.clone()).collect(),
     })
 }
 
@@ -242,18 +242,18 @@ mod tests {
 
     #[test]
     fn mistakes_have_a_place() {
-        let told = |text: &str| {
+        let mistake = |text: &str| {
             let (mistake, span) = When::parse(text, &axes()).unwrap_err();
             (mistake.to_string(), span)
         };
-        let (text, span) = told("lode = 'cpu'");
+        let (text, span) = mistake("lode = 'cpu'");
         assert_eq!(text, "the matrix has no `lode`; it has: load, size, quiet");
         assert_eq!(span, 0..4);
-        let (text, span) = told("size = 'cpu'");
+        let (text, span) = mistake("size = 'cpu'");
         assert_eq!(text, "`size` is a number, and is compared with text");
         assert_eq!(span, 7..12);
-        assert_eq!(told("load ="), ("expected a value, found the end".to_owned(), 6..6));
-        assert!(told(&"(".repeat(40)).0.contains("brackets and `not`s"));
-        assert!(told(&"not ".repeat(40)).0.contains("brackets and `not`s"));
+        assert_eq!(mistake("load ="), ("expected a value, found the end".to_owned(), 6..6));
+        assert!(mistake(&"(".repeat(40)).0.contains("brackets and `not`s"));
+        assert!(mistake(&"not ".repeat(40)).0.contains("brackets and `not`s"));
     }
 }

@@ -116,14 +116,14 @@ impl<'a> CellRun<'a> {
         self.collect(phase, until).map_err(timed)?;
         if !starts.is_empty() {
             let hosts: Vec<usize> = starts.iter().map(|start| start.0).collect();
-            let kept = |index: &&usize| {
+            let continues = |index: &&usize| {
                 let action = phase.actions.iter().find(|action| action.0 == **index);
                 action
                     .and_then(|action| action.1.command.as_ref())
                     .is_some_and(|command| !command.ends)
             };
-            let kept: Vec<usize> = hosts.iter().filter(kept).copied().collect();
-            self.started.push((phase.name.clone(), kept));
+            let continuing: Vec<usize> = hosts.iter().filter(continues).copied().collect();
+            self.started.push((phase.name.clone(), continuing));
         }
         let name = |index: usize| self.team.name(index).to_owned();
         let starts = starts.into_iter().map(|(host, at)| (name(host), at)).collect();
@@ -133,7 +133,7 @@ impl<'a> CellRun<'a> {
         Ok(())
     }
 
-    /// A program that nobody waited for has failed.
+    /// Fails if a program has failed for which no request waited.
     fn unhurt(&self) -> Result<(), CellFailure> {
         match self.team.failures.first() {
             None => Ok(()),

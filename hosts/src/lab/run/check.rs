@@ -123,6 +123,6 @@ fn run(
     if status.success() {
         return Ok(Ok(text(&mut out)?));
     }
-    let said = text(&mut err)?;
-    Ok(Err(if said.trim().is_empty() { status.to_string() } else { said.trim().to_owned() }))
+    let message = text(&mut err)?;
+    Ok(Err(if message.trim().is_empty() { status.to_string() } else { message.trim().to_owned() }))
 }

@@ -196,12 +196,12 @@ impl Experiment<'_> {
                 self.progress.report(&LabEvent::Differs { program, hosts });
             }
         }
-        let one = self
+        let is_same_boot = self
             .manifest
             .hosts
             .windows(2)
             .all(|window| window[0].facts.boot_id == window[1].facts.boot_id);
-        let basis = if one { Basis::OneClock } else { Basis::Realtime };
+        let basis = if is_same_boot { Basis::OneClock } else { Basis::Realtime };
         self.progress.report(&LabEvent::Instant(basis));
         self.manifest.instant = Some(basis);
         Ok(())
@@ -336,8 +336,8 @@ impl Experiment<'_> {
     ) -> Result<(), CellFailure> {
         let captures: Vec<PathBuf> = captures(ran).map(|capture| folder.join(capture)).collect();
         for sql in self.plan.checks(cell) {
-            let said = check::check(self.options, &captures, &sql, self.plan.timeout);
-            let why = said.err();
+            let result = check::check(self.options, &captures, &sql, self.plan.timeout);
+            let why = result.err();
             records.push(CheckRecord { sql, passed: why.is_none(), why });
         }
         match records.iter().find(|record| !record.passed) {

@@ -18,7 +18,7 @@ const PING: Duration = Duration::from_secs(2);
 /// Time that a helper may take to stop its programs and clean up.
 const LEAVE: Duration = Duration::from_secs(20);
 /// Bytes of a helper's stderr that are kept.
-const MOST_SAID: usize = 4096;
+const MOST_STDERR: usize = 4096;
 
 /// An event from a helper.
 pub(super) enum LinkEvent {
@@ -32,8 +32,8 @@ pub(super) enum LinkEvent {
 /// A helper.
 pub(super) struct HelperLink {
     child: Child,
-    asks: Option<Sender<HelperRequest>>,
-    said: Arc<Mutex<Vec<u8>>>,
+    requests: Option<Sender<HelperRequest>>,
+    stderr_tail: Arc<Mutex<Vec<u8>>>,
     /// Ended once stderr is closed.
     silent: Receiver<()>,
 }
@@ -48,29 +48,29 @@ impl HelperLink {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C is handled by the controller, which then ends the helpers.
         let mut child = command.process_group(0).spawn()?;
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let (asks, questions) = channel();
+        let stderr_tail = Arc::new(Mutex::new(Vec::new()));
+        let (requests, received) = channel();
         let (speaks, silent) = channel();
         if let Some(stdin) = child.stdin.take() {
-            thread::spawn(move || ask(stdin, &questions));
+            thread::spawn(move || ask(stdin, &received));
         }
         if let Some(stderr) = child.stderr.take() {
-            let said = said.clone();
+            let stderr_tail = stderr_tail.clone();
             thread::spawn(move || {
-                keep(stderr, &said);
+                keep(stderr, &stderr_tail);
                 drop(speaks);
             });
         }
         if let Some(stdout) = child.stdout.take() {
             thread::spawn(move || listen(stdout, number, &heard));
         }
-        Ok(HelperLink { child, asks: Some(asks), said, silent })
+        Ok(HelperLink { child, requests: Some(requests), stderr_tail, silent })
     }
 
     pub(super) fn ask(&self, ask: HelperRequest) {
         // The reader reports a helper that is gone.
-        if let Some(asks) = &self.asks {
-            let _ = asks.send(ask);
+        if let Some(requests) = &self.requests {
+            let _ = requests.send(ask);
         }
     }
 
@@ -78,22 +78,22 @@ impl HelperLink {
         self.child.id()
     }
 
-    /// What it wrote to stderr. The helper is gone, so this is complete.
-    pub(super) fn last_words(&mut self) -> String {
+    /// The end of the helper's stderr. The helper is gone, so this is complete.
+    pub(super) fn last_output(&mut self) -> String {
         self.leave();
         let _ = self.silent.recv_timeout(PING);
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&said).trim().to_owned();
+        let stderr_tail = self.stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&stderr_tail).trim().to_owned();
         match self.child.try_wait() {
             _ if !text.is_empty() => text,
             Ok(Some(status)) => format!("its helper ended ({status})"),
-            _ => "its helper says no more".to_owned(),
+            _ => "its helper is silent".to_owned(),
         }
     }
 
     /// Closes the pipe.
     pub(super) fn close(&mut self) {
-        self.asks = None;
+        self.requests = None;
     }
 
     /// Closes the pipe, and waits until the helper has stopped its programs.
@@ -150,12 +150,12 @@ fn listen(stdout: impl Read, number: usize, heard: &SyncSender<(usize, LinkEvent
 }
 
 /// Keeps the last bytes of stderr.
-fn keep(mut stderr: impl Read, said: &Mutex<Vec<u8>>) {
+fn keep(mut stderr: impl Read, stderr_tail: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 1024];
     while let Ok(read @ 1..) = stderr.read(&mut buffer) {
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.extend(&buffer[..read]);
-        let from = said.len().saturating_sub(MOST_SAID);
-        said.drain(..from);
+        let mut stderr_tail = stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
+        stderr_tail.extend(&buffer[..read]);
+        let from = stderr_tail.len().saturating_sub(MOST_STDERR);
+        stderr_tail.drain(..from);
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Receiver {
 #[derive(Default)]
 struct SendingHost {
     name: String,
-    /// Files that ppt writes: their names there, and here.
+    /// Files that ppt writes: their names on the host, and in the folder of the results.
     expected: Vec<(String, String)>,
     captures: BTreeSet<String>,
     open: Option<IncomingFile>,
@@ -58,8 +58,8 @@ impl Receiver {
         Self { folder: folder.to_owned(), hosts, collecting: false, outputs: Vec::new() }
     }
 
-    /// A phase starts something on a host: these are the files that ppt itself writes of it.
-    /// `more` is the end of the name of another one: of a capture, or of readings of clocks.
+    /// Expects the files that ppt itself writes of a program that a phase starts on a host. `more` is
+    /// the end of the name of a further file: a capture, or readings of clocks.
     pub(super) fn expect(&mut self, host: usize, phase: &str, more: Option<&str>) {
         let host = &mut self.hosts[host];
         let name = host.name.clone();

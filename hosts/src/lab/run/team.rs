@@ -125,9 +125,9 @@ impl Team {
         })?;
         match done.into_iter().find(|entry| entry.1.0 != ProgramEnd::Code(0)) {
             None => Ok(()),
-            Some((host, (end, said))) => {
-                let said = format!("ip {end}: {}", said.trim());
-                Err(CellFailure::Network { host: self.names[host].clone(), said })
+            Some((host, (end, output))) => {
+                let message = format!("ip {end}: {}", output.trim());
+                Err(CellFailure::Network { host: self.names[host].clone(), message })
             }
         }
     }
@@ -193,11 +193,11 @@ impl Team {
         Ok(answers)
     }
 
-    /// Notes that a program failed beside what is waited for.
+    /// Notes that a program failed for which no request waits.
     pub(super) fn note(&mut self, host: usize, failure: HelperFailure) -> Result<(), CellFailure> {
         if self.failures.len() == MOST_FAILURES {
             return Err(
-                self.distrust(host, "it tells of more failures than it has programs".to_owned())
+                self.distrust(host, "it reports more failures than it has programs".to_owned())
             );
         }
         self.failures.push((host, failure));
@@ -223,8 +223,8 @@ impl Team {
             LinkEvent::Frame(WireFrame::Data(data)) => Ok(Some((host, HostReply::Data(data)))),
             LinkEvent::Nonsense(why) => Err(self.distrust(host, why)),
             LinkEvent::Gone(why) => {
-                let said = self.links[host].last_words();
-                let why = if why.is_empty() { said } else { format!("{said} ({why})") };
+                let output = self.links[host].last_output();
+                let why = if why.is_empty() { output } else { format!("{output} ({why})") };
                 let (phase, host) = (self.phase.clone(), self.names[host].clone());
                 Err(CellFailure::Gone { phase, host, why })
             }
@@ -250,8 +250,8 @@ impl Team {
         }
     }
 
-    /// Waits no longer for these hosts. Returns what their programs do, and which hosts do not answer. What
-    /// they said in the meantime is forgotten.
+    /// Cancels the requests to these hosts. Returns the state of their programs, and the hosts that do not
+    /// answer. Earlier messages of the hosts are dropped.
     pub(super) fn give_up(&mut self, hosts: &[usize]) -> Result<Unfinished, CellFailure> {
         for &host in hosts {
             self.ask(host, HelperRequest::GiveUp);

@@ -52,10 +52,10 @@ impl<'a> Chrony<'a> {
     fn ask(&self) -> Result<Record, TimeSourceError> {
         let before = self.clock.ticks();
         let began_ns = ppt_now::monotonic();
-        let said = self.run()?;
+        let output = self.run()?;
         let after = self.clock.ticks();
         let took_ns = ppt_now::monotonic() - began_ns;
-        let Tracking { offset_ns, error_ns } = self.tracking(&said)?;
+        let Tracking { offset_ns, error_ns } = self.tracking(&output)?;
         // The reading was true at some moment while chronyc ran.
         let error_ns = error_ns.saturating_add(slewed(took_ns));
         let (tick, source) = (before.midpoint(after), "chrony".to_owned());
@@ -69,22 +69,22 @@ impl<'a> Chrony<'a> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let failed = |cause| TimeSourceError::program(&self.program, &cause);
         let mut child = command.spawn().map_err(failed)?;
-        let said = until_end(&mut child);
+        let output = until_end(&mut child);
         // It has written everything, or has reached the limit.
         let _ = child.kill();
         child.wait().map_err(failed)?;
         let slow = || TimeSourceError::Slow { program: self.program.clone(), seconds: SECONDS };
-        said.map_err(failed)?.ok_or_else(slow)
+        output.map_err(failed)?.ok_or_else(slow)
     }
 
-    fn tracking(&self, said: &[u8]) -> Result<Tracking, TimeSourceError> {
-        let line = said.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    fn tracking(&self, output: &[u8]) -> Result<Tracking, TimeSourceError> {
+        let line = output.split(|&byte| byte == b'\n').next().unwrap_or_default();
         // Codes of failures are numbers, as in "506 Cannot talk to daemon".
         let is_code = |bytes: &[u8]| bytes.len() == 3 && bytes.iter().all(u8::is_ascii_digit);
         if line.is_empty() || is_code(line.split(|&byte| byte == b' ').next().unwrap_or_default()) {
             return Err(TimeSourceError::Unanswered {
                 program: self.program.clone(),
-                said: shown(line),
+                output: shown(line),
             });
         }
         let tracking = std::str::from_utf8(line).ok().and_then(tracking);
@@ -115,7 +115,7 @@ fn tracking(line: &str) -> Option<Result<Tracking, TimeSourceError>> {
 fn until_end(child: &mut Child) -> io::Result<Option<Vec<u8>>> {
     let Some(mut output) = child.stdout.take() else { return Ok(None) };
     let end_ns = ppt_now::monotonic() + SECONDS * 1_000_000_000;
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     loop {
         let left_ns = end_ns.saturating_sub(ppt_now::monotonic());
         let timeout = Timespec {
@@ -130,9 +130,9 @@ fn until_end(child: &mut Child) -> io::Result<Option<Vec<u8>>> {
         }
         let mut part = [0; MAX_OUTPUT_BYTES];
         match output.read(&mut part)? {
-            0 => return Ok(Some(said)),
-            length => said.extend_from_slice(
-                &part[..length.min(MAX_OUTPUT_BYTES - said.len().min(MAX_OUTPUT_BYTES))],
+            0 => return Ok(Some(output)),
+            length => output.extend_from_slice(
+                &part[..length.min(MAX_OUTPUT_BYTES - output.len().min(MAX_OUTPUT_BYTES))],
             ),
         }
     }

@@ -35,12 +35,12 @@ pub enum TimeSourceError {
         seconds: u64,
     },
     /// The program reported an error, for example because chronyd does not run.
-    #[error("{} cannot ask chronyd: it says \"{}\"", program.display(), escaped(said))]
+    #[error("{} cannot ask chronyd: it says \"{}\"", program.display(), escaped(output))]
     Unanswered {
         /// The program.
         program: PathBuf,
         /// Its message.
-        said: String,
+        output: String,
     },
     /// chronyd has no source, or its last one is gone.
     #[error("chronyd is not synchronised to any source")]

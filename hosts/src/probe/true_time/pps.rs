@@ -113,9 +113,9 @@ impl Watched for Edges<'_> {
         let now_ns = self.read();
         match edges {
             Ok(edges) => {
-                let told =
+                let pulses =
                     edges.into_iter().filter_map(|edge| self.pulse(edge, now_ns).transpose());
-                told.for_each(tell);
+                pulses.for_each(tell);
             }
             Err(error) => tell(Err(error)),
         }
@@ -206,7 +206,7 @@ mod tests {
     proptest! {
         /// The returned ticks bracket the edge's tick, and a step is detected.
         #[test]
-        fn edges_are_between_the_ticks_told(
+        fn edges_are_between_the_reported_ticks(
             slews in prop::collection::vec((1e6..5e8f64, -500e-6..500e-6), 1..8),
             moments in prop::collection::vec((0.0..2e9f64, 20.0..4000.0f64, 20.0..4000.0f64), 1..40),
             edge in 0.0..2e9f64,

@@ -69,8 +69,8 @@ impl Watched for Ptp4l<'_> {
     fn look(&mut self, tell: &mut dyn FnMut(Result<Record, TimeSourceError>)) {
         match self.lines.new_lines() {
             Ok(lines) => {
-                let told = lines.iter().filter_map(|line| self.read(line).transpose());
-                told.for_each(tell);
+                let reports = lines.iter().filter_map(|line| self.read(line).transpose());
+                reports.for_each(tell);
             }
             Err(error) => tell(Err(error)),
         }

@@ -83,9 +83,9 @@ impl World {
         self.log(format!("stop {}", session.file));
         session.attach.signal(libc::SIGINT);
         let moved = session.file != session.opened;
-        let said = session.attach.ended(i32::from(session.displaced || moved));
+        let stderr = session.attach.ended(i32::from(session.displaced || moved));
         let found = self.frames(&session.file);
-        assert_eq!(found.as_ref(), Some(&session.frames), "{}: {said}", session.file);
+        assert_eq!(found.as_ref(), Some(&session.frames), "{}: {stderr}", session.file);
         let info = self.bench.info(&session.file);
         assert_eq!(info["complete"], true, "{}", session.file);
         let account = Account::of(&info);

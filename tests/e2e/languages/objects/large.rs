@@ -41,12 +41,12 @@ fn a_large_mapping_hides_no_plugin() {
     let attach = bench.attach(&target, &[]);
     let pid = attach.pid();
     let written = go(&mut target, 500);
-    let said = attach.stop();
+    let stderr = attach.stop();
     target.finish();
     let info = bench.info("out.bin");
     let account = Account::of(&info);
     account.check(written);
-    assert_eq!(account.captured, written, "{said}");
+    assert_eq!(account.captured, written, "{stderr}");
     record("30", "a mapping of 3 GiB", written, account, &info, segments_of(&[pid]));
 }
 

@@ -63,8 +63,8 @@ fn one_of_two_buffers_is_chosen() {
         let attach = bench.attach(&target, &["-b", wanted, "--force"]);
         let pid = attach.pid();
         let written = go(&mut target, 200) / 2;
-        let told = attach.stop();
-        assert!(told.contains(&said), "{told}");
+        let stderr = attach.stop();
+        assert!(stderr.contains(&said), "{stderr}");
         let info = bench.info("out.bin");
         Account::of(&info).check(written);
         assert_eq!(info["buffers"].as_array().unwrap().len(), 1);
@@ -112,8 +112,8 @@ fn copy_relocation(case: &str, compiler: &str, kind: &str) {
     let written = go(&mut target, 500);
     assert_eq!(written, CREW * 500 * 2);
     tell(&mut target, "join", "joined");
-    let said = attach.stop();
-    account(&bench, "18", case, target, (pid, &said), written);
+    let stderr = attach.stop();
+    account(&bench, "18", case, target, (pid, &stderr), written);
     assert_eq!(check(&bench.table("out.bin", &[]), "left", 2), written);
 }
 
@@ -182,7 +182,7 @@ fn a_symbolic_library_of_which_nobody_uses_the_header_is_attached() {
     let attach = bench.attach(&target, &[]);
     let pid = attach.pid();
     let written = go(&mut target, 500);
-    let said = attach.stop();
-    account(&bench, "18", "-Bsymbolic, header unused", target, (pid, &said), written);
+    let stderr = attach.stop();
+    account(&bench, "18", "-Bsymbolic, header unused", target, (pid, &stderr), written);
     assert_eq!(check(&bench.table("out.bin", &[]), "left", 1), written);
 }

@@ -55,13 +55,13 @@ fn one_frame_file_in_two_local_plugins_is_two_buffers() {
     let pid = attach.pid();
     let written = go(&mut target, 500);
     tell(&mut target, "join", "joined");
-    let said = attach.stop();
+    let stderr = attach.stop();
     account(
         &bench,
         "21",
         "the same frame file in two RTLD_LOCAL plugins",
         target,
-        (pid, &said),
+        (pid, &stderr),
         written,
     );
     for name in ["example@one.so", "example@two.so"] {
@@ -118,11 +118,11 @@ fn copies_of_one_plugin_are_named_by_where_they_are() {
 
     let nowhere = "example@same.so:1";
     let ran = bench.ppt(&["attach", &target.pid().to_string(), "-b", nowhere]);
-    let said = explained(&ran.stderr);
+    let stderr = explained(&ran.stderr);
     let pid = target.pid();
     let expected =
         format!("ppt: process {pid} has no buffer `{nowhere}`; it has: {}\n", names.join(", "));
-    assert_eq!((ran.code(), said), (2, expected));
+    assert_eq!((ran.code(), stderr), (2, expected));
 
     let attach = bench.attach(&target, &["-b", names[1]]);
     let written = go(&mut target, 300) / 3;
@@ -173,8 +173,8 @@ fn a_library_loaded_after_the_attach_is_listed() {
     let both = go(&mut target, 100) / 2;
     late.stop();
     let pid = attach.pid();
-    let said = attach.stop();
+    let stderr = attach.stop();
     Account::of(&bench.info("late.bin")).check(both);
     let case = "dlopen after the attach";
-    account(&bench, "22", case, target, (pid, &said), written + both);
+    account(&bench, "22", case, target, (pid, &stderr), written + both);
 }

@@ -23,12 +23,12 @@ fn an_unloaded_plugin_ends_its_capture() {
     let pid = attach.pid();
     let written = go(&mut target, 500);
     tell(&mut target, "unload 0", "unloaded");
-    let said = attach.ended(0);
+    let stderr = attach.ended(0);
     let expected = format!("ppt: example: its library was unloaded by process {}\n", target.pid());
-    assert!(said.contains(&expected), "{said}");
+    assert!(stderr.contains(&expected), "{stderr}");
     // The threads that used it outlive it.
     tell(&mut target, "join", "joined");
-    account(&bench, "22", "dlclose while attached", target, (pid, &said), written);
+    account(&bench, "22", "dlclose while attached", target, (pid, &stderr), written);
     assert_eq!(check(&bench.table("out.bin", &[]), "left", 1), written);
     let info = bench.ppt(&["info", "out.bin"]);
     assert!(info.stdout.contains("its library was unloaded"), "{}", info.stdout);
@@ -44,13 +44,13 @@ fn memory_that_an_unloaded_plugin_left_is_not_written_to() {
     tell(&mut target, "unload 0", "unloaded");
     tell(&mut target, "reuse", "reused");
     // Immediately, mostly before the periodic check has noticed.
-    let said = attach.stop();
+    let stderr = attach.stop();
     tell(&mut target, "check", "intact");
     let ran = bench.ppt(&["detach", &target.pid().to_string()]);
     assert_eq!(ran.code(), 1, "{}", ran.stderr);
     tell(&mut target, "check", "intact");
     tell(&mut target, "join", "joined");
-    account(&bench, "54", "dlclose, address reused, detach", target, (pid, &said), written);
+    account(&bench, "54", "dlclose, address reused, detach", target, (pid, &stderr), written);
 }
 
 #[test]
@@ -72,9 +72,9 @@ fn a_plugin_that_is_unloaded_leaves_the_others_attached() {
     // The threads of the plugin end, others start, and the rest of the capture continues.
     tell(&mut target, "join", "joined");
     written += go(&mut target, 300);
-    let said = attach.stop();
+    let stderr = attach.stop();
     tell(&mut target, "check", "intact");
-    account(&bench, "22", "dlclose of one of two while attached", target, (pid, &said), written);
+    account(&bench, "22", "dlclose of one of two while attached", target, (pid, &stderr), written);
     let right = bench.table("out.bin", &["-b", &name]);
     assert_eq!(check(&right, "right", 1), CREW * 300);
     let left = bench.table("out.bin", &["-b", &format!("example#{}", hash8(&bench, "left"))]);
@@ -126,11 +126,11 @@ fn exits_while_writing(case: &str, prepare: impl Fn(&Bench)) {
         target.say("go");
         let status = target.wait();
         assert!(status.success(), "time {time}: {status}");
-        let said = attach.ended(0);
+        let stderr = attach.ended(0);
         // A library closes its gate when its process begins to end, which may take a while.
         let ended = format!("process {} ended", target.pid());
-        let closed = case.ends_with("library") && said.contains("example: switched off");
-        assert!(said.contains(&ended) || closed, "{said}");
+        let closed = case.ends_with("library") && stderr.contains("example: switched off");
+        assert!(stderr.contains(&ended) || closed, "{stderr}");
         let info = bench.info("out.bin");
         let account = Account::of(&info);
         let (begun, told) = (counts(&file), account.captured + account.lost + account.dropped);

@@ -1,7 +1,7 @@
 //! The replay of a run in which threads wait for CPUs: a simulation of all events in the order of time.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use super::programs::Segment;
@@ -13,6 +13,7 @@ use crate::retime::model::RetimeModel;
 use crate::retime::moments::NONE;
 use crate::retime::refusal::RetimeRefusal;
 use crate::retime::replay::{Replay, TracedReplay};
+use crate::retime::waiting_line::WaitingLine;
 
 /// An event. A *carrier* is a simulated thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,14 +88,6 @@ pub(super) struct MachineState {
     pub is_dirty: bool,
 }
 
-#[derive(Debug, Default)]
-struct JobLine {
-    /// Time and number of each waiting job.
-    jobs: VecDeque<(i64, u32)>,
-    /// Time and carrier of each waiting request for a job.
-    asks: VecDeque<(i64, u32)>,
-}
-
 /// Replays a run in which threads wait for CPUs.
 pub(in crate::retime) struct ContendedEngine<'a> {
     pub(super) model: &'a RetimeModel,
@@ -111,7 +104,8 @@ pub(in crate::retime) struct ContendedEngine<'a> {
     pub(super) machines: Vec<MachineState>,
     /// Machines whose queue or CPUs have changed.
     pub(super) dirty: Vec<u32>,
-    lines: Vec<JobLine>,
+    /// By queue. Carriers ask.
+    lines: Vec<WaitingLine>,
     events: BinaryHeap<Reverse<(i64, ContentionEvent, u64)>>,
     count: u64,
     order: Vec<u32>,
@@ -141,7 +135,7 @@ impl<'a> ContendedEngine<'a> {
             carriers: Vec::new(),
             machines: (0..contention.slices.machines.len()).map(machine).collect(),
             dirty: Vec::new(),
-            lines: model.queues.iter().map(|_| JobLine::default()).collect(),
+            lines: model.queues.iter().map(|_| WaitingLine::default()).collect(),
             events: BinaryHeap::new(),
             count: 0,
             order: Vec::with_capacity(vertices),
@@ -419,13 +413,7 @@ impl<'a> ContendedEngine<'a> {
 
     /// Gives the first job to the first worker, if both wait.
     fn serve(&mut self, queue: usize, now: i64) {
-        let line = &mut self.lines[queue];
-        let (Some(&(put, job)), Some(&(asked, carrier))) = (line.jobs.front(), line.asks.front())
-        else {
-            return;
-        };
-        line.jobs.pop_front();
-        line.asks.pop_front();
+        let Some([(put, job), (asked, carrier)]) = self.lines[queue].pair() else { return };
         let queued = &self.model.jobs[job as usize];
         let slot = queued.take as usize;
         let state = &mut self.carriers[carrier as usize];

@@ -1,6 +1,8 @@
 //! Exports for OpenTelemetry, read by its official messages (`analysis/oracles/install`): the protobuf and
 //! the JSON hold equal messages, and these hold what the captures hold.
 
+use std::fs;
+
 use super::*;
 
 impl Captures {

@@ -19,7 +19,7 @@ use crate::error::QueryError;
 use crate::joint_scan::FrameColumns;
 use crate::summary::answer::{Ask, FrameSummary, Group};
 use crate::summary::gathered::{arrow, whole};
-use crate::summary::part::{PartialSummary, Slicing};
+use crate::summary::partial_summary::{PartialSummary, Slicing};
 use crate::summary::plan::{self, ReadPlan};
 
 /// A kind of frames, and the summaries that are wanted.

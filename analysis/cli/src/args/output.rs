@@ -1,0 +1,37 @@
+//! Where an answer goes, and how it is written.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args as ClapArgs, ValueEnum};
+use ppt_query::ResultFormat;
+
+use super::captures::local;
+
+/// Where an answer goes.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct OutputArgs {
+    /// Where to write it; `-` is stdout.
+    #[arg(short, long, value_name = "PATH", default_value = "-", value_parser = local())]
+    pub(crate) output: PathBuf,
+    /// Overwrite the output if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextOrJson {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+pub(super) fn formats(text: &'static str) -> PossibleValuesParser {
+    let words = ResultFormat::ALL.into_iter().map(|(word, format)| match format {
+        ResultFormat::Aligned => text,
+        _ => word,
+    });
+    PossibleValuesParser::new(words.collect::<Vec<_>>())
+}
