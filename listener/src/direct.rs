@@ -1,10 +1,10 @@
 //! A file to which large chunks are written past the page cache.
 //!
 //! The kernel's copy into new pages costs more than everything else that a listener does
-//! (`docs/performance.md` has the figures). So whole blocks of a large chunk are written directly
-//! from our memory (O_DIRECT); its edges and small chunks are written normally. No block is written
-//! both ways, and the file is never longer than what was written. Each `write` returns short where
-//! the method changes, so that the next call continues there.
+//! (`docs/measured/performance.md` has the figures). So whole blocks of a large chunk are written
+//! directly from our memory (O_DIRECT); its edges and small chunks are written normally. No block is
+//! written both ways, and the file is never longer than what was written. Each `write` returns short
+//! where the method changes, so that the next call continues there.
 //!
 //! Direct writes need aligned memory and file offsets. Frames in memory and in captures are
 //! aligned, so they are written without a copy. Unaligned data is copied first.
