@@ -19,20 +19,20 @@ import time
 LOCAL = "local-cluster[2,1,1024]"
 """A driver and two executors, each a process with one core and 1 GiB."""
 WAIT = 60
-"""Seconds that a cluster may take to give us an executor."""
+"""The longest time for an executor of the cluster, in seconds."""
 OURS = {
     "bucket": "for bucket(ts, '100ms'), write ts_ns - ts_ns % 100000000",
     "overlap": "join the two tables by their times",
 }
-"""Functions of `ppt sql` that no other engine has, and what to write."""
+"""Functions of `ppt sql` that no other engine has, each with a replacement."""
 
 
 class Failure(Exception):
-    """What went wrong, and what to do."""
+    """An error, with advice."""
 
 
 def tables(folder):
-    """The kinds of frames, each with its files."""
+    """The files of each kind of frames."""
     found = {}
     for place in sorted(pathlib.Path(folder).glob("host=*/frame=*")):
         found.setdefault(place.name.removeprefix("frame="), []).append(str(place))
@@ -42,12 +42,12 @@ def tables(folder):
 
 
 def reason(error):
-    """What Java says, in one line."""
+    """The first line of an error of Java."""
     return str(getattr(error, "java_exception", error)).splitlines()[0]
 
 
 def answering(master):
-    """Fails if nobody listens where the master should be: Spark itself takes a minute to say so."""
+    """Fails if the master does not accept connections. Spark itself needs a minute to notice."""
     if not master.startswith("spark://"):
         return
     host, _, port = master.removeprefix("spark://").partition(",")[0].rpartition(":")
@@ -69,11 +69,11 @@ class Spark:
         found = tables(folder)
         answering(master)
         if not master.startswith("spark://"):
-            # Executors of local-cluster look for Spark, and for us, by these.
+            # Executors of local-cluster find Spark and this process by these variables.
             os.environ["SPARK_HOME"] = os.path.dirname(pyspark.__file__)
             os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
             os.environ["SPARK_LOCAL_HOSTNAME"] = "localhost"
-        # What fails is told in one line.
+        # A failure is one line of text.
         logging.disable(logging.CRITICAL)
         builder = SparkSession.builder.master(master).appName("ppt")
         for name, value in {
@@ -81,7 +81,7 @@ class Spark:
             "spark.ui.showConsoleProgress": "false",
             "spark.log.level": "OFF",
             "spark.sql.session.timeZone": "UTC",
-            # Not 200 parts of a small answer.
+            # The default is 200 parts, too many for small answers.
             "spark.sql.shuffle.partitions": "8",
         }.items():
             builder = builder.config(name, value)
@@ -97,12 +97,12 @@ class Spark:
             rows.createOrReplaceTempView(f"`{name}`")
 
     def _wait(self, seconds):
-        """Until there is an executor: without one, queries would wait for ever."""
+        """Waits for an executor. Without one, queries would wait forever."""
         if self.session.sparkContext.master.startswith("local["):
             return
         context = self.session.sparkContext._jsc.sc()
         end = time.monotonic() + seconds
-        # The driver counts, too.
+        # The status includes the driver.
         while context.getExecutorMemoryStatus().size() < 2:
             if time.monotonic() > end or context.isStopped():
                 self.stop()
@@ -111,7 +111,7 @@ class Spark:
             time.sleep(0.1)
 
     def sql(self, query):
-        """Columns, and rows."""
+        """The names of the columns, and the rows."""
         from pyspark.errors import PySparkException
         from py4j.protocol import Py4JError
 
@@ -129,13 +129,13 @@ class Spark:
             raise Failure(f"Spark gave up: {reason(error)}") from None
 
     def busy(self):
-        """Whether a task runs, and on an executor of this machine."""
+        """Whether a task runs on an executor of this machine."""
         tracker = self.session.sparkContext.statusTracker()
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
         return any(stage and stage.numActiveTasks for stage in stages) and bool(executors())
 
     def kill(self):
-        """Ends an executor of this machine; Spark starts another."""
+        """Ends an executor of this machine. Spark starts another one."""
         victim = executors()[0]
         os.kill(victim, signal.SIGKILL)
         return victim
@@ -164,7 +164,7 @@ def executors():
 
 
 def arguments(parser, master=LOCAL):
-    """What says where the cluster and the export are."""
+    """The arguments for the cluster and the export."""
     parser.add_argument("--master", default=master, help="of a cluster [default: two executors here]")
     parser.add_argument("--wait", type=float, default=WAIT, metavar="SECONDS", help="for an executor")
     parser.add_argument("folder", help="an export")

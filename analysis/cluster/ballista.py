@@ -14,20 +14,20 @@ import urllib.request
 import ask
 
 BIN = pathlib.Path(__file__).parents[2] / "target/cluster/bin"
-"""Where install puts them."""
+"""The folder of the programs that `install` builds."""
 START = 30
-"""Seconds that a scheduler may take to start."""
+"""The longest time for a scheduler to start, in seconds."""
 
 
 def port():
-    """One that nobody listens at."""
+    """A free port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return str(free.getsockname()[1])
 
 
 class Ballista:
-    """Asks a cluster: that of `scheduler`, or one of this machine."""
+    """Queries a cluster: that of `scheduler`, or one on this machine."""
 
     TOLERANCE = 1e-9
 
@@ -41,7 +41,7 @@ class Ballista:
             return
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="ppt-ballista-"))
         self.scheduler = f"127.0.0.1:{port()}"
-        # Both look often, so that an executor that dies is missed in seconds and not in minutes.
+        # Short intervals of both, so that a dead executor is noticed in seconds instead of minutes.
         try:
             self._start("scheduler", *self._bind("bind-port"), "--executor-timeout-seconds=6",
                         "--expire-dead-executor-interval-seconds=1")
@@ -66,7 +66,7 @@ class Ballista:
             self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, cwd=self.work))
 
     def start_executor(self):
-        """One more, of one core."""
+        """Starts another executor with one core."""
         folder = self.work / f"executor-{self.started}"
         folder.mkdir()
         host, _, at = self.scheduler.partition(":")
@@ -98,11 +98,11 @@ class Ballista:
             return json.load(answer)
 
     def busy(self):
-        """Whether a query is under way."""
+        """Whether a query is running."""
         return any(job["status"] == "Running" for job in self._asked("jobs"))
 
     def kill(self):
-        """Ends an executor, and starts another."""
+        """Ends an executor, and starts another one."""
         victim = next(it for it in self.processes[1:] if it.poll() is None)
         victim.send_signal(signal.SIGKILL)
         victim.wait()
@@ -111,7 +111,7 @@ class Ballista:
         return victim.pid
 
     def sql(self, query):
-        """Columns, and rows."""
+        """The names of the columns, and the rows."""
         command = [BIN / "ask-ballista", "--format=jsonl", f"--wait={self.wait}", f"--scheduler={self.scheduler}"]
         done = subprocess.run([*command, self.folder, query], capture_output=True, text=True)
         if done.returncode:

@@ -22,14 +22,14 @@ HERE = pathlib.Path(__file__).parent
 
 
 def queries():
-    """Names, and their SQL."""
+    """The names of queries, and their SQL."""
     for part in (HERE / "queries.sql").read_text().split("-- name: ")[1:]:
         name, _, query = part.partition("\n")
         yield name, query.strip().rstrip(";")
 
 
 class DuckDB:
-    """One machine: the one that the others are held against."""
+    """DuckDB on one machine. The answers of the others are compared with its answers."""
 
     def __init__(self, folder):
         import duckdb
@@ -46,7 +46,7 @@ class DuckDB:
 
 
 def differ(ours, theirs, tolerance):
-    """The first difference of two answers."""
+    """The first difference between two answers."""
     def same(one, other):
         if isinstance(one, float) or isinstance(other, float):
             return math.isclose(one, other, rel_tol=tolerance)
@@ -63,7 +63,7 @@ def differ(ours, theirs, tolerance):
 
 
 class Killer(threading.Thread):
-    """Ends an executor of this machine once a query runs."""
+    """Ends an executor of this machine while a query runs."""
 
     def __init__(self, engine):
         super().__init__()

@@ -25,7 +25,7 @@ BEGIN = int(numpy.datetime64("2026-01-05T00", "ns").astype("int64"))
 HOUR = 3_600_000_000_000
 THREADS = 8
 POLL = 100_000_000
-"""ns between two looks of a listener at a ring whose thread writes little."""
+"""The interval at which a listener polls the ring of a thread that writes little, in ns."""
 OPS = ["GET", "PUT", "LIST", "DELETE"]
 ROW_GROUP = 1 << 20
 TIMES = ["ts", "drained", "handle_start", "handle_end"]
@@ -36,7 +36,7 @@ NUMBERS = {
 }
 ORDER = ["capture", "buffer", "segment", "ring", "seqno", "pid", "tid", "ts", "drained", "op", "status", "customer",
          "bytes", "handle_start", "handle_end", "handle"]
-"""The columns of an export without those of its folders; each of TIMES is two."""
+"""The columns of an export without those of its folders. Each of TIMES has two columns."""
 SAID = {
     "op": {"zero": "GET"},
     "bytes": {"attributes": "unit", "unit": "B"},
@@ -44,11 +44,11 @@ SAID = {
     "handle_end": {"attributes": "at", "interval": "handle", "role": "at"},
     "handle": {"attributes": "at", "interval": "handle", "role": "length", "unit": "ns"},
 }
-"""What `ppt.schema` tells of columns beside names and types."""
+"""The properties of columns in `ppt.schema`, besides names and types."""
 
 
 class Failure(Exception):
-    """What went wrong, and what to do."""
+    """An error, with advice."""
 
 
 def name(host):
@@ -56,12 +56,12 @@ def name(host):
 
 
 def frames(host, hour, rate=1.0):
-    """The frames of an hour of a host, as columns, in the order of a capture: drained later, later."""
+    """The columns of the frames of an hour of a host, in the order of draining."""
     random = numpy.random.default_rng([host, hour, round(rate * 1000)])
     count = random.poisson(rate * 3600)
     end = BEGIN + hour * HOUR + numpy.sort(random.integers(0, HOUR, count))
     handle = (2e6 * numpy.exp(random.standard_normal(count))).astype("int64")
-    # One host in a hundred is ill: its requests take five times as long.
+    # The requests of one host in a hundred take five times as long.
     handle *= 5 if host % 100 == 13 else 1
     ring = random.integers(0, THREADS, count).astype("int32")
     drained = (end // POLL + 1) * POLL + ring * 3000
@@ -85,7 +85,7 @@ def frames(host, hour, rate=1.0):
 
 
 def table(host, hour, columns):
-    """As ppt export has them, without the columns of its folders."""
+    """The columns in the types of ppt export, without the columns of its folders."""
     count = len(columns["ts"])
     same = {"capture": f"{0xC0FFEE00 + hour:08x}{host:08x}", "buffer": "request", "segment": f"{host:016x}"}
     made = {}
@@ -101,7 +101,7 @@ def table(host, hour, columns):
             made[key] = pyarrow.array(columns[key], NUMBERS[key])
     types = {**dict.fromkeys(WORDS, "Dictionary(Int32, Utf8)"), **dict.fromkeys(TIMES, 'Timestamp(ns, "UTC")')}
     types |= {key: str(type).title().replace("Ui", "UI") for key, type in NUMBERS.items()}
-    # The column of the folder is told of, too.
+    # The schema has the column of the folder, too.
     names = ORDER[:5] + ["host"] + ORDER[5:]
     types["host"] = types["op"]
     said = [{"name": key, "type": types[key], **SAID.get(key, {})} for key in names]
@@ -112,7 +112,7 @@ def table(host, hour, columns):
 
 
 def save(rows, path):
-    """With the properties of ppt export: words by dictionaries, all else by differences, zstd."""
+    """Writes with the properties of ppt export: dictionaries for words, differences for others, zstd."""
     path.parent.mkdir(parents=True, exist_ok=True)
     delta = {key: "DELTA_BINARY_PACKED" for key in rows.column_names if key not in WORDS}
     writer = parquet.ParquetWriter(
@@ -125,13 +125,13 @@ def save(rows, path):
 
 
 def write(folder, hosts, hours, rate=1.0, files=1, layout="host"):
-    """A fleet; how many files."""
+    """Writes a fleet. Returns the number of files."""
     for host in hosts:
         for hour in hours:
             rows = table(host, hour, frames(host, hour, rate))
             slot = (rows["drained_ns"].to_numpy() - BEGIN - hour * HOUR) // (HOUR // files)
             for number in range(files):
-                # Drained after the end of the hour is still of its last file.
+                # Frames that are drained after the end of the hour belong to its last file.
                 part = rows.filter(pyarrow.array(numpy.minimum(slot, files - 1) == number)) if files > 1 else rows
                 at = str(numpy.datetime64(BEGIN + hour * HOUR, "ns"))[:13]
                 frame = pathlib.Path(f"host={name(host)}", "frame=request")
@@ -141,7 +141,7 @@ def write(folder, hosts, hours, rate=1.0, files=1, layout="host"):
 
 
 def form(path):
-    """What is the same in all files of a kind: columns, types, encodings, statistics, and what else is said."""
+    """The common form of all files of a kind: columns, types, encodings, statistics, metadata."""
     file = parquet.ParquetFile(path)
     metadata = {key.decode(): json.loads(text) for key, text in file.metadata.metadata.items()}
     columns = [f"{field.name} {field.type}{'' if field.nullable else ' not null'}" for field in file.schema_arrow]
@@ -169,7 +169,7 @@ def differences(ours, theirs):
 
 
 def like(export):
-    """Fails if a file that is written here has another form than an export of as many rows."""
+    """Fails if a file written here has another form than an export with the same number of rows."""
     rows = parquet.read_metadata(export).num_rows
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "ours.parquet")

@@ -34,7 +34,7 @@ ILL = 13
 
 @dataclasses.dataclass(frozen=True)
 class Fleet:
-    """Hosts for some hours, and how their frames lie in files."""
+    """Hosts for some hours, and the layout of their frames in files."""
 
     title: str
     hosts: int
@@ -42,11 +42,11 @@ class Fleet:
     files: int = 1
     layout: str = "host"
     order: str = ""
-    """If set, DuckDB has written the frames again in this order, into one folder for each hour."""
+    """The order in which DuckDB has written the frames again, into one folder for each hour."""
     rows: int = 0
-    """Of a row group then."""
+    """The rows of a row group in that case."""
     rate: float = 1.0
-    """Requests a second of a host."""
+    """The number of requests of a host per second."""
 
     @property
     def folder(self):
@@ -57,7 +57,7 @@ class Fleet:
         return self.layout == "hour" or bool(self.order)
 
     def write(self, root):
-        """Where it is; it is written if it is not there."""
+        """The path of the fleet. Writes the fleet if it does not exist."""
         place = root / self.folder
         if not place.exists():
             unfinished = place.with_suffix(".new")
@@ -92,7 +92,7 @@ def hour_name(hour):
 
 
 class Truth:
-    """The answers, by numpy."""
+    """The answers, computed by numpy."""
 
     def __init__(self, hosts, hours, rate):
         self.hosts, self.hours, self.rate = range(hosts), range(hours), rate
@@ -124,7 +124,7 @@ class Truth:
         return min(ILL, self.hosts[-1])
 
     def questions(self, has_hours):
-        """Names, folders that are read (empty: all), SQL, and rows."""
+        """For each query: its name, the folders to read (all if empty), its SQL, and its rows."""
         of_host, customer, minute, episode = self.sums
         last = generate.BEGIN + self.hours[-1] * generate.HOUR
         folder = f"hour={hour_name(self.hours[-1])}"
@@ -151,7 +151,7 @@ class Truth:
 
 
 def spent(pid):
-    """What a process has used: seconds of wall and CPU time, bytes that it has read, and read calls."""
+    """The use of a process: wall and CPU time in seconds, bytes read, and read calls."""
     process = pathlib.Path("/proc", str(pid))
     found = dict(line.split(": ") for line in (process / "io").read_text().splitlines())
     ticks = (process / "stat").read_text().rpartition(")")[2].split()[11:13]
@@ -160,7 +160,7 @@ def spent(pid):
 
 
 class DuckDB:
-    """A new database for each question: nothing is kept of the one before."""
+    """DuckDB with a new database for each query, so that nothing is cached."""
 
     pid = "self"
 
@@ -179,14 +179,14 @@ class DuckDB:
 
 
 class Spark:
-    """One session; each question lists the files anew."""
+    """Spark with one session. Each query lists the files again."""
 
     def __init__(self):
         sys.path.append(str(pathlib.Path(__file__).parents[1]))
         import ask
 
         with tempfile.TemporaryDirectory() as folder:
-            # A session comes with the tables of a folder.
+            # A session has the tables of a folder.
             generate.write(folder, [0], [0])
             try:
                 self.spark = ask.Spark(folder, f"local[{THREADS}]")
@@ -209,7 +209,7 @@ ENGINES = {"duckdb": DuckDB, "spark": Spark}
 
 
 def measured(engine, place, folder, query, expected, rounds):
-    """What a question uses, as spent has it: medians."""
+    """The medians of the use of a query."""
     took = []
     for _ in range(rounds + 1):
         before = spent(engine.pid)
@@ -222,7 +222,7 @@ def measured(engine, place, folder, query, expected, rounds):
 
 
 def run(fleets, root, engines, rounds):
-    """Figures of each engine, fleet and question."""
+    """The figures of each engine, fleet and query."""
     started = {name: ENGINES[name]() for name in engines}
     figures, truths = [], {}
     try:
@@ -246,7 +246,7 @@ def run(fleets, root, engines, rounds):
 
 
 def shown(figures):
-    """A table for each engine: for each fleet and question, wall and CPU time, and what was read."""
+    """A table for each engine, with wall and CPU time and bytes read for each fleet and query."""
     for name in dict.fromkeys(figure["engine"] for figure in figures):
         rows = collections.defaultdict(list)
         for figure in figures:

@@ -21,11 +21,11 @@ THREADS = 8
 
 
 class Failure(Exception):
-    """What went wrong, and what to do."""
+    """An error, with advice."""
 
 
 def done(*command, **more):
-    """What a command prints."""
+    """The output of a command."""
     result = subprocess.run(list(map(str, command)), capture_output=True, text=True, **more)
     if result.returncode:
         raise Failure(f"{command[0]} ended with {result.returncode}: {result.stderr.strip()}")
@@ -41,12 +41,12 @@ def build(binaries, folder):
 
 
 class Recording:
-    """A server of a rate, and the ppt that is attached to it."""
+    """A server with a rate, and the ppt attached to it."""
 
     def __init__(self, binaries, folder, rate, codec, seconds):
         self.rate, self.codec, self.seconds = rate, codec, seconds
         self.capture = folder / f"{rate}-{codec}.bin"
-        # It ends after ppt does, so that no capture ends early.
+        # The server ends after ppt, so that no capture ends early.
         command = [folder / "server", rate, THREADS, seconds + 30]
         self.server = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL)
         command = [binaries / "ppt", "attach", self.server.pid, "-q", "-d", f"{seconds}s", "-o", self.capture]
@@ -65,7 +65,7 @@ class Recording:
             self.server.wait()
 
     def measured(self, binaries, hour):
-        """Figures of the capture, which has every frame, and of its export."""
+        """The figures of the complete capture and of its export."""
         buffer, = json.loads(done(binaries / "ppt", "info", "--json", self.capture))["buffers"]
         if buffer["lost"] or any(buffer["dropped"].values()):
             raise Failure(f"{self.capture} misses frames: {buffer['lost_by']}, {buffer['dropped']}")
@@ -79,7 +79,7 @@ class Recording:
 
 
 def recorded(binaries, folder, rates, seconds):
-    """Recordings, and how many bytes an hour each grows by: without the head and the end of its file."""
+    """The bytes per hour by which each recording grows, without the head and the end of its file."""
     recordings = [Recording(binaries, folder, rate, codec, seconds) for rate in rates for codec in CODECS]
     try:
         time.sleep(seconds * 0.1)

@@ -282,8 +282,8 @@ impl CaptureGrowth {
         Cut { until_chunk: from + 1, until_byte: self.whole, frames: self.frames(), is_all: true }
     }
 
-    /// A range that begins at the chunk `from`. It has at least `bytes` bytes of frames if the capture has
-    /// so many, else all. None if there are neither frames nor possible readings of counters.
+    /// A range that begins at the chunk `from`. It has at least `bytes` bytes of frames, or all frames if the
+    /// capture has fewer. None if there are neither frames nor possible readings of counters.
     ///
     /// Times need two readings of ticks. A range with a first reading therefore ends after the second one.
     pub fn cut(&self, from: u64, bytes: u64) -> Option<Cut> {

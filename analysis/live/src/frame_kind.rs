@@ -156,7 +156,7 @@ impl FrameKind {
         }
     }
 
-    /// SpanPairs the begins and ends of spans with an order known at `now`.
+    /// Pairs the begins and ends of spans with an order known at `now`.
     pub fn advance(&mut self, now: u64) {
         if let Some(spans) = &mut self.spans {
             spans.advance(now);

@@ -19,7 +19,7 @@ use crate::recent_numbers::RecentNumbers;
 /// The most open begins per frame type. The oldest ones are dropped.
 const MAX_OPEN: usize = 1 << 16;
 /// The most begins and ends per frame type that wait for their order. Beyond it, the earliest are
-/// paired without begins.
+/// paired without waiting.
 const MAX_PENDING: usize = 1 << 17;
 /// The time that a begin or an end waits in ns. All rings are drained within it.
 const WINDOW: u64 = 1_000_000_000;
@@ -111,7 +111,7 @@ impl SpanPairs {
         }
     }
 
-    /// SpanPairs begins and ends that have waited long enough at `now`.
+    /// Pairs begins and ends that have waited long enough at `now`.
     pub fn advance(&mut self, now: u64) {
         let has_waited = |edge: &SpanEdge| edge.drained.saturating_add(WINDOW) <= now;
         while let Some(Reverse(first)) = self.pending.peek()
@@ -128,7 +128,7 @@ impl SpanPairs {
         }
     }
 
-    /// SpanPairs the earliest begin or end that waits.
+    /// Pairs the earliest begin or end that waits.
     fn pair_first(&mut self, now: u64) {
         let Some(Reverse(SpanEdge { at, is_begin, key, .. })) = self.pending.pop() else { return };
         if is_begin {

@@ -57,14 +57,14 @@ impl Bootstrap {
         }
         let parts = parts(squares, residuals, runs);
         // Fits of the same runs draw the same resamples, so that common effects cancel out.
-        let mut dice = Resampler::new(resampling.seed ^ hash(&runs.names));
+        let mut resampler = Resampler::new(resampling.seed ^ hash(&runs.names));
         let mut whole = DMatrix::zeros(terms, terms);
         let mut answer = DVector::zeros(terms);
         let mut resample = || {
             whole.fill(0.0);
             answer.fill(0.0);
             for _ in 0..count {
-                let (square, product) = &parts[dice.below(count)];
+                let (square, product) = &parts[resampler.below(count)];
                 whole += square;
                 answer += product;
             }

@@ -274,10 +274,10 @@ fn change(first: &Units, second: &Units, options: Comparing) -> Change {
 
 /// The means of both sides in each resample of units.
 fn draw(first: &[f64], second: &[f64], resampling: Resampling) -> Vec<[f64; 2]> {
-    let mut dice = Resampler::new(resampling.seed);
+    let mut resampler = Resampler::new(resampling.seed);
     let mut mean = |units: &[f64]| {
         let count = units.len();
-        (0..count).map(|_| units[dice.below(count)]).sum::<f64>() / count as f64
+        (0..count).map(|_| units[resampler.below(count)]).sum::<f64>() / count as f64
     };
     (0..resampling.count.max(1)).map(|_| [mean(first), mean(second)]).collect()
 }

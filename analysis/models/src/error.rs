@@ -54,15 +54,15 @@ pub enum FormulaMistake {
     /// The text is too long.
     #[error("the formula has {bytes} bytes: at most {most} are read")]
     TooLong {
-        /// So many.
+        /// The length of the text in bytes.
         bytes: usize,
-        /// So many may be.
+        /// The largest length in bytes.
         most: usize,
     },
     /// Brackets are nested too deeply.
     #[error("more than {most} brackets are within each other")]
     TooDeep {
-        /// So many may be.
+        /// The largest number of nested brackets.
         most: usize,
     },
 }
@@ -149,7 +149,7 @@ pub enum FitError {
         span: Range<usize>,
         /// The first such row, from 0.
         row: usize,
-        /// NaN or an infinity.
+        /// The value of that cell, NaN or an infinity.
         value: f64,
         /// The number of such rows.
         rows: usize,
@@ -213,7 +213,7 @@ impl FitError {
 }
 
 fn constant(response: bool) -> &'static str {
-    if response { "there is nothing to explain" } else { "its effect cannot be told" }
+    if response { "there is nothing to explain" } else { "its effect cannot be determined" }
 }
 
 /// Names in quotes, joined by commas.
@@ -239,7 +239,7 @@ pub enum NoBootstrap {
     /// Too many resamples cannot be fitted.
     #[error("{failed} of {of} resamples could not be fitted: too few runs differ in the inputs")]
     Alike {
-        /// So many.
+        /// The number of resamples that failed.
         failed: usize,
         /// The number of all.
         of: usize,

@@ -131,7 +131,7 @@ impl Prediction {
 
     /// The better interval of a single measurement, which is wider than that of the mean.
     pub fn believed_single(&self) -> ConfidenceInterval {
-        self.single.of_one(self.value, self.mean, self.believed())
+        self.single.single_measurement(self.value, self.mean, self.believed())
     }
 }
 

@@ -54,15 +54,13 @@ pub enum Expression {
 impl PartialEq for Expression {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Expression::Number(one), Expression::Number(other)) => one == other,
-            (Expression::Column { name: one, .. }, Expression::Column { name: other, .. }) => {
-                one == other
-            }
-            (Expression::Negative(one), Expression::Negative(other)) => one == other,
+            (Expression::Number(a), Expression::Number(b)) => a == b,
+            (Expression::Column { name: a, .. }, Expression::Column { name: b, .. }) => a == b,
+            (Expression::Negative(a), Expression::Negative(b)) => a == b,
             (Expression::Binary(o, a, b), Expression::Binary(p, c, d)) => {
                 o == p && a == c && b == d
             }
-            (Expression::Call(one, a), Expression::Call(other, b)) => one == other && a == b,
+            (Expression::Call(f, a), Expression::Call(g, b)) => f == g && a == b,
             _ => false,
         }
     }
@@ -110,27 +108,27 @@ impl Expression {
         match self {
             Expression::Number(number) => *number,
             Expression::Column { name, .. } => column(name),
-            Expression::Negative(one) => -one.value(column),
-            Expression::Binary(operator, one, other) => {
-                let (one, other) = (one.value(column), other.value(column));
+            Expression::Negative(operand) => -operand.value(column),
+            Expression::Binary(operator, left, right) => {
+                let (left, right) = (left.value(column), right.value(column));
                 match operator {
-                    Operator::Add => one + other,
-                    Operator::Subtract => one - other,
-                    Operator::Multiply => one * other,
-                    Operator::Divide => one / other,
-                    Operator::Raise if other == 2.0 => one * one,
-                    Operator::Raise => one.powf(other),
+                    Operator::Add => left + right,
+                    Operator::Subtract => left - right,
+                    Operator::Multiply => left * right,
+                    Operator::Divide => left / right,
+                    Operator::Raise if right == 2.0 => left * left,
+                    Operator::Raise => left.powf(right),
                 }
             }
-            Expression::Call(function, one) => {
-                let one = one.value(column);
+            Expression::Call(function, argument) => {
+                let argument = argument.value(column);
                 match function {
-                    Function::Log => one.ln(),
-                    Function::Log2 => one.log2(),
-                    Function::Log10 => one.log10(),
-                    Function::Sqrt => one.sqrt(),
-                    Function::Exp => one.exp(),
-                    Function::Abs => one.abs(),
+                    Function::Log => argument.ln(),
+                    Function::Log2 => argument.log2(),
+                    Function::Log10 => argument.log10(),
+                    Function::Sqrt => argument.sqrt(),
+                    Function::Exp => argument.exp(),
+                    Function::Abs => argument.abs(),
                 }
             }
         }

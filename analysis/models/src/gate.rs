@@ -148,14 +148,15 @@ pub fn is_called(field: &str, name: &str) -> bool {
 #[error("{0} is not above 0 everywhere: a ratio says nothing, so give a difference as the bound")]
 pub struct NoRatio(pub Statistic);
 
-const MOST_BYTES: usize = 1024;
+/// The largest length of a gate in bytes.
+const MAX_BYTES: usize = 1024;
 
 impl FromStr for Gate {
     type Err = GateError;
 
     fn from_str(text: &str) -> Result<Gate, GateError> {
-        if text.len() > MOST_BYTES {
-            let mistake = GateMistake::TooLong { bytes: text.len(), most: MOST_BYTES };
+        if text.len() > MAX_BYTES {
+            let mistake = GateMistake::TooLong { bytes: text.len(), most: MAX_BYTES };
             return Err(GateError { mistake, span: 0..text.len() });
         }
         let mut pairs =

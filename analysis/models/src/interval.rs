@@ -19,19 +19,19 @@ impl ConfidenceInterval {
         ConfidenceInterval { low: middle - half, high: middle + half }
     }
 
-    /// The interval of one measurement around `value` that corresponds to the interval `believed` of the mean,
-    /// as this one corresponds to `mean`: the scatter of a measurement is the same.
-    pub(crate) fn of_one(
+    /// The interval of a single measurement around `value` for the interval `believed` of the mean. `self` is
+    /// the interval of a single measurement for the interval `mean`; it has the same scatter.
+    pub(crate) fn single_measurement(
         self,
         value: f64,
         mean: ConfidenceInterval,
         believed: ConfidenceInterval,
     ) -> ConfidenceInterval {
-        let off = self.width() * self.width() - mean.width() * mean.width();
-        let wide = |end: f64| (end * end + (off / 4.0).max(0.0)).sqrt();
+        let scatter = self.width() * self.width() - mean.width() * mean.width();
+        let widened = |half: f64| (half * half + (scatter / 4.0).max(0.0)).sqrt();
         ConfidenceInterval {
-            low: value - wide(value - believed.low),
-            high: value + wide(believed.high - value),
+            low: value - widened(value - believed.low),
+            high: value + widened(believed.high - value),
         }
     }
 
@@ -58,9 +58,11 @@ mod tests {
 
     #[test]
     fn one_measurement_is_less_certain_than_the_mean() {
-        let of = |half| ConfidenceInterval::around(10.0, half);
-        let one = of(5.0).of_one(10.0, of(3.0), ConfidenceInterval { low: 7.0, high: 10.0 });
-        assert_eq!(one, ConfidenceInterval { low: 5.0, high: 14.0 });
-        assert_eq!(of(5.0).of_one(10.0, of(3.0), of(3.0)), of(5.0));
+        let around = |half| ConfidenceInterval::around(10.0, half);
+        let believed = ConfidenceInterval { low: 7.0, high: 10.0 };
+        let single = around(5.0).single_measurement(10.0, around(3.0), believed);
+        assert_eq!(single, ConfidenceInterval { low: 5.0, high: 14.0 });
+        let same = around(5.0).single_measurement(10.0, around(3.0), around(3.0));
+        assert_eq!(same, around(5.0));
     }
 }

@@ -16,9 +16,10 @@ use crate::formula::{Expression, Formula, Function, Operator, Term};
 #[grammar = "formula.pest"]
 struct FormulaGrammar;
 
-/// Bytes of a formula, brackets within brackets: reading and computing recurse.
-const MOST_BYTES: usize = 4096;
-const DEEPEST: usize = 32;
+/// The largest length of a formula in bytes.
+const MAX_BYTES: usize = 4096;
+/// The most nested brackets. Parsing and computing recurse.
+const MAX_DEPTH: usize = 32;
 
 impl FromStr for Formula {
     type Err = FormulaError;
@@ -65,8 +66,8 @@ fn read(text: &str) -> Result<Formula, FormulaError> {
 
 /// Refuses texts that are too long or nested too deeply.
 fn bounded(text: &str) -> Result<(), FormulaError> {
-    if text.len() > MOST_BYTES {
-        let mistake = FormulaMistake::TooLong { bytes: text.len(), most: MOST_BYTES };
+    if text.len() > MAX_BYTES {
+        let mistake = FormulaMistake::TooLong { bytes: text.len(), most: MAX_BYTES };
         return Err(FormulaError { mistake, span: 0..text.len() });
     }
     let mut depth = 0usize;
@@ -76,8 +77,8 @@ fn bounded(text: &str) -> Result<(), FormulaError> {
             b')' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > DEEPEST {
-            let mistake = FormulaMistake::TooDeep { most: DEEPEST };
+        if depth > MAX_DEPTH {
+            let mistake = FormulaMistake::TooDeep { most: MAX_DEPTH };
             return Err(FormulaError { mistake, span: at..at + 1 });
         }
     }
@@ -143,12 +144,12 @@ fn chain(
     part: fn(Pair<'_, Rule>) -> Result<Expression, FormulaError>,
 ) -> Result<Expression, FormulaError> {
     let (mut so_far, mut join, mut negative) = (None, None, false);
-    for it in pair.into_inner() {
-        match it.as_rule() {
+    for inner in pair.into_inner() {
+        match inner.as_rule() {
             Rule::minus => negative = true,
-            Rule::sign | Rule::factor | Rule::raised => join = Some(operator(&it)),
+            Rule::sign | Rule::factor | Rule::raised => join = Some(operator(&inner)),
             _ => {
-                let mut next = part(it)?;
+                let mut next = part(inner)?;
                 if std::mem::take(&mut negative) {
                     next = Expression::Negative(Box::new(next));
                 }

@@ -243,29 +243,31 @@ formula = "bytes ~ n"
 
     #[test]
     fn mistakes_have_lines() {
-        let told = |from: &str, to: &str| {
+        let message = |from: &str, to: &str| {
             assert!(GOOD.contains(from), "{from}");
             ModelPlan::parse(&GOOD.replacen(from, to, 1)).unwrap_err().to_string()
         };
         assert_eq!(
-            told("n + n^2", "n + n^"),
+            message("n + n^2", "n + n^"),
             "line 18, formula of `simulation`: expected `-` or a term, found the end"
         );
         assert_eq!(
-            told("0 + n", "0 + m"),
+            message("0 + n", "0 + m"),
             "line 13, formula of `input`: a model knows `n` alone, this needs `m`"
         );
         assert_eq!(
-            told("name = \"simulation\"", "name = \"input\""),
+            message("name = \"simulation\"", "name = \"input\""),
             "line 16: there are two of the name `input`"
         );
         assert_eq!(
-            told("name = \"net\"", "name = \"cpu\""),
+            message("name = \"net\"", "name = \"cpu\""),
             "line 21: there are two of the name `cpu`"
         );
-        assert_eq!(told("limit = 0.9", "limit = nan"), "line 5: the limit of `cpu` is NaN");
-        assert!(told("limit = 0.9", "limits = 0.9").starts_with("line 7: unknown field `limits`"));
-        assert!(told("load = \"n\"", "load = ").starts_with("line 2: "));
+        assert_eq!(message("limit = 0.9", "limit = nan"), "line 5: the limit of `cpu` is NaN");
+        assert!(
+            message("limit = 0.9", "limits = 0.9").starts_with("line 7: unknown field `limits`")
+        );
+        assert!(message("load = \"n\"", "load = ").starts_with("line 2: "));
         let none = "load = \"n\"\n[[resource]]\nname = \"cpu\"\n";
         assert_eq!(
             ModelPlan::parse(none).unwrap_err().to_string(),

@@ -169,7 +169,7 @@ impl Residuals {
 /// The share of the residuals that these columns explain.
 fn more(fit: &Fit, columns: &[DVector<f64>]) -> Option<Test> {
     let added = columns.len();
-    let inputs = beside(&fit.design.inputs, columns);
+    let inputs = with_columns(&fit.design.inputs, columns);
     if inputs.nrows() <= inputs.ncols() {
         return None;
     }
@@ -183,10 +183,9 @@ fn more(fit: &Fit, columns: &[DVector<f64>]) -> Option<Test> {
 }
 
 /// Appends columns to a matrix.
-pub(crate) fn beside(inputs: &DMatrix<f64>, columns: &[DVector<f64>]) -> DMatrix<f64> {
-    let all: Vec<_> =
-        inputs.column_iter().chain(columns.iter().map(|column| column.column(0))).collect();
-    DMatrix::from_columns(&all)
+pub(crate) fn with_columns(inputs: &DMatrix<f64>, columns: &[DVector<f64>]) -> DMatrix<f64> {
+    let added = columns.iter().map(|column| column.column(0));
+    DMatrix::from_columns(&inputs.column_iter().chain(added).collect::<Vec<_>>())
 }
 
 fn bend(fit: &Fit) -> Option<Test> {
@@ -297,7 +296,7 @@ fn decisive(fit: &Fit) -> Option<Finding> {
         (row, rest * rest * h / ((1.0 - h) * (1.0 - h) * terms))
     };
     let all = fit.squares.leverages().into_iter().enumerate().map(distance);
-    let (row, distance) = all.max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let (row, distance) = all.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let values =
         fit.design.columns.iter().map(|column| (column.0.clone(), column.1[row])).collect();
     (distance > DECIDES).then_some(Finding::Decisive { row, values, distance })

@@ -78,12 +78,12 @@ impl Total {
 
     /// The better interval of a single measurement, which is wider than that of the mean.
     pub fn believed_single(&self) -> ConfidenceInterval {
-        self.single.of_one(self.value, self.mean, self.believed())
+        self.single.single_measurement(self.value, self.mean, self.believed())
     }
 
-    /// The component with the largest share of the uncertainty: the one to model more finely next.
+    /// The component with the largest share of the uncertainty. A finer model of it helps most.
     pub fn dominant(&self) -> Option<&ComponentShare> {
-        self.parts.iter().max_by(|one, other| one.uncertainty.total_cmp(&other.uncertainty))
+        self.parts.iter().max_by(|a, b| a.uncertainty.total_cmp(&b.uncertainty))
     }
 }
 
@@ -143,13 +143,13 @@ impl Resource {
             return Err(ResourceError::Empty);
         };
         let mut grows = false;
-        for it in &components {
-            let inputs = it.fit.formula.inputs();
+        for component in &components {
+            let inputs = component.fit.formula.inputs();
             grows |= inputs.contains(&load);
             let others: Vec<String> =
                 inputs.into_iter().filter(|input| *input != load).map(str::to_owned).collect();
             if !others.is_empty() {
-                let (component, load) = (it.name.clone(), load.to_owned());
+                let (component, load) = (component.name.clone(), load.to_owned());
                 return Err(ResourceError::Others { component, load, others });
             }
         }
@@ -250,7 +250,7 @@ impl Resource {
         let bootstraps =
             self.components.iter().filter_map(|component| component.fit.bootstrap.as_ref().ok());
         let counts = bootstraps.map(|bootstrap| (bootstrap.runs() as f64, bootstrap.freedom()));
-        counts.min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or((1.0, 1.0))
+        counts.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((1.0, 1.0))
     }
 
     fn interval(&self, values: Vec<Option<f64>>) -> ConfidenceInterval {

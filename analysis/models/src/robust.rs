@@ -8,7 +8,7 @@ use crate::fit::Fit;
 use crate::interval::ConfidenceInterval;
 use crate::squares::Squares;
 
-/// The largest number of pairs of rows; of more, so many are drawn at random.
+/// The largest number of pairs of rows. If there are more, this number is drawn at random.
 const PAIRS: usize = 2_000_000;
 
 /// The robust slopes of a fit.
@@ -45,58 +45,63 @@ pub struct Slope {
 impl Robust {
     /// The robust slopes of a fit; None if the formula has no term.
     pub fn from_fit(fit: &Fit) -> Option<Robust> {
-        beside(fit)
-    }
-}
-
-fn beside(fit: &Fit) -> Option<Robust> {
-    let constant = usize::from(fit.formula.constant);
-    match fit.formula.terms.len() {
-        0 => None,
-        1 if fit.formula.constant => {
-            let inputs = fit.design.inputs.column(1);
-            let response = fit.design.response.as_slice();
-            let seed = fit.options.resampling.seed;
-            let (estimate, interval, taken) =
-                theil_sen(inputs.as_slice(), response, fit.level, seed, PAIRS)?;
-            let term = fit.design.names[1].clone();
-            let method = taken.map_or(Method::TheilSen, Method::TheilSenOfSome);
-            let slopes = vec![Slope { term, estimate, interval: Some(interval) }];
-            Some(Robust { method, slopes })
-        }
-        _ => {
-            let all = huber(&fit.design.inputs, &fit.design.response, &fit.estimate)?;
-            let names = fit.design.names.iter().zip(all.iter()).skip(constant);
-            let slope = |(name, &estimate): (&String, &f64)| Slope {
-                term: name.clone(),
-                estimate,
-                interval: None,
-            };
-            Some(Robust { method: Method::Huber, slopes: names.map(slope).collect() })
+        match fit.formula.terms.len() {
+            0 => None,
+            1 if fit.formula.constant => {
+                let inputs = fit.design.inputs.column(1);
+                let response = fit.design.response.as_slice();
+                let seed = fit.options.resampling.seed;
+                let MedianSlope { estimate, interval, drawn } =
+                    theil_sen(inputs.as_slice(), response, fit.level, seed, PAIRS)?;
+                let term = fit.design.names[1].clone();
+                let method = drawn.map_or(Method::TheilSen, Method::TheilSenOfSome);
+                let slopes = vec![Slope { term, estimate, interval: Some(interval) }];
+                Some(Robust { method, slopes })
+            }
+            _ => {
+                let estimate = huber(&fit.design.inputs, &fit.design.response, &fit.estimate)?;
+                let constant = usize::from(fit.formula.constant);
+                let names = fit.design.names.iter().zip(estimate.iter()).skip(constant);
+                let slope = |(name, &estimate): (&String, &f64)| Slope {
+                    term: name.clone(),
+                    estimate,
+                    interval: None,
+                };
+                Some(Robust { method: Method::Huber, slopes: names.map(slope).collect() })
+            }
         }
     }
 }
 
-/// The median of the slopes between rows, its interval (Sen 1968), and the number of pairs if they were drawn.
+/// The median of the slopes between rows.
+struct MedianSlope {
+    estimate: f64,
+    /// Its interval (Sen 1968).
+    interval: ConfidenceInterval,
+    /// The number of pairs that were drawn. None if all pairs were used.
+    drawn: Option<usize>,
+}
+
+/// Computes the median slope, from at most `max_pairs` pairs of rows.
 fn theil_sen(
     inputs: &[f64],
     response: &[f64],
     level: f64,
     seed: u64,
-    most: usize,
-) -> Option<(f64, ConfidenceInterval, Option<usize>)> {
+    max_pairs: usize,
+) -> Option<MedianSlope> {
     let rows = inputs.len();
     let slope = |i: usize, j: usize| {
         let run = inputs[j] - inputs[i];
         (run != 0.0).then(|| (response[j] - response[i]) / run)
     };
-    let all = rows * (rows - 1) / 2;
-    let mut slopes = Vec::with_capacity(all.min(most));
-    let taken = (all > most).then_some(most);
-    if taken.is_some() {
-        let mut dice = Resampler::new(seed);
-        for _ in 0..most {
-            slopes.extend(slope(dice.below(rows), dice.below(rows)));
+    let pairs = rows * (rows - 1) / 2;
+    let mut slopes = Vec::with_capacity(pairs.min(max_pairs));
+    let drawn = (pairs > max_pairs).then_some(max_pairs);
+    if drawn.is_some() {
+        let mut resampler = Resampler::new(seed);
+        for _ in 0..max_pairs {
+            slopes.extend(slope(resampler.below(rows), resampler.below(rows)));
         }
     } else {
         for i in 0..rows {
@@ -104,13 +109,13 @@ fn theil_sen(
         }
     }
     slopes.sort_unstable_by(f64::total_cmp);
-    let middle = quantile(&slopes, 0.5)?;
+    let estimate = quantile(&slopes, 0.5)?;
     // The ranks of the ends of the interval, by the variance of Kendall's S with ties.
     let rows = rows as f64;
     let ties = |values: &[f64]| {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
-        let runs = sorted.chunk_by(|one, other| one == other).map(|values| values.len() as f64);
+        let runs = sorted.chunk_by(|value, next| value == next).map(|values| values.len() as f64);
         runs.map(|k| k * (k - 1.0) * (2.0 * k + 5.0)).sum::<f64>()
     };
     let whole = rows * (rows - 1.0) * (2.0 * rows + 5.0);
@@ -120,7 +125,7 @@ fn theil_sen(
     let runs = {
         let mut sorted = inputs.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
-        let same = sorted.chunk_by(|one, other| one == other).map(|values| values.len() as f64);
+        let same = sorted.chunk_by(|value, next| value == next).map(|values| values.len() as f64);
         rows * (rows - 1.0) / 2.0 - same.map(|k| k * (k - 1.0) / 2.0).sum::<f64>()
     };
     let part = slopes.len() as f64 / runs;
@@ -128,7 +133,8 @@ fn theil_sen(
     let rank = |at: f64| slopes[(at.max(0.0) as usize).min(slopes.len() - 1)];
     let high = ((count + z * spread * part) / 2.0).round();
     let low = ((count - z * spread * part) / 2.0).round() - 1.0;
-    Some((middle, ConfidenceInterval { low: rank(low), high: rank(high) }, taken))
+    let interval = ConfidenceInterval { low: rank(low), high: rank(high) };
+    Some(MedianSlope { estimate, interval, drawn })
 }
 
 /// The number of standard deviations beyond which a row counts less.
@@ -178,10 +184,12 @@ mod tests {
         let noise = |index: usize| ((index * 7919) % 601) as f64 / 601.0 - 0.5;
         let response: Vec<f64> =
             inputs.iter().enumerate().map(|(at, value)| 2.0 * value + 10.0 * noise(at)).collect();
-        let (all, interval, none) = theil_sen(&inputs, &response, 0.95, 1, PAIRS).unwrap();
-        let (some, wide, taken) = theil_sen(&inputs, &response, 0.95, 1, 50_000).unwrap();
-        assert_eq!((none, taken), (None, Some(50_000)));
-        assert!((all - some).abs() < 0.01, "{all} {some}");
-        assert!((interval.width() / wide.width() - 1.0).abs() < 0.1, "{interval} {wide}");
+        let all = theil_sen(&inputs, &response, 0.95, 1, PAIRS).unwrap();
+        let some = theil_sen(&inputs, &response, 0.95, 1, 50_000).unwrap();
+        assert_eq!((all.drawn, some.drawn), (None, Some(50_000)));
+        let estimates = (all.estimate, some.estimate);
+        assert!((all.estimate - some.estimate).abs() < 0.01, "{estimates:?}");
+        let widths = (all.interval.width(), some.interval.width());
+        assert!((widths.0 / widths.1 - 1.0).abs() < 0.1, "{widths:?}");
     }
 }

@@ -14,7 +14,7 @@ use crate::chance::t_quantile;
 use crate::fit::Fit;
 use crate::formula::{Expression, Function, Operator};
 use crate::interval::ConfidenceInterval;
-use crate::residuals::beside;
+use crate::residuals::with_columns;
 use crate::squares::Squares;
 
 /// The smallest change of a fitted value, as a share of the largest one, that is worth a term.
@@ -193,8 +193,9 @@ enum AlternativeTerm {
 
 /// The significant term that explains most of the residuals.
 fn alternative(fit: &Fit, largest: f64) -> AlternativeTerm {
+    let terms = candidate_terms(fit).into_iter();
     let candidates: Vec<ExtendedFit> =
-        ways(fit).into_iter().filter_map(|way| ExtendedFit::new(fit, way)).collect();
+        terms.filter_map(|term| ExtendedFit::new(fit, term)).collect();
     if candidates.is_empty() {
         let nothing_to_grow_with = fit.formula.terms.is_empty();
         return if nothing_to_grow_with {
@@ -207,20 +208,21 @@ fn alternative(fit: &Fit, largest: f64) -> AlternativeTerm {
     let level = 1.0 - (1.0 - fit.level) / candidates.len() as f64;
     let significant =
         candidates.into_iter().filter(|candidate| !candidate.interval(fit, level).holds(0.0));
-    let best = significant.min_by(|one, other| one.left().total_cmp(&other.left()));
+    let best = significant.min_by(|a, b| a.squared_residuals().total_cmp(&b.squared_residuals()));
     match best {
         None => AlternativeTerm::None,
         Some(extended) => {
             let fitted = &fit.design.response - &extended.residuals;
-            let off = fitted.iter().zip(&fit.fitted).map(|(one, other)| (one - other).abs());
-            let moves = off.fold(0.0, f64::max) / largest;
+            let pairs = fitted.iter().zip(&fit.fitted);
+            let changes = pairs.map(|(extended, fitted)| (extended - fitted).abs());
+            let moves = changes.fold(0.0, f64::max) / largest;
             AlternativeTerm::Better { term: extended.term.to_string(), moves }
         }
     }
 }
 
-/// Candidate terms of each input that the formula lacks.
-fn ways(fit: &Fit) -> Vec<Expression> {
+/// The terms of each input that the formula lacks.
+fn candidate_terms(fit: &Fit) -> Vec<Expression> {
     let column = |name: &str| {
         Box::new(Expression::Column { name: name.to_owned(), span: Default::default() })
     };
@@ -266,7 +268,7 @@ impl ExtendedFit {
         if column.iter().any(|value| !value.is_finite()) {
             return None;
         }
-        let inputs = beside(&fit.design.inputs, &[column]);
+        let inputs = with_columns(&fit.design.inputs, &[column]);
         if inputs.nrows() <= inputs.ncols() {
             return None;
         }
@@ -277,7 +279,7 @@ impl ExtendedFit {
     }
 
     /// The sum of squared residuals.
-    fn left(&self) -> f64 {
+    fn squared_residuals(&self) -> f64 {
         self.residuals.norm_squared()
     }
 
@@ -289,10 +291,10 @@ impl ExtendedFit {
         if let Ok(bootstrap) =
             Bootstrap::new(&self.squares, &self.estimate, &self.residuals, runs, resampling)
         {
-            return bootstrap.interval(level, |all| all[last]);
+            return bootstrap.interval(level, |coefficients| coefficients[last]);
         }
         let freedom = (self.residuals.len() - self.estimate.len()) as f64;
-        let sigma = (self.left() / freedom).sqrt();
+        let sigma = (self.squared_residuals() / freedom).sqrt();
         let error = sigma * self.squares.to_coefficients.row(last).norm();
         ConfidenceInterval::around(
             self.estimate[last],

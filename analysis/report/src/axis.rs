@@ -2,7 +2,7 @@
 
 use ppt_query::text::{duration, three};
 
-/// An axis from the least value to the greatest.
+/// An axis from the smallest value to the largest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Axis {
     low: f64,
@@ -10,7 +10,7 @@ pub struct Axis {
     log: bool,
 }
 
-/// Ratio of the greatest to the least value from which on the axis is logarithmic.
+/// Ratio of the largest to the smallest value from which on the axis is logarithmic.
 const WIDE: f64 = 50.0;
 
 impl Axis {

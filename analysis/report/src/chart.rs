@@ -183,8 +183,8 @@ pub fn bands(
         }
         // Outlines stay visible where the fill is faint.
         let _ = write!(paths, "<polyline class=e points=\"{}\"/>", line(3));
-        for known in runs(&over[run.clone()].iter().map(has_p99).collect::<Vec<_>>()) {
-            let corners = known.map(|at| corner(run.start + at, 2)).collect::<Vec<_>>().join(" ");
+        for part in runs(&over[run.clone()].iter().map(has_p99).collect::<Vec<_>>()) {
+            let corners = part.map(|at| corner(run.start + at, 2)).collect::<Vec<_>>().join(" ");
             let _ = write!(paths, "<polyline class=\"e dotted\" points=\"{corners}\"/>");
         }
         let _ = write!(paths, "<polyline class=m points=\"{}\"/>", line(0));
@@ -261,8 +261,8 @@ pub fn buckets(
     unit: &str,
     logarithmic: bool,
 ) -> String {
-    let known = all.iter().flat_map(|entry| [entry.0, entry.1]).flatten();
-    let (low, high) = (known.clone().min().unwrap_or(0) as f64, known.max().unwrap_or(1) as f64);
+    let ends = all.iter().flat_map(|entry| [entry.0, entry.1]).flatten();
+    let (low, high) = (ends.clone().min().unwrap_or(0) as f64, ends.max().unwrap_or(1) as f64);
     // Values below 1 share one bucket, because a logarithmic axis cannot show 0.
     let axis = if logarithmic && low >= 0.0 {
         Axis::log(low.max(0.5), high.max(1.0))
@@ -408,7 +408,7 @@ pub fn bars(values: &[f64], colour: &str, title: &str) -> String {
     )
 }
 
-/// A fraction of the maximum, as a bar behind a number.
+/// A fraction of the maximum, as a bar in the background of a number.
 pub fn share(value: f64, colour: &str) -> String {
     format!(
         "<svg class=\"share {colour}\" aria-hidden=\"true\"><rect width=\"{}%\" height=\"100%\" \

@@ -20,7 +20,7 @@ use ppt_query::summary::FrameSummary;
 use ppt_query::{CaptureLoss, Engine, FrameTable, RowUnit, summary, why};
 
 use crate::error::ReportError;
-use crate::frames::{FieldFacts, FrameFacts, SLOWEST};
+use crate::frame_facts::{FieldFacts, FrameFacts, SLOWEST};
 use crate::span::{self, ChartSpan};
 use crate::timeline::Timeline;
 use crate::views::ReportView;
@@ -75,21 +75,11 @@ impl Facts {
     /// See [`ReportError`].
     pub async fn gather(engine: &Engine, ask: &Ask) -> Result<Facts, ReportError> {
         let ask_all = summary::Ask { memory: ask.memory, ..summary::Ask::default() };
-        // The kernel's tables have a section of their own.
-        let is_kernel = |table: &FrameTable| engine.set().is_kernel(&table.buffer);
         let frames = engine.frames(None)?.into_iter();
-        let frames: Vec<FrameTable> = frames.filter(|table| !is_kernel(table)).collect();
+        let frames: Vec<FrameTable> = frames.filter(|table| !is_kernel(engine, table)).collect();
         let readings = ReadingTimes::ask(engine).await?;
         let mut swept = SweptFacts::gather(engine, ask.memory, &frames, &readings).await?;
-        let mut tables: Vec<_> = swept.iter().flat_map(SweptFacts::totals).collect();
-        let frames = frames.into_iter().filter(|_| swept.is_none());
-        let of_frames = frames.map(|table| (table, RowUnit::Frame));
-        let wholes = engine.wholes(None).into_iter().filter(|(table, _)| !is_kernel(table));
-        for (table, unit) in of_frames.chain(wholes) {
-            if let Some(total) = fields::total(engine, ask_all.clone(), (&table, unit)).await? {
-                tables.push((table, total));
-            }
-        }
+        let tables = summaries(engine, &ask_all, frames, swept.as_ref()).await?;
         let drained = match &swept {
             Some(swept) if !engine.set().has_kernel() => swept.drained,
             _ => account::drained(engine).await?,
@@ -97,19 +87,32 @@ impl Facts {
         let times = tables.iter().filter_map(|table| table.1.groups.first()?.time);
         let span =
             span::shown(times.chain(readings.during()), span::union(drained, readings.during()));
-        let [mut frames, mut wholes] =
-            facts_by_cost(engine, &ask_all, &tables, swept.as_mut(), span.as_ref()).await?;
+        let (mut frames, mut wholes) = (Vec::new(), Vec::new());
+        for (table, total) in &tables {
+            let swept = swept.as_mut().filter(|_| total.unit == RowUnit::Frame);
+            let known = swept.and_then(|swept| {
+                let is_of_span = swept.is_of(span.as_ref());
+                let fields = swept.take_fields(table)?;
+                Some(KnownFields { slices: fields.slices.filter(|_| is_of_span), ..fields })
+            });
+            let span = (span.as_ref(), known);
+            let facts = fields::frame(engine, &ask_all, (table, total), &tables, span).await?;
+            if total.unit == RowUnit::Frame { &mut frames } else { &mut wholes }.push(facts);
+        }
+        [&mut frames, &mut wholes].into_iter().for_each(|facts| sort_by_cost(facts));
         let intervals = number_intervals(&mut frames, 0);
         let names = [&intervals[..], &number_intervals(&mut wholes, intervals.len())].concat();
-        let tables_of = |all: &[FrameFacts]| all.iter().map(|facts| find(&tables, facts)).collect();
-        let (own, of_wholes): (Vec<_>, Vec<_>) = (tables_of(&frames), tables_of(&wholes));
-        slowest::add(engine, &own, &mut frames, swept.as_mut()).await?;
-        slowest::add(engine, &of_wholes, &mut wholes, None).await?;
+        let tables_of =
+            |facts: &[FrameFacts]| facts.iter().map(|facts| find(&tables, facts)).collect();
+        let frame_tables: Vec<_> = tables_of(&frames);
+        let whole_tables: Vec<_> = tables_of(&wholes);
+        slowest::add(engine, &frame_tables, &mut frames, swept.as_mut()).await?;
+        slowest::add(engine, &whole_tables, &mut wholes, None).await?;
         let answer = engine.why_each(SLOWEST).await?;
         for slow in answer.slowest {
-            let is_its =
+            let has_name =
                 |table: &&&FrameTable| table.buffer == slow.buffer && table.frame == slow.name;
-            let spans = own.iter().find(is_its).filter(|_| slow.is_span);
+            let spans = frame_tables.iter().find(has_name).filter(|_| slow.is_span);
             let spans = spans.and_then(|span| engine.spans(span));
             let spans = spans.map(|span| span.name.table().to_owned());
             add_why(slow, spans.as_deref(), frames.iter_mut().chain(&mut wholes));
@@ -118,7 +121,7 @@ impl Facts {
         let kernel = KernelFacts::gather(engine).await?;
         let triggers = triggers::gather(engine).await?;
         let drawn = lanes::Drawn {
-            tables: &own,
+            tables: &frame_tables,
             frames: &frames,
             wholes: &wholes,
             gaps: &account.gaps,
@@ -152,54 +155,58 @@ impl Facts {
     }
 }
 
-/// The facts of frames, and those of spans and chains, by cost.
-async fn facts_by_cost(
-    engine: &Engine,
-    ask_all: &summary::Ask,
-    tables: &[(FrameTable, FrameSummary)],
-    mut swept: Option<&mut SweptFacts>,
-    span: Option<&ChartSpan>,
-) -> Result<[Vec<FrameFacts>; 2], ReportError> {
-    let (mut frames, mut wholes) = (Vec::new(), Vec::new());
-    for (table, total) in tables {
-        let known = swept.as_deref_mut().filter(|_| total.unit == RowUnit::Frame);
-        let known = known.and_then(|swept| {
-            let is_of_span = swept.is_of(span);
-            let known = swept.take_fields(table)?;
-            Some(KnownFields { slices: known.slices.filter(|_| is_of_span), ..known })
-        });
-        let span = (span, known);
-        let facts = fields::frame(engine, ask_all, (table, total), tables, span).await?;
-        if total.unit == RowUnit::Frame { &mut frames } else { &mut wholes }.push(facts);
-    }
-    for all in [&mut frames, &mut wholes] {
-        all.sort_by(|a, b| {
-            let cost = b.cost().total_cmp(&a.cost());
-            cost.then(b.count.cmp(&a.count)).then(a.label.cmp(&b.label))
-        });
-        all.iter_mut().for_each(|facts| facts.fields.sort_by(by_cost));
-    }
-    Ok([frames, wholes])
+/// Whether a table has records of the kernel, which have a section of their own.
+fn is_kernel(engine: &Engine, table: &FrameTable) -> bool {
+    engine.set().is_kernel(&table.buffer)
 }
 
-/// Intervals first, then by cost. The steps of a chain keep their order.
+/// The summaries of all tables. If there was a common pass, it has those of `frames`.
+async fn summaries(
+    engine: &Engine,
+    ask: &summary::Ask,
+    frames: Vec<FrameTable>,
+    swept: Option<&SweptFacts>,
+) -> Result<Vec<(FrameTable, FrameSummary)>, ReportError> {
+    let mut tables: Vec<_> = swept.into_iter().flat_map(SweptFacts::totals).collect();
+    let frames = frames.into_iter().filter(|_| swept.is_none());
+    let frames = frames.map(|table| (table, RowUnit::Frame));
+    let wholes = engine.wholes(None).into_iter();
+    let wholes = wholes.filter(|(table, _)| !is_kernel(engine, table));
+    for (table, unit) in frames.chain(wholes) {
+        if let Some(total) = fields::total(engine, ask.clone(), (&table, unit)).await? {
+            tables.push((table, total));
+        }
+    }
+    Ok(tables)
+}
+
+/// Sorts kinds by cost, and their fields by [`by_cost`].
+fn sort_by_cost(facts: &mut [FrameFacts]) {
+    facts.sort_by(|a, b| {
+        let cost = b.cost().total_cmp(&a.cost());
+        cost.then(b.count.cmp(&a.count)).then(a.label.cmp(&b.label))
+    });
+    facts.iter_mut().for_each(|facts| facts.fields.sort_by(by_cost));
+}
+
+/// The order of fields: intervals first, then by cost. The steps of a chain keep their order.
 fn by_cost(a: &FieldFacts, b: &FieldFacts) -> Ordering {
     let first = b.interval.is_some().cmp(&a.interval.is_some());
     first.then(b.cost().total_cmp(&a.cost()))
 }
 
-/// Numbers intervals from `first` on, by cost: the number decides the colour everywhere. Returns their
-/// names.
-fn number_intervals(all: &mut [FrameFacts], first: usize) -> Vec<String> {
+/// Numbers intervals from `first` on, by cost. The number is the colour of the interval in all charts.
+/// Returns the names of the intervals.
+fn number_intervals(kinds: &mut [FrameFacts], first: usize) -> Vec<String> {
     let mut intervals: Vec<(f64, usize, usize)> = Vec::new();
-    for (at, frame) in all.iter().enumerate() {
-        let of = frame.fields.iter().enumerate().filter(|entry| entry.1.interval.is_some());
-        intervals.extend(of.map(|(field, facts)| (facts.cost(), at, field)));
+    for (at, frame) in kinds.iter().enumerate() {
+        let fields = frame.fields.iter().enumerate().filter(|entry| entry.1.interval.is_some());
+        intervals.extend(fields.map(|(field, facts)| (facts.cost(), at, field)));
     }
     intervals.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut names = Vec::new();
     for (number, &(_, frame, field)) in intervals.iter().enumerate() {
-        let facts = &mut all[frame];
+        let facts = &mut kinds[frame];
         names.push(format!("{}.{}", facts.label, facts.fields[field].label));
         facts.fields[field].interval = Some(first + number);
     }
@@ -210,9 +217,9 @@ fn number_intervals(all: &mut [FrameFacts], first: usize) -> Vec<String> {
 fn add_why<'a>(
     slow: why::Slow,
     spans: Option<&str>,
-    mut all: impl Iterator<Item = &'a mut FrameFacts>,
+    mut kinds: impl Iterator<Item = &'a mut FrameFacts>,
 ) {
-    let found = all.find_map(|facts| {
+    let found = kinds.find_map(|facts| {
         if facts.buffer != slow.buffer {
             return None;
         }
@@ -229,9 +236,9 @@ fn add_why<'a>(
 }
 
 fn find<'a>(tables: &'a [(FrameTable, FrameSummary)], facts: &FrameFacts) -> &'a FrameTable {
-    let is_it = |entry: &&(FrameTable, FrameSummary)| {
+    let is_same = |entry: &&(FrameTable, FrameSummary)| {
         (&entry.0.buffer, &entry.0.frame, entry.1.unit) == (&facts.buffer, &facts.frame, facts.unit)
     };
     // `facts` were made from one of `tables`.
-    &tables.iter().find(is_it).unwrap_or(&tables[0]).0
+    &tables.iter().find(is_same).unwrap_or(&tables[0]).0
 }

@@ -176,7 +176,7 @@ impl Picture {
         );
     }
 
-    pub fn names(&mut self, below: &str, beside: &str) {
+    pub fn names(&mut self, below: &str, above: &str) {
         let (x, y) = (self.x(0.5), self.y(0.0) + 38.0);
         let _ = writeln!(
             self.svg,
@@ -185,7 +185,7 @@ impl Picture {
             escape_html(below),
             self.edge(),
             self.top - 12.0,
-            escape_html(beside)
+            escape_html(above)
         );
     }
 

@@ -149,7 +149,28 @@ impl PlotColumns {
     }
 }
 
-/// The data of a plot, as far as it can be drawn.
+/// The names and units of the columns of an answer.
+struct ColumnLabels<'a>(&'a Schema);
+
+impl ColumnLabels<'_> {
+    fn name(&self, at: usize) -> String {
+        self.0.field(at).name().clone()
+    }
+
+    fn unit(&self, at: usize) -> String {
+        self.0.field(at).metadata().get("unit").cloned().unwrap_or_default()
+    }
+
+    fn is_time(&self, at: usize) -> bool {
+        is_time(self.0.field(at).data_type())
+    }
+}
+
+fn no_values() -> ReportError {
+    ReportError::NotDrawn("there are no values to draw".to_owned())
+}
+
+/// The data of a plot that can be drawn.
 struct Data {
     words: Vec<(String, f64)>,
     more: usize,
@@ -268,33 +289,34 @@ impl Data {
         shape: &PlotColumns,
         plot: &Plot,
     ) -> Result<String, ReportError> {
+        let labels = ColumnLabels(schema);
         let mut picture = Picture::new(&plot.title, plot.width, plot.height);
         match shape.kind {
-            PlotForm::Histogram => self.draw_histogram(schema, shape, &mut picture)?,
-            PlotForm::Bars => self.draw_bars(schema, shape, &mut picture)?,
-            PlotForm::Line | PlotForm::Points => self.draw_series(schema, shape, &mut picture)?,
+            PlotForm::Histogram => self.draw_histogram(&labels, shape, &mut picture)?,
+            PlotForm::Bars => self.draw_bars(&labels, shape, &mut picture)?,
+            PlotForm::Line | PlotForm::Points => self.draw_series(&labels, shape, &mut picture)?,
         }
         Ok(picture.finish())
     }
 
     fn draw_histogram(
         &self,
-        schema: &Schema,
+        labels: &ColumnLabels<'_>,
         shape: &PlotColumns,
         picture: &mut Picture,
     ) -> Result<(), ReportError> {
         let Some(histogram) = Histogram::from_sketch(&self.sketch, 60, None) else {
-            return Err(ReportError::NotDrawn("there are no values to draw".to_owned()));
+            return Err(no_values());
         };
         let bins = &histogram.bins;
-        let most = bins.iter().map(|bin| bin.count).max().unwrap_or(0) as f64;
-        let y = Axis::linear(0.0, most);
+        let highest = bins.iter().map(|bin| bin.count).max().unwrap_or(0) as f64;
+        let y = Axis::linear(0.0, highest);
         let (first, last) = (bins[0].from, bins[bins.len() - 1].to);
         let x = match histogram.scale {
             ppt_query::stats::BinScale::Logarithmic => Axis::log(first, last),
             ppt_query::stats::BinScale::Linear => Axis::linear(first, last),
         };
-        picture.axes(&x, &y, &unit(schema, shape.ys[0]), "");
+        picture.axes(&x, &y, &labels.unit(shape.ys[0]), "");
         for bin in bins.iter().filter(|bin| bin.count > 0) {
             let (from, to) = (x.place(bin.from), x.place(bin.to));
             picture.bar(from, to - from, y.place(bin.count as f64), 0);
@@ -303,22 +325,22 @@ impl Data {
             0 => "count".to_owned(),
             infinite => format!("count ({infinite} infinite not drawn)"),
         };
-        picture.names(&scaled(name(schema, shape.ys[0]), &x), &count);
+        picture.names(&scaled(labels.name(shape.ys[0]), &x), &count);
         Ok(())
     }
 
     fn draw_bars(
         &self,
-        schema: &Schema,
+        labels: &ColumnLabels<'_>,
         shape: &PlotColumns,
         picture: &mut Picture,
     ) -> Result<(), ReportError> {
         let values = || self.words.iter().map(|entry| entry.1).filter(|value| value.is_finite());
         if values().next().is_none() {
-            return Err(ReportError::NotDrawn("there are no values to draw".to_owned()));
+            return Err(no_values());
         }
         let y = Axis::linear(values().fold(0.0, f64::min), values().fold(0.0, f64::max));
-        picture.left_axis(&y, &unit(schema, shape.ys[0]));
+        picture.left_axis(&y, &labels.unit(shape.ys[0]));
         let each = 1.0 / self.words.len() as f64;
         for (at, (word, value)) in self.words.iter().enumerate() {
             if value.is_finite() {
@@ -326,33 +348,34 @@ impl Data {
             }
             picture.word(each * (at as f64 + 0.5), word, self.words.len());
         }
-        let mut below = name(schema, 0);
+        let mut below = labels.name(0);
         if self.more > 0 {
             let _ = write!(below, " ({} more are not drawn)", self.more);
         }
-        picture.names(&below, &name(schema, shape.ys[0]));
+        picture.names(&below, &labels.name(shape.ys[0]));
         Ok(())
     }
 
+    /// Draws lines or points over the first column.
     fn draw_series(
         &mut self,
-        schema: &Schema,
+        labels: &ColumnLabels<'_>,
         shape: &PlotColumns,
         picture: &mut Picture,
     ) -> Result<(), ReportError> {
         self.series.iter_mut().for_each(Thinned::close);
         let points = || self.series.iter().flat_map(|thinned| &thinned.points);
         let Some(first) = points().map(|point| point.0).reduce(f64::min) else {
-            return Err(ReportError::NotDrawn("there are no values to draw".to_owned()));
+            return Err(no_values());
         };
-        let time = is_time(schema.field(0).data_type());
+        let is_over_time = labels.is_time(0);
         // Times are relative to the first one.
-        let origin = if time { first } else { 0.0 };
+        let origin = if is_over_time { first } else { 0.0 };
         let last = points().map(|point| point.0).fold(first, f64::max);
         let x = Axis::linear(first - origin, last - origin);
         let y = Axis::covering(points().map(|point| point.1).collect::<Vec<_>>().into_iter());
-        let x_unit = if time { "ns".to_owned() } else { unit(schema, 0) };
-        picture.axes(&x, &y, &x_unit, &unit(schema, shape.ys[0]));
+        let x_unit = if is_over_time { "ns".to_owned() } else { labels.unit(0) };
+        picture.axes(&x, &y, &x_unit, &labels.unit(shape.ys[0]));
         for (at, series) in self.series.iter().enumerate() {
             let place = |entry: &(f64, f64)| (x.place(entry.0 - origin), y.place(entry.1));
             let places: Vec<_> = series.points.iter().map(place).collect();
@@ -361,27 +384,19 @@ impl Data {
                 _ => picture.points(&places, at),
             }
         }
-        let below =
-            if time { format!("{} (since the first)", name(schema, 0)) } else { name(schema, 0) };
-        let names: Vec<String> =
-            shape.ys.iter().map(|&index| scaled(name(schema, index), &y)).collect();
+        let name = labels.name(0);
+        let below = if is_over_time { format!("{name} (since the first)") } else { name };
+        let names = shape.ys.iter().map(|&index| scaled(labels.name(index), &y));
+        let names: Vec<String> = names.collect();
         match &names[..] {
-            [one] => picture.names(&below, one),
-            many => {
+            [name] => picture.names(&below, name),
+            names => {
                 picture.names(&below, "");
-                picture.legend(many);
+                picture.legend(names);
             }
         }
         Ok(())
     }
-}
-
-fn unit(schema: &Schema, column: usize) -> String {
-    schema.field(column).metadata().get("unit").cloned().unwrap_or_default()
-}
-
-fn name(schema: &Schema, column: usize) -> String {
-    schema.field(column).name().clone()
 }
 
 /// The title of an axis, which mentions a logarithmic scale.

@@ -121,7 +121,7 @@ impl Timeline {
             .iter()
             .map(|lane| {
                 let word = |bucket: &Bucket| u32::from(bucket.name) | u32::from(bucket.fill) << 8;
-                let of = |get: fn(&Bucket) -> u32| {
+                let encoded = |get: fn(&Bucket) -> u32| {
                     bytes::encode_words(&lane.buckets.iter().map(get).collect::<Vec<_>>())
                 };
                 let look: Vec<u8> = lane
@@ -138,7 +138,7 @@ impl Timeline {
                     "spans": lane.spans,
                     "frames": lane.frames,
                     "look": if busy { bytes::base64(&look) } else { String::new() },
-                    "count": if busy { of(|bucket| bucket.count) } else { String::new() },
+                    "count": if busy { encoded(|bucket| bucket.count) } else { String::new() },
                     "longest": if busy { bytes::floats(&longest) } else { String::new() },
                     "states": if states { bytes::base64(&lane.states) } else { String::new() },
                     "ticks": if ticks { bytes::encode_words(&lane.ticks) } else { String::new() },

@@ -5,7 +5,7 @@ use ppt_query::datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use ppt_query::{Engine, QueryError, parsed, prepared};
 
 use crate::error::ReportError;
-use crate::rows::{self, TextRows};
+use crate::text_rows::{self, TextRows};
 
 /// Maximum number of rows of a section.
 pub const MAX_ROWS: usize = 500;
@@ -46,7 +46,7 @@ pub async fn all(engine: &Engine, text: &str) -> Result<Vec<ReportView>, ReportE
         let batches = rows.limit(0, Some(MAX_ROWS + 1))?.collect().await?;
         let mut texts = Vec::new();
         for batch in &batches {
-            texts.extend(rows::from_batch(batch)?);
+            texts.extend(text_rows::from_batch(batch)?);
         }
         let cut = texts.len() > MAX_ROWS;
         texts.truncate(MAX_ROWS);

@@ -37,13 +37,13 @@ pub struct Histogram {
     pub modes: Vec<f64>,
 }
 
-/// The ratio of the greatest to the least value from which the scale is logarithmic: three decades.
+/// The ratio of the largest to the smallest value from which the scale is logarithmic: three decades.
 const MIN_LOGARITHMIC_RATIO: f64 = 1000.0;
-/// The greatest height of a valley between two modes, relative to the lower mode.
+/// The largest height of a valley between two modes, relative to the lower mode.
 const MAX_VALLEY: f64 = 0.5;
-/// The least height of a mode, relative to the highest one.
+/// The smallest height of a mode, relative to the highest one.
 const MIN_MODE: f64 = 0.1;
-/// The least number of values for which modes are reported.
+/// The smallest number of values for which modes are reported.
 const MIN_VALUES: u64 = 50;
 
 impl Histogram {

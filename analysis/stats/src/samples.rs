@@ -53,7 +53,7 @@ enum KeptValues<T> {
 #[derive(Debug)]
 struct Sketched<T> {
     sketch: Sketch,
-    /// The least and the greatest value.
+    /// The smallest and the largest value.
     ends: Option<(T, T)>,
     moments: RunningMoments,
 }
@@ -164,7 +164,7 @@ impl<T: ColumnValue> Samples<T> {
         self.kept = KeptValues::Sketch(Box::new(sketched));
     }
 
-    /// The least and the greatest value; None without values.
+    /// The smallest and the largest value; None without values.
     pub fn ends(&self) -> Option<(T, T)> {
         match &self.kept {
             KeptValues::Values(values) => ends(values.iter().copied()),

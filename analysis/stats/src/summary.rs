@@ -85,14 +85,14 @@ pub struct Summary {
     pub count: u64,
     /// The number of NULLs and NaNs.
     pub nulls: u64,
-    /// The least value; None without values.
+    /// The smallest value; None without values.
     pub min: Option<SummaryNumber>,
-    /// The greatest value.
+    /// The largest value.
     pub max: Option<SummaryNumber>,
     /// The sum; of whole values without rounding.
     pub sum: SummaryNumber,
-    /// The arithmetic mean, a float unless only a whole number lies between the least and the
-    /// greatest.
+    /// The arithmetic mean, a float unless only a whole number lies between the smallest and the
+    /// largest.
     pub mean: Option<SummaryNumber>,
     /// The standard deviation: the square root of the sum of squared deviations over n − 1.
     pub sd: Option<f64>,

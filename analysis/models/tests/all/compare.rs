@@ -82,16 +82,16 @@ fn verdicts_in_words() {
         let frame = |run: usize, at: usize| times * (100.0 + ((at * 7 + run * 3) % 11) as f64);
         (0..8).map(|run| (0..110).map(|at| frame(run, at)).collect()).collect()
     };
-    let told = |one: f64, other: f64| {
+    let changes = |one: f64, other: f64| {
         let found = compared(&runs(one), &runs(other), Comparing::default());
         found.changes.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(
-        told(1.0, 1.0),
+        changes(1.0, 1.0),
         ["mean is the same to 0.0 %", "p50 is the same to 0.0 %", "p99 is the same to 0.0 %"]
     );
-    assert_eq!(told(1.0, 1.1)[0], "mean is 10.0 % higher (+10.0 to +10.0 %)");
-    assert_eq!(told(1.0, 0.8)[2], "p99 is 20.0 % lower (-20.0 to -20.0 %)");
+    assert_eq!(changes(1.0, 1.1)[0], "mean is 10.0 % higher (+10.0 to +10.0 %)");
+    assert_eq!(changes(1.0, 0.8)[2], "p99 is 20.0 % lower (-20.0 to -20.0 %)");
     let mut chance = Chance::new(1);
     let vague = compared(&side(&mut chance, 2, 1.0), &side(&mut chance, 2, 1.01), quick(1));
     assert_eq!(vague.changes[0].direction, Direction::Unclear, "{vague:?}");
@@ -162,14 +162,16 @@ fn a_damaged_baseline_is_refused() {
     let entry = Entry { field: "x".to_owned(), by: BTreeMap::new(), measured };
     let good = Baseline::new(vec![entry]).to_json();
     assert!(Baseline::from_json(&good).is_ok());
-    let told = |from: &str, to: &str| {
+    let message = |from: &str, to: &str| {
         assert!(good.contains(from), "{from} in {good}");
         Baseline::from_json(&good.replacen(from, to, 1)).unwrap_err().to_string()
     };
-    assert!(told("\"version\": 1", "\"version\": 2").ends_with("version 2 is unknown, 1 is known"));
-    assert!(told("\"mean\"", "\"avg\"").contains("there is no statistic `avg`"));
-    assert!(told("\"units\": [", "\"units\": [7.0,").contains("different numbers of units"));
-    assert!(told("\"spread\": [", "\"spread\": [9.0,").contains("quantiles are not in order"));
-    assert!(told("\"field\"", "\"fiel\"").contains("unknown field"));
+    assert!(
+        message("\"version\": 1", "\"version\": 2").ends_with("version 2 is unknown, 1 is known")
+    );
+    assert!(message("\"mean\"", "\"avg\"").contains("there is no statistic `avg`"));
+    assert!(message("\"units\": [", "\"units\": [7.0,").contains("different numbers of units"));
+    assert!(message("\"spread\": [", "\"spread\": [9.0,").contains("quantiles are not in order"));
+    assert!(message("\"field\"", "\"fiel\"").contains("unknown field"));
     assert!(Baseline::from_json(&good[..good.len() / 2]).is_err());
 }

@@ -86,50 +86,54 @@ fn two_loads_cannot_tell_a_line_from_a_curve() {
 }
 
 #[test]
-fn residuals_are_told_in_words() {
-    let told = |table: &RunTable, formula: &str| Residuals::from_fit(&fit(formula, table)).findings;
+fn residuals_have_findings_in_words() {
+    let findings =
+        |table: &RunTable, formula: &str| Residuals::from_fit(&fit(formula, table)).findings;
     let has = |all: &[Finding], what: &str| {
         assert!(all.iter().any(|finding| finding.to_string().contains(what)), "{what}: {all:?}");
     };
     let clean = runs(1, 20, |n, chance| 0.05 + 1e-3 * n + 0.01 * chance.normal());
-    assert_eq!(told(&clean, "cpu ~ n"), []);
+    assert_eq!(findings(&clean, "cpu ~ n"), []);
     let mut wrong = 0;
     for seed in 0..300 {
         let each = 1 + seed as usize % 50;
         let clean = runs(seed, each, |n, chance| 0.05 + 1e-3 * n + 0.01 * chance.normal());
-        wrong += told(&clean, "cpu ~ n").len();
+        wrong += findings(&clean, "cpu ~ n").len();
     }
     println!("of 300 clean sets {wrong} had findings");
     assert!(wrong <= 12, "three tests, each wrong once in a hundred: {wrong} of 300");
     let bent = runs(2, 20, |n, chance| 3e-6 * n * n + 0.01 * chance.normal());
-    has(&told(&bent, "cpu ~ n"), "residuals bend: a term is missing");
+    has(&findings(&bent, "cpu ~ n"), "residuals bend: a term is missing");
     let fan = runs(3, 20, |n, chance| 1e-3 * n + 1e-4 * n * chance.normal());
-    has(&told(&fan, "cpu ~ n"), "the spread grows with the fitted value");
+    has(&findings(&fan, "cpu ~ n"), "the spread grows with the fitted value");
     let mut last = 0.0;
     let following = runs(4, 50, move |n, chance| {
         last = 0.8 * last + 0.01 * chance.normal();
         1e-3 * n + last
     });
-    has(&told(&following, "cpu ~ n"), "rows are not independent, and t intervals are too narrow");
+    has(
+        &findings(&following, "cpu ~ n"),
+        "rows are not independent, and t intervals are too narrow",
+    );
     let two = runs(5, 50, |n, chance| {
         let slow = if chance.uniform() < 0.4 { 0.2 } else { 0.0 };
         1e-3 * n + slow + 0.01 * chance.normal()
     });
-    has(&told(&two, "cpu ~ n"), "several modes");
+    has(&findings(&two, "cpu ~ n"), "several modes");
     let mut table =
         vec![("n", vec![1.0, 2.0, 3.0, 4.0, 100.0]), ("cpu", vec![1.0, 2.1, 2.9, 4.2, 7.0])];
     has(
-        &told(&RunTable::new(table.clone()).unwrap(), "cpu ~ n"),
+        &findings(&RunTable::new(table.clone()).unwrap(), "cpu ~ n"),
         "the row of n = 100 decides the fit",
     );
     table[0].1 = vec![101.0, 102.0, 103.0, 104.0, 0.0];
     has(
-        &told(&RunTable::new(table.clone()).unwrap(), "cpu ~ n"),
+        &findings(&RunTable::new(table.clone()).unwrap(), "cpu ~ n"),
         "the row of n = 0 decides the fit",
     );
     table[0].1 = vec![1.0, 2.0, 3.0, 4.0, 100.0];
     table[1].1 = vec![2.0, 4.0, 6.0, 8.0, 200.0];
-    assert_eq!(told(&RunTable::new(table).unwrap(), "cpu ~ n"), [], "rounding is no pattern");
+    assert_eq!(findings(&RunTable::new(table).unwrap(), "cpu ~ n"), [], "rounding is no pattern");
 }
 
 #[test]
@@ -294,7 +298,7 @@ fn what_cannot_be_fitted_is_told() {
         ("cpu", vec![1.0, 2.0, 4.0, 3.0, 6.0]),
     ]);
     let table = table.unwrap();
-    let told = |formula: &str| {
+    let message = |formula: &str| {
         let error = refused(formula, &table);
         match error.span() {
             None => error.to_string(),
@@ -302,39 +306,39 @@ fn what_cannot_be_fitted_is_told() {
         }
     };
     assert_eq!(
-        told("cpu ~ n + sme"),
+        message("cpu ~ n + sme"),
         "there is no column `sme` (did you mean `same`?); there are: n, twice, same, hole, zero, cpu\n\
          cpu ~ n + sme\n          ^^^"
     );
     assert_eq!(
-        told("cpu ~ n + twice"),
+        message("cpu ~ n + twice"),
         "`twice` follows from `n`: no data can tell them apart, so leave one out\n\
          cpu ~ n + twice\n          ^^^^^"
     );
     assert_eq!(
-        told("cpu ~ n + I(2*n + 3)"),
+        message("cpu ~ n + I(2*n + 3)"),
         "`(2*n + 3)` follows from `1`, `n`: no data can tell them apart, so leave one out\n\
          cpu ~ n + I(2*n + 3)\n          ^^^^^^^^^^"
     );
     assert_eq!(
-        told("cpu ~ n + same"),
-        "`same` is 7 in every row: its effect cannot be told\ncpu ~ n + same\n          ^^^^"
+        message("cpu ~ n + same"),
+        "`same` is 7 in every row: its effect cannot be determined\ncpu ~ n + same\n          ^^^^"
     );
     assert_eq!(
-        told("same ~ n"),
+        message("same ~ n"),
         "`same` is 7 in every row: there is nothing to explain\nsame ~ n\n^^^^"
     );
     assert_eq!(
-        told("cpu ~ hole"),
+        message("cpu ~ hole"),
         "`hole` is NaN in row 2: 2 of 5 rows have no number there\ncpu ~ hole\n      ^^^^"
     );
     assert_eq!(
-        told("cpu ~ n + log(zero)"),
+        message("cpu ~ n + log(zero)"),
         "`log(zero)` is -inf in row 4: 1 of 5 rows have no number there\n\
          cpu ~ n + log(zero)\n          ^^^^^^^^^"
     );
     assert_eq!(
-        told("cpu ~ n + n^2 + n^3 + n^4"),
+        message("cpu ~ n + n^2 + n^3 + n^4"),
         "5 points are too few for 5 coefficients (1, n, n^2, n^3, n^4): 6 are the least"
     );
     let huge =
@@ -362,13 +366,13 @@ fn a_point_needs_what_the_formula_has() {
     let table =
         RunTable::new([("n", LOADS.to_vec()), ("cpu", vec![1.0, 2.0, 3.5, 6.0, 14.0])]).unwrap();
     let fit = fit("cpu ~ log(n)", &table);
-    let told = |at: &[(&str, f64)]| fit.predict(at).unwrap_err().to_string();
-    assert_eq!(told(&[]), "the formula needs a value of `n`");
+    let message = |at: &[(&str, f64)]| fit.predict(at).unwrap_err().to_string();
+    assert_eq!(message(&[]), "the formula needs a value of `n`");
     assert_eq!(
-        told(&[("n", 1.0), ("N", 1.0)]),
+        message(&[("n", 1.0), ("N", 1.0)]),
         "the formula has no `N` (did you mean `n`?); it has: n"
     );
-    assert_eq!(told(&[("n", 0.0)]), "`log(n)` has no value at n = 0");
+    assert_eq!(message(&[("n", 0.0)]), "`log(n)` has no value at n = 0");
     let there = fit.predict(&[("n", 1000.0)]).unwrap();
     assert_eq!((there.beyond[0].at, there.beyond[0].measured.high), (1000.0, 500.0));
     assert!(there.single.width() > there.mean.width() && there.bootstrap.is_none());

@@ -3,7 +3,7 @@
 use ppt_query::Engine;
 
 use crate::error::ReportError;
-use crate::rows::{TextRows, all};
+use crate::text_rows::{TextRows, query};
 
 /// A captured process.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ const GAPS: usize = 2000;
 impl Account {
     pub(super) async fn gather(engine: &Engine) -> Result<Account, ReportError> {
         // Processes of several hosts may have the same pid.
-        let hosts = all(engine, "SELECT DISTINCT host FROM sources LIMIT 2").await?.len();
+        let hosts = query(engine, "SELECT DISTINCT host FROM sources LIMIT 2").await?.len();
         let process = if hosts > 1 { "concat(pid, ' on ', host)" } else { "pid" };
         let causes = format!(
             "SELECT buffer, {process}, cause, sum(count) FROM account \
@@ -97,7 +97,7 @@ impl Account {
                 (count.parse().unwrap_or(0), from.parse().ok(), to.parse().ok());
             FrameGap { host, pid, tid, buffer, ring, count, cause, from, to }
         };
-        let causes = all(engine, &causes).await?;
+        let causes = query(engine, &causes).await?;
         let is_kernel =
             |row: &&Vec<String>| engine.set().is_kernel(&row[0]) && row[2] == "captured";
         let by_kernel = causes.iter().filter(is_kernel);
@@ -105,10 +105,10 @@ impl Account {
         Ok(Account {
             causes,
             of_kernel,
-            rings: all(engine, &rings).await?,
-            all_rings: count(all(engine, "SELECT count(*) FROM rings").await?),
-            gaps: all(engine, &gaps).await?.into_iter().map(gap).collect(),
-            all_gaps: count(all(engine, "SELECT count(*) FROM gaps").await?),
+            rings: query(engine, &rings).await?,
+            all_rings: count(query(engine, "SELECT count(*) FROM rings").await?),
+            gaps: query(engine, &gaps).await?.into_iter().map(gap).collect(),
+            all_gaps: count(query(engine, "SELECT count(*) FROM gaps").await?),
             clocks: clocks(engine).await?,
         })
     }
@@ -118,28 +118,29 @@ impl Account {
 pub async fn drained(engine: &Engine) -> Result<Option<(i64, i64)>, ReportError> {
     let sql =
         "SELECT CAST(min(drained) AS BIGINT) AS lo, CAST(max(drained) AS BIGINT) AS hi FROM frames";
-    let rows = all(engine, sql).await?;
+    let rows = query(engine, sql).await?;
     let number = |at: usize| rows.first().and_then(|row| row[at].parse().ok());
     Ok(number(0).zip(number(1)))
 }
 
 pub async fn programs(engine: &Engine) -> Result<Vec<ProcessAccount>, ReportError> {
-    let rows = all(engine, "SELECT * FROM sources ORDER BY host, pid, buffer").await?;
+    let rows = query(engine, "SELECT * FROM sources ORDER BY host, pid, buffer").await?;
     let schema = engine.sql("SELECT * FROM sources").await?;
     let names: Vec<String> =
         schema.schema().fields().iter().map(|field| field.name().clone()).collect();
     let mut programs: Vec<ProcessAccount> = Vec::new();
     for row in rows {
-        let of = |name: &str| names.iter().position(|text| text == name).map_or("", |at| &row[at]);
-        let buffer = of("buffer");
+        let cell =
+            |name: &str| names.iter().position(|text| text == name).map_or("", |at| &row[at]);
+        let buffer = cell("buffer");
         let tags = names.iter().zip(&row).filter_map(|(name, value)| {
             let name = name.strip_prefix("tag_")?;
             (!value.is_empty()).then(|| (name.to_owned(), value.clone()))
         });
         let program = ProcessAccount {
-            exe: of("exe").to_owned(),
-            host: of("host").to_owned(),
-            pid: of("pid").to_owned(),
+            exe: cell("exe").to_owned(),
+            host: cell("host").to_owned(),
+            pid: cell("pid").to_owned(),
             buffers: buffer.to_owned(),
             tags: tags.collect(),
         };
@@ -168,7 +169,7 @@ pub async fn captures(engine: &Engine) -> Result<Vec<CaptureAccount>, ReportErro
         reason: row[3].clone(),
         complete: row[4] == "true",
     };
-    Ok(all(engine, sql).await?.into_iter().map(capture).collect())
+    Ok(query(engine, sql).await?.into_iter().map(capture).collect())
 }
 
 async fn clocks(engine: &Engine) -> Result<Vec<ClockAccount>, ReportError> {
@@ -191,5 +192,5 @@ async fn clocks(engine: &Engine) -> Result<Vec<ClockAccount>, ReportError> {
             distrusted: row[7].parse::<i64>().is_ok_and(|number| number & 1 == 1),
         }
     };
-    Ok(all(engine, sql).await?.into_iter().map(clock).collect())
+    Ok(query(engine, sql).await?.into_iter().map(clock).collect())
 }

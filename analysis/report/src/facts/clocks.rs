@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use ppt_query::Engine;
 
 use crate::error::ReportError;
-use crate::rows;
 use crate::span::ChartSpan;
+use crate::text_rows;
 
 /// Accuracy of a host's clock.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub(super) async fn gather(
     let sql = "SELECT host, reference, capture, CAST(ts AS BIGINT) AS t, width, known FROM \
                clock_bounds WHERE host <> reference ORDER BY host, capture, t";
     let mut hosts: BTreeMap<(String, String), BTreeMap<String, Vec<Knot>>> = BTreeMap::new();
-    for row in rows::all(engine, sql).await? {
+    for row in text_rows::query(engine, sql).await? {
         let [host, reference, capture, t, width, known] =
             <[String; 6]>::try_from(row).unwrap_or_default();
         let (Ok(t), Ok(width)) = (t.parse(), width.parse()) else { continue };

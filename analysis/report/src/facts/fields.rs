@@ -6,7 +6,7 @@ use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, SummaryValues, 
 use ppt_query::{Engine, FrameTable, RowUnit, SYMBOL};
 
 use crate::error::ReportError;
-use crate::frames::{FieldFacts, FieldKeys, FieldWords, FrameFacts, GroupFacts, Groups};
+use crate::frame_facts::{FieldFacts, FieldKeys, FieldWords, FrameFacts, GroupFacts, Groups};
 use crate::span::ChartSpan;
 
 /// Bins of a histogram.
@@ -83,8 +83,8 @@ pub(super) async fn frame(
         let groups = match grouped.filter(|grouped| grouped.0 == column) {
             Some((_, groups)) => groups,
             None => {
-                let of = Ask { by: vec![column.clone()], ..ask.clone() };
-                asked(engine, of, (table, total.unit)).await?
+                let ask = Ask { by: vec![column.clone()], ..ask.clone() };
+                groups(engine, ask, (table, total.unit)).await?
             }
         };
         add_groups(groups, &column, &mut facts);
@@ -250,17 +250,18 @@ pub(super) async fn total(
     (table, unit): (&FrameTable, RowUnit),
 ) -> Result<Option<FrameSummary>, ReportError> {
     let ask = Ask { frame: Some(table.frame.clone()), ..ask };
-    let all = engine.summary(&ask).await?;
+    let summaries = engine.summary(&ask).await?;
     // A kind of frames and a kind of spans may have the same name.
-    Ok(all.into_iter().find(|summary| summary.buffer == table.buffer && summary.unit == unit))
+    Ok(summaries.into_iter().find(|summary| summary.buffer == table.buffer && summary.unit == unit))
 }
 
-async fn asked(
+/// The groups of a summary. Empty if the table has no rows.
+async fn groups(
     engine: &Engine,
     ask: Ask,
-    of: (&FrameTable, RowUnit),
+    table: (&FrameTable, RowUnit),
 ) -> Result<Vec<Group>, ReportError> {
-    Ok(total(engine, ask, of).await?.map(|total| total.groups).unwrap_or_default())
+    Ok(total(engine, ask, table).await?.map(|total| total.groups).unwrap_or_default())
 }
 
 /// The summaries of each slice, by its number.
@@ -270,10 +271,8 @@ async fn slices(
     (table, unit): (&FrameTable, RowUnit),
     span: &ChartSpan,
 ) -> Result<Vec<(usize, Group)>, ReportError> {
-    let mut of = ask.clone();
-    of.every = Some(span.every);
-    of.filter = within(table, span);
-    Ok(by_number(asked(engine, of, (table, unit)).await?, span))
+    let ask = Ask { every: Some(span.every), filter: within(table, span), ..ask.clone() };
+    Ok(by_number(groups(engine, ask, (table, unit)).await?, span))
 }
 
 /// Summaries of the slices within the span, each with its number.
@@ -282,8 +281,7 @@ fn by_number(groups: Vec<Group>, span: &ChartSpan) -> Vec<(usize, Group)> {
     groups.into_iter().filter_map(numbered).collect()
 }
 
-/// A condition that selects rows within charts. It bounds the number of slices, whatever times the rows
-/// have.
+/// A condition that selects rows within charts. It bounds the number of slices for all times of rows.
 fn within(table: &FrameTable, span: &ChartSpan) -> Option<String> {
     let time = crate::times::time_columns(table.table.as_ref())
         .map(|name| format!("\"{}\"", name.replace('"', "\"\"")));
@@ -296,10 +294,11 @@ fn within(table: &FrameTable, span: &ChartSpan) -> Option<String> {
 }
 
 /// Whether both summaries are of the same field in frames of the same step.
-fn is_same(one: &FieldSummary, other: &FieldSummary) -> bool {
-    (&one.name, &one.step) == (&other.name, &other.step)
+fn is_same(field: &FieldSummary, other: &FieldSummary) -> bool {
+    (&field.name, &field.step) == (&other.name, &other.step)
 }
 
+/// The summary of a field in each slice.
 fn over(
     slices: &[(usize, Group)],
     field: &FieldSummary,
@@ -316,15 +315,15 @@ fn over(
     over
 }
 
+/// The distribution of a field. None if it has no numbers.
 async fn spread(
     engine: &Engine,
     ask: &Ask,
     table: (&FrameTable, RowUnit),
     field: &FieldSummary,
 ) -> Result<Option<Sketch>, ReportError> {
-    let mut of = ask.clone();
-    of.spread = Some(field.name.clone());
-    let groups = asked(engine, of, table).await?;
+    let ask = Ask { spread: Some(field.name.clone()), ..ask.clone() };
+    let groups = groups(engine, ask, table).await?;
     let fields = groups.into_iter().flat_map(|group| group.fields);
     Ok(fields.filter(|summary| is_same(summary, field)).find_map(|summary| match summary.values {
         SummaryValues::Numbers { spread, .. } => spread.map(|spread| *spread),
@@ -340,10 +339,10 @@ fn add_groups(mut groups: Vec<Group>, column: &str, facts: &mut FrameFacts) {
         let mut rows = Vec::new();
         for group in &groups {
             let value = group.by.first().cloned().flatten().unwrap_or_else(|| "none".to_owned());
-            let own = group.fields.iter().find(|summary| summary.label() == field.label);
+            let in_group = group.fields.iter().find(|summary| summary.label() == field.label);
             if let Some(FieldSummary {
                 values: SummaryValues::Numbers { summary, busy, .. }, ..
-            }) = own
+            }) = in_group
                 && summary.count > 0
             {
                 rows.push(GroupFacts { value, summary: (**summary).clone(), busy: *busy });

@@ -3,7 +3,7 @@
 use ppt_query::{Engine, ThreadLabels};
 
 use crate::error::ReportError;
-use crate::rows;
+use crate::text_rows;
 
 /// States of a thread, in the order in which they are drawn.
 pub const STATES: [&str; 4] = ["running", "runnable", "blocked", "unknown"];
@@ -58,7 +58,7 @@ impl KernelFacts {
         let labels = ThreadLabels::new(engine.set());
         let sql = "SELECT host, pid, tid, state, sum(dur), count(*) FROM thread_states \
                    GROUP BY host, pid, tid, state ORDER BY host, pid, tid, state";
-        for row in rows::all(engine, sql).await? {
+        for row in text_rows::query(engine, sql).await? {
             let [host, pid, tid, state, ns, count] =
                 <[String; 6]>::try_from(row).unwrap_or_default();
             let is_it = |states: &ThreadStates| {
@@ -96,12 +96,12 @@ impl KernelFacts {
             "SELECT name, {columns} FROM (SELECT name, result < 0 AS failed, dur FROM syscalls) {end}"
         );
         let faults = "SELECT kind, count(*) AS n FROM faults GROUP BY kind ORDER BY n DESC, kind";
-        let faults = rows::all(engine, faults).await?.into_iter();
+        let faults = text_rows::query(engine, faults).await?.into_iter();
         Ok(Some(KernelFacts {
             threads,
             more,
-            blocked: rows::all(engine, &blocked).await?.into_iter().map(calls_of).collect(),
-            calls: rows::all(engine, &calls).await?.into_iter().map(calls_of).collect(),
+            blocked: text_rows::query(engine, &blocked).await?.into_iter().map(calls_of).collect(),
+            calls: text_rows::query(engine, &calls).await?.into_iter().map(calls_of).collect(),
             faults: faults.map(|row| (row[0].clone(), row[1].parse().unwrap_or(0))).collect(),
         }))
     }

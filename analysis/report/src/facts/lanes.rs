@@ -20,9 +20,9 @@ use super::spans;
 use super::sweep::{SweptFacts, least};
 use super::triggers::Trigger;
 use crate::error::ReportError;
-use crate::frames::FrameFacts;
-use crate::rows;
+use crate::frame_facts::FrameFacts;
 use crate::span::ChartSpan;
+use crate::text_rows;
 use crate::timeline::{Bucket, Lane, Timeline, TimelineGap};
 use crate::times::{at, standard, time_of};
 
@@ -141,13 +141,13 @@ async fn slices(
         let lengths = numbers_of(batch.column(6))?;
         let (starts, lengths) =
             (starts.as_primitive::<Int64Type>(), lengths.as_primitive::<Int64Type>());
-        let mut known: HashMap<(i32, i32), Option<usize>> = HashMap::new();
+        let mut names_of_keys: HashMap<(i32, i32), Option<usize>> = HashMap::new();
         for row in 0..batch.num_rows() {
             if starts.is_null(row) || lengths.is_null(row) || lengths.value(row) < 0 {
                 continue;
             }
             let key = (buffers.key(row), names.key(row));
-            let name = *known.entry(key).or_insert_with(|| {
+            let name = *names_of_keys.entry(key).or_insert_with(|| {
                 let key = (buffers.word(row)?.to_owned(), names.word(row)?.to_owned());
                 numbers.get(&key).copied()
             });
@@ -261,13 +261,13 @@ async fn instants(
 
 /// The number of each interval, by its buffer and its name in `slices`.
 fn numbers(frames: &[FrameFacts]) -> HashMap<(String, String), usize> {
-    let of = frames.iter().flat_map(|frame| {
+    let intervals = frames.iter().flat_map(|frame| {
         frame.fields.iter().filter_map(|field| {
             let name = format!("{}.{}", frame.frame, field.name);
             Some(((frame.buffer.clone(), name), field.interval?))
         })
     });
-    of.collect()
+    intervals.collect()
 }
 
 /// All threads, those with most frames first.
@@ -303,7 +303,7 @@ async fn lanes(
          GROUP BY host, pid, tid ORDER BY n DESC, host, pid, tid",
         buffers.join(", ")
     );
-    Ok(rows::all(engine, &sql).await?.into_iter().map(|row| lane(&labels, row)).collect())
+    Ok(text_rows::query(engine, &sql).await?.into_iter().map(|row| lane(&labels, row)).collect())
 }
 
 /// A thread, from a row with host, process, thread and number of frames.

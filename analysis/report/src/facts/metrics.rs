@@ -6,8 +6,8 @@ use ppt_query::stats::{PERCENTILES, Summary, SummaryNumber};
 use ppt_query::{Engine, TotalValue};
 
 use crate::error::ReportError;
-use crate::rows;
 use crate::span::ChartSpan;
+use crate::text_rows;
 
 /// Facts about counters and histograms.
 #[derive(Debug, Default)]
@@ -91,10 +91,10 @@ impl Buckets {
     /// The bucket of a quantile; `part` is from 0 to 1.
     pub fn quantile(&self, part: f64) -> Option<(Option<i128>, Option<i128>)> {
         let rank = ((self.count() as f64 * part).ceil() as u64).max(1);
-        let mut seen = 0u64;
+        let mut sum = 0u64;
         let found = self.0.iter().find(|entry| {
-            seen = seen.saturating_add(entry.2);
-            seen >= rank
+            sum = sum.saturating_add(entry.2);
+            sum >= rank
         });
         found.or(self.0.last()).map(|found| (found.0, found.1))
     }
@@ -139,12 +139,12 @@ impl ReadingTimes {
         let sql = "SELECT DISTINCT capture, CAST(ts AS BIGINT) AS t FROM (SELECT capture, ts FROM \
                    counters UNION ALL SELECT capture, ts FROM histograms) WHERE ts IS NOT NULL \
                    ORDER BY capture, t";
-        for row in rows::all(engine, sql).await? {
+        for row in text_rows::query(engine, sql).await? {
             let Ok(time) = row[1].parse() else { continue };
             times.entry(row[0].clone()).or_default().push(time);
         }
         let sql = "SELECT capture, CAST(created AS BIGINT) FROM captures";
-        let began = rows::all(engine, sql).await?.into_iter();
+        let began = text_rows::query(engine, sql).await?.into_iter();
         let began = began.filter_map(|row| Some((row[0].clone(), row[1].parse().ok()?))).collect();
         let usual = |times: &Vec<i64>| {
             let mut all: Vec<i64> = times.windows(2).map(|window| window[1] - window[0]).collect();
@@ -192,7 +192,7 @@ async fn counters(
                min(delta) < 0 FROM counters WHERE ts IS NOT NULL \
                GROUP BY buffer, name, capture, t ORDER BY buffer, name, t";
     let mut all: HashMap<MetricKey, (Vec<f64>, Vec<f64>, bool)> = HashMap::new();
-    for row in rows::all(engine, sql).await? {
+    for row in text_rows::query(engine, sql).await? {
         let (Ok(time), Ok(delta)) = (row[3].parse::<i64>(), row[4].parse::<f64>()) else {
             continue;
         };
@@ -230,11 +230,11 @@ async fn histograms(
                GROUP BY buffer, name, capture, t, lo, hi \
                ORDER BY buffer, name, capture, t, lo NULLS FIRST";
     let mut all: BTreeMap<MetricKey, BTreeMap<(i64, i64), Buckets>> = BTreeMap::new();
-    for row in rows::all(engine, sql).await? {
+    for row in text_rows::query(engine, sql).await? {
         let (Ok(time), Ok(count)) = (row[3].parse::<i64>(), row[6].parse()) else { continue };
         let during = (time, readings.since(&row[2], time));
-        let of = all.entry(key(&row)).or_default().entry(during).or_default();
-        add(of, (row[4].parse().ok(), row[5].parse().ok(), count));
+        let buckets = all.entry(key(&row)).or_default().entry(during).or_default();
+        add(buckets, (row[4].parse().ok(), row[5].parse().ok(), count));
     }
     let over = |readings: &BTreeMap<(i64, i64), Buckets>| {
         let slice = |at: usize| {

@@ -10,8 +10,8 @@ use ppt_query::{Engine, FrameTable, plain};
 use serde_json::{Value, json};
 
 use crate::error::ReportError;
-use crate::frames::{FrameFacts, SLOWEST};
-use crate::rows;
+use crate::frame_facts::{FrameFacts, SLOWEST};
+use crate::text_rows;
 use crate::timeline::Timeline;
 use crate::times::{at, order, standard, time_columns, time_of};
 
@@ -177,7 +177,7 @@ fn kind(
     let schema = table.table.schema();
     let identity = ["capture", "buffer", "segment", "ring", "seqno"];
     let [host, pid, tid] = standard(table.table.as_ref());
-    let mut seen = HashSet::new();
+    let mut identities = HashSet::new();
     let mut columns: Vec<ReportColumn> =
         schema.fields().iter().map(|_| ReportColumn::default()).collect();
     let mut lanes = Vec::new();
@@ -185,11 +185,11 @@ fn kind(
     let time_names: Vec<String> = time_columns(table.table.as_ref()).collect();
     let place = |name: &str| schema.index_of(name).or(schema.index_of(&format!("ppt_{name}"))).ok();
     for batch in batches {
-        let texts = rows::from_batch(batch)?;
+        let texts = text_rows::from_batch(batch)?;
         let rows: Vec<usize> = (0..batch.num_rows())
             .filter(|&row| {
                 let key = |name: &&str| place(name).map(|place| texts[row][place].clone());
-                seen.insert(identity.iter().map(key).collect::<Vec<_>>())
+                identities.insert(identity.iter().map(key).collect::<Vec<_>>())
             })
             .collect();
         for (at, column) in columns.iter_mut().enumerate() {

@@ -12,8 +12,8 @@ use ppt_query::{Bounded, BoundedNumber, CaptureTable, Engine, FrameTable, RowUni
 
 use super::sweep::SweptFacts;
 use crate::error::ReportError;
-use crate::frames::{FrameFacts, SLOWEST, Slow};
-use crate::{rows, times};
+use crate::frame_facts::{FrameFacts, SLOWEST, Slow};
+use crate::{text_rows, times};
 
 /// Maximum number of other fields that are shown with an interval.
 const OTHER_FIELDS: usize = 5;
@@ -25,13 +25,14 @@ pub(super) async fn add(
     mut swept: Option<&mut SweptFacts>,
 ) -> Result<(), ReportError> {
     for (table, frame) in tables.iter().zip(frames) {
-        let mut known = swept.as_mut().map(|swept| swept.take_longest(table)).unwrap_or_default();
+        let mut swept_rows =
+            swept.as_mut().map(|swept| swept.take_longest(table)).unwrap_or_default();
         let intervals = frame.fields.iter().filter(|field| field.interval.is_some());
         let intervals: Vec<String> = intervals.map(|field| field.name.clone()).collect();
         for field in frame.fields.iter_mut().filter(|field| field.interval.is_some()) {
             let schema = table.table.schema();
-            let own = schema.field_with_name(&field.name).ok();
-            let start = own.and_then(|field| match frame.unit {
+            let column = schema.field_with_name(&field.name).ok();
+            let start = column.and_then(|field| match frame.unit {
                 RowUnit::Frame => Some(ends(schema, field)?.0),
                 // A span begins with its first frame, and a chain with its earliest.
                 RowUnit::Span | RowUnit::Chain => when(table.table.as_ref()),
@@ -40,7 +41,7 @@ pub(super) async fn add(
             let Ok(length) = schema.index_of(&field.name) else { continue };
             let others = other_columns(table, &field.name, &intervals);
             field.columns = others.iter().map(|&at| schema.field(at).name().clone()).collect();
-            let longest = match known.remove(&field.name) {
+            let longest = match swept_rows.remove(&field.name) {
                 Some(longest) => longest,
                 None => self::longest(engine, table, &field.name).await?,
             };
@@ -91,7 +92,7 @@ fn slow_intervals(
     let (starts, lengths) =
         (starts.as_primitive::<Int64Type>(), lengths.as_primitive::<Int64Type>());
     let mut intervals = Vec::new();
-    for (at, texts) in rows::from_batch(batch)?.iter().enumerate() {
+    for (at, texts) in text_rows::from_batch(batch)?.iter().enumerate() {
         if starts.is_null(at) || lengths.is_null(at) {
             continue;
         }

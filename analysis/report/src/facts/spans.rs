@@ -3,8 +3,8 @@
 use ppt_query::{Engine, FrameTable, RowUnit};
 
 use crate::error::ReportError;
-use crate::frames::FrameFacts;
-use crate::rows;
+use crate::frame_facts::FrameFacts;
+use crate::text_rows;
 use crate::timeline::Lane;
 use crate::times::standard;
 
@@ -59,7 +59,7 @@ pub(super) async fn lanes(engine: &Engine, kinds: &[SpanKind]) -> Result<Vec<Lan
              LIMIT {LANES}",
             kind.spans.name.to_quoted_string()
         );
-        for row in rows::all(engine, &sql).await? {
+        for row in text_rows::query(engine, &sql).await? {
             let [host, pid, spans] = <[String; 3]>::try_from(row).unwrap_or_default();
             let frames = spans.parse().unwrap_or(0);
             lanes.push(Lane {

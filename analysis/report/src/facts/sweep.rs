@@ -9,7 +9,7 @@ use ppt_query::{Engine, FrameColumns, FrameTable};
 use super::fields::{DRAWN, KnownFields, likely_kinds};
 use super::metrics::ReadingTimes;
 use crate::error::ReportError;
-use crate::frames::SLOWEST;
+use crate::frame_facts::SLOWEST;
 use crate::span::{self, ChartSpan};
 
 /// Maximum number of numeric fields that are summarised by slice at a time: each may need memory for
@@ -107,14 +107,14 @@ impl SweptFacts {
             self.began = Some(began);
         }
         for ((table, by), frames) in tables.iter().zip(by).zip(swept.frames) {
-            let known = KnownFields {
+            let fields = KnownFields {
                 slices: has_slices.then_some(frames.slices),
                 grouped: by.map(|column| (column, frames.groups)),
             };
             self.frames.push(SweptKind {
                 table: table.clone(),
                 total: frames.total,
-                known,
+                known: fields,
                 longest: frames.longest.into_iter().collect(),
             });
         }
@@ -153,8 +153,8 @@ impl SweptFacts {
     pub fn began(&self, span: &ChartSpan) -> Option<Option<i64>> {
         let began = self.began.filter(|_| self.is_of(Some(span)))?;
         let looked_at = least(self.guess.as_ref()?);
-        let known = looked_at <= least(span) && began.is_none_or(|began| least(span) <= began);
-        known.then_some(began)
+        let is_covered = looked_at <= least(span) && began.is_none_or(|began| least(span) <= began);
+        is_covered.then_some(began)
     }
 
     /// Number of frames that were read.

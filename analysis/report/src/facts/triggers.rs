@@ -3,7 +3,7 @@
 use ppt_query::Engine;
 
 use crate::error::ReportError;
-use crate::rows;
+use crate::text_rows;
 
 /// Maximum number of triggers on a page.
 const MAX_TRIGGERS: usize = 200;
@@ -30,5 +30,5 @@ pub(super) async fn gather(engine: &Engine) -> Result<Vec<Trigger>, ReportError>
             <[String; 6]>::try_from(row).unwrap_or_default();
         Some(Trigger { ts: ts.parse().ok()?, why, expression, buffer, seqno, note })
     };
-    Ok(rows::all(engine, &sql).await?.into_iter().filter_map(trigger).collect())
+    Ok(text_rows::query(engine, &sql).await?.into_iter().filter_map(trigger).collect())
 }

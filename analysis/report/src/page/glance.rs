@@ -3,7 +3,7 @@
 use super::parts::{anchor, field_anchor, is_empty, number, percentile_texts, swatch, value};
 use crate::chart;
 use crate::facts::Facts;
-use crate::frames::{FieldFacts, FrameFacts};
+use crate::frame_facts::{FieldFacts, FrameFacts};
 use crate::html::escape_html;
 use ppt_query::text::{grouped, three};
 
@@ -93,7 +93,7 @@ pub fn section(facts: &Facts) -> String {
     )
 }
 
-/// The row of an interval. `busiest` is the greatest `busy` on the page.
+/// The row of an interval. `busiest` is the largest `busy` on the page.
 fn interval(
     frame: &FrameFacts,
     field: &FieldFacts,

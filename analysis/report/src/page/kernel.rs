@@ -3,7 +3,7 @@
 use super::parts::{TOO_FEW_VALUES, counted};
 use crate::chart::{self, Share};
 use crate::facts::{Calls, Facts, KernelFacts, STATES};
-use crate::frames::FieldFacts;
+use crate::frame_facts::FieldFacts;
 use crate::html::{HtmlTable, escape_html, escape_long_html};
 use crate::shown_percentiles::MIN_VALUES;
 use ppt_query::text::{duration, grouped};
@@ -14,9 +14,9 @@ const CLASSES: [&str; 4] = ["run", "wait", "block", "unknown"];
 
 /// The legend of the states.
 pub fn legend() -> String {
-    let one =
+    let entry =
         |(name, class): (&str, &str)| format!("<span><i class=\"sw {class}\"></i>{name}</span>");
-    STATES.into_iter().zip(CLASSES).map(one).collect()
+    STATES.into_iter().zip(CLASSES).map(entry).collect()
 }
 
 pub fn section(facts: &Facts) -> String {
@@ -125,7 +125,7 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
             Some((_, first)) => format!("for the same reason as {first}"),
             None => {
                 sentences.push((shape, rank));
-                format!("{}{}", escape_long_html(&slow.sentence()), ways(facts, slow))
+                format!("{}{}", escape_long_html(&slow.sentence()), timeline_links(facts, slow))
             }
         };
         let length = link(facts, slow);
@@ -161,9 +161,9 @@ fn lane(facts: &Facts, slow: &Slow, tid: Option<i32>) -> Option<usize> {
 }
 
 /// Links to the slice in which the thread ran most, and to the activity of threads that it waited for.
-fn ways(facts: &Facts, slow: &Slow) -> String {
+fn timeline_links(facts: &Facts, slow: &Slow) -> String {
     let hops = slow.hops().iter().filter_map(|hop| Some((hop, hop.doing.as_ref()?)));
-    let way = |(hop, doing): (&Hop, &Doing)| {
+    let link = |(hop, doing): (&Hop, &Doing)| {
         let label = format!("thread {}: {}", hop.label(), doing.name);
         let lane = lane(facts, slow, Some(hop.thread));
         format!(" {}", super::parts::into_timeline(facts, (doing.ts, doing.dur), lane, &label))
@@ -172,11 +172,11 @@ fn ways(facts: &Facts, slow: &Slow) -> String {
     let ran = ran.map_or_else(String::new, |share| {
         let lane = lane(facts, slow, slow.tid);
         let longest = &share.longest;
-        let way =
+        let link =
             super::parts::into_timeline(facts, (longest.ts, longest.dur), lane, &longest.name);
-        format!(" {way}")
+        format!(" {link}")
     });
-    ran + &hops.map(way).collect::<String>()
+    ran + &hops.map(link).collect::<String>()
 }
 
 /// Maximum number of kinds whose tails are shown: those with the most time.

@@ -1,7 +1,7 @@
 //! Elements that several sections share.
 
 use crate::facts::Facts;
-use crate::frames::FrameFacts;
+use crate::frame_facts::FrameFacts;
 use crate::html::escape_html;
 use crate::shown_percentiles::shown_percentiles;
 use ppt_query::stats::Summary;
@@ -61,9 +61,9 @@ pub const TOO_FEW_VALUES: &str = "too few values";
 
 /// p50, p90, p99 and p99.9 as text.
 pub fn percentile_texts(summary: &Summary, unit: &str) -> [String; 4] {
-    let known = shown_percentiles(summary);
-    std::array::from_fn(|which| match known[which] {
+    let shown = shown_percentiles(summary);
+    std::array::from_fn(|index| match shown[index] {
         None if summary.count > 0 => TOO_FEW_VALUES.to_owned(),
-        known => value(known, unit),
+        percentile => value(percentile, unit),
     })
 }

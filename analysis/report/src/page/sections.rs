@@ -8,7 +8,7 @@ use super::parts::{
 };
 use crate::chart;
 use crate::facts::Facts;
-use crate::frames::{FieldFacts, FieldKeys, FieldWords, FrameFacts, GroupFacts, Groups};
+use crate::frame_facts::{FieldFacts, FieldKeys, FieldWords, FrameFacts, GroupFacts, Groups};
 use crate::html::{HtmlTable, escape_html};
 use crate::shown_percentiles::shown_percentiles;
 use crate::views::{MAX_ROWS, ReportView};
@@ -317,7 +317,7 @@ pub fn fields_table(fields: &[(usize, &FieldFacts)]) -> String {
         let unit = &field.unit;
         let [p50, p90, p99, _] = percentile_texts(summary, unit);
         let [min, max] = [summary.min, summary.max].map(|edge| value(number(edge), unit));
-        let [mean, sd] = [summary.mean_as_float(), summary.sd].map(|one| value(one, unit));
+        let [mean, sd] = [summary.mean_as_float(), summary.sd].map(|number| value(number, unit));
         let cells = [min, p50, p90, p99, max, mean, sd];
         table.row([field.label.clone(), grouped(summary.count)].into_iter().chain(cells));
     }

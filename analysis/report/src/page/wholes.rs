@@ -4,7 +4,7 @@ use super::parts::{anchor, counted, field_anchor, is_empty, number, percentile_t
 use super::sections::{Room, fields_table, interval, keys, list_words};
 use crate::chart;
 use crate::facts::Facts;
-use crate::frames::{FieldFacts, FrameFacts};
+use crate::frame_facts::{FieldFacts, FrameFacts};
 use crate::html::{HtmlTable, escape_html};
 use ppt_query::RowUnit;
 use ppt_query::text::grouped;
@@ -14,7 +14,7 @@ pub fn section(facts: &Facts, whole: &FrameFacts, at: usize, room: &Room) -> Str
     if is_empty(whole) {
         return String::new();
     }
-    let (one, note) = match whole.unit {
+    let (noun, note) = match whole.unit {
         RowUnit::Chain => (
             "chain",
             "A chain is all steps of one thing, through all threads and programs. \
@@ -30,7 +30,7 @@ pub fn section(facts: &Facts, whole: &FrameFacts, at: usize, room: &Room) -> Str
         "<section id={}>\n<h2>{}</h2>\n<p class=said><span>{}</span></p>\n<p class=note>{note}</p>\n",
         anchor(at),
         escape_html(&whole.label),
-        counted(whole.count, one)
+        counted(whole.count, noun)
     );
     if !whole.words.is_empty() {
         out.push_str("<div class=pair>");
@@ -68,7 +68,7 @@ fn from_step_to_step(steps: &[&FieldFacts], colour: &str) -> String {
         let summary = &step.summary;
         let [p50, p90, p99, _] = percentile_texts(summary, &step.unit);
         let [mean, max] = [summary.mean_as_float(), number(summary.max)];
-        let [mean, max] = [mean, max].map(|one| value(one, &step.unit));
+        let [mean, max] = [mean, max].map(|number| value(number, &step.unit));
         let cells = [mean, p50, p90, p99, max].map(|cell| escape_html(&cell));
         let first = [escape_html(&step.name), grouped(summary.count)];
         let last = [chart::range(summary, &axis, colour)];

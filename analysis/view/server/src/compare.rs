@@ -276,8 +276,8 @@ mod tests {
         let first = set(&[("a", 2, 100), ("b", 1, 50), ("gone", 1, 7)]);
         let second = set(&[("a", 2, 90), ("b", 3, 400), ("new", 1, 3)]);
         let rows = rows(&[first, second], &mut BTreeMap::new());
-        let told: Vec<_> = rows.iter().map(|row| (&*row.name, &*row.difference)).collect();
-        assert_eq!(told, [("b", "350"), ("a", "-10"), ("gone", "-7"), ("new", "3")]);
+        let differences: Vec<_> = rows.iter().map(|row| (&*row.name, &*row.difference)).collect();
+        assert_eq!(differences, [("b", "350"), ("a", "-10"), ("gone", "-7"), ("new", "3")]);
         assert!(rows[2].second.is_none() && rows[3].first.is_none());
         assert_eq!(rows[0].second.as_ref().unwrap().count, "3");
     }

@@ -1,4 +1,4 @@
-//! The page in Firefox: what differs between browsers is drawing, keys, streams and the policy of content.
+//! The page in Firefox. Drawing, keys, streams and the content policy differ between browsers.
 
 #[path = "../../../report/tests/made/mod.rs"]
 mod made;
@@ -15,7 +15,7 @@ use ppt_view_server::{Captures, ServeOptions, ViewServer};
 const HOSTILE: &str =
     "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>\u{202e}";
 
-/// Firefox; None: there is none, which is said.
+/// Starts Firefox. Prints a message and returns None if it is not installed.
 fn program() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
@@ -54,7 +54,7 @@ fn firefox_draws_the_page_takes_keys_and_complains_of_nothing() {
     }
 }
 
-/// A page of a made capture.
+/// A page of a generated capture.
 fn shown(program: &Path, threads: u32) -> (Firefox, ViewServer, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shop.bin");
@@ -66,7 +66,7 @@ fn shown(program: &Path, threads: u32) -> (Firefox, ViewServer, tempfile::TempDi
     (Firefox::open(program, &server.url()), server, folder)
 }
 
-/// By day and by night, at twice the size, and on a screen of 420 px.
+/// The page in light and dark colours, at twice the size, and on a screen of 420 px.
 #[test]
 fn firefox_has_the_colours_and_sizes_that_one_likes() {
     let Some(program) = program() else { return };
@@ -74,7 +74,7 @@ fn firefox_has_the_colours_and_sizes_that_one_likes() {
     let mut grounds = Vec::new();
     for scheme in ["light", "dark"] {
         page.prefer_scheme(scheme);
-        // Canvases follow: the corner of the axis has the ground of labels.
+        // Canvases follow the colours: the corner of the axis has the background of labels.
         page.wait_for(
             "(() => { const style = getComputedStyle(document.documentElement);
                 const raised = style.getPropertyValue('--raised').trim();
@@ -84,7 +84,7 @@ fn firefox_has_the_colours_and_sizes_that_one_likes() {
         grounds.push(page.text("getComputedStyle(document.body).backgroundColor"));
         for (width, zoom) in [(1280, 1), (1280, 2), (840, 2)] {
             page.resize(width, 900, zoom);
-            // The cells have as many pixels as the screen.
+            // The cells have the resolution of the screen.
             page.wait_for(
                 "(() => { const cells = document.getElementById('cells');
                     const ratio = Math.min(devicePixelRatio, 2);
@@ -117,26 +117,26 @@ fn firefox_takes_fingers() {
     let word =
         |name: &str| format!("Number(new URLSearchParams(location.hash.slice(1)).get('{name}'))");
     let length = format!("({} - {})", word("to"), word("from"));
-    // A key has the address name what is seen.
+    // A key updates the address.
     page.press("0");
     page.wait_for(&format!("{length} > 0"));
     let whole = number(&mut page, &length);
     let middle = left + wide / 2.0;
-    // Two fingers go apart: three times as large.
+    // Two fingers move apart and zoom by three.
     page.touch(&[
         [(middle - 40.0, y), (middle - 120.0, y)],
         [(middle + 40.0, y), (middle + 120.0, y)],
     ]);
     page.wait_for(&format!("Math.abs({length} / {whole} - 1 / 3) < 0.05"));
-    // One finger moves: as long, and elsewhere.
+    // One finger moves the window and keeps its length.
     let (now, from) = (number(&mut page, &length), number(&mut page, &word("from")));
     page.touch(&[[(middle, y), (middle + 80.0, y)]]);
     let moved = 80.0 / wide * now;
     page.wait_for(&format!("Math.abs({from} - {} - {moved}) < {moved} / 10", word("from")));
-    // A tap chooses.
+    // A tap chooses a frame.
     page.touch(&[[(middle, y), (middle, y)]]);
     page.wait_for("document.querySelector('.row.picked').id === 'row-depth.0.0'");
-    // Drags on the axis mark.
+    // A drag on the axis marks a range.
     let axis = "document.getElementById('axis').getBoundingClientRect().top + 10";
     let axis = number(&mut page, axis);
     page.touch(&[[(middle, axis), (middle + 100.0, axis)]]);
@@ -148,7 +148,7 @@ const PAINTED: &str = "(() => { const canvas = document.getElementById('cells');
     const bytes = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
     return new Set(new Uint32Array(bytes.buffer)).size > 3; })()";
 
-/// Keys do what they do in the other browser.
+/// Keys have the same actions as in Chromium.
 fn walk(page: &mut Firefox) {
     let seen = "document.getElementById('overview').getAttribute('aria-valuetext')";
     for key in ["w", "d", "a", "w", "s", "0"] {

@@ -1,4 +1,4 @@
-// Modules of the page that need no browser.
+// Tests of the modules of the page that need no browser.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
@@ -50,7 +50,7 @@ test('a stretch of time keeps every nanosecond', () => {
   span.remember();
   span.show(5, 50);
   assert.ok(span.back() && span.length > 10_000_000);
-  // A capture that begins earlier after all: what is seen stays at its times.
+  // The capture turns out to begin earlier. The visible times stay.
   const seen = (span.show(100, 200), span.time(150));
   span.setWhole('1795707393108163124', '1795707393118163223', true);
   assert.equal(span.time((span.from + span.to) / 2), seen);
@@ -107,7 +107,7 @@ test('rows fold, and are found by their height', () => {
   const many = [row('process.0', null)];
   for (let thread = 0; thread < 10000; thread++) many.push(row(`thread.${thread}`, 'process.0'), row(`depth.${thread}.0`, `thread.${thread}`));
   rows.set([{ rows: many, processes: [{ pid: 1, host: 'a' }] }]);
-  // Those that were there stay as they were.
+  // Old rows stay as they were.
   assert.equal(rows.shown.length, 10001 + 3);
   assert.equal(rows.between(100_000, 100_500).length, 21 + (100_000 % 24 > 4 ? 1 : 0));
 });
@@ -122,8 +122,8 @@ test('rows of two sets belong together by their names', () => {
     row('depth.1.1', 'thread.1'), row('counter.4', 'process.1', 'shop.bytes')] };
   const rows = new Rows();
   rows.set([before, after]);
-  const told = rows.shown.map(({ text, ids, level }) => [text, ...ids, level]);
-  assert.deepEqual(told, [
+  const actual = rows.shown.map(({ text, ids, level }) => [text, ...ids, level]);
+  assert.deepEqual(actual, [
     ['server (10 · 71)', 'process.0', 'process.1', 1],
     ['thread 11 · 73 (worker)', 'thread.0', 'thread.1', 2],
     ['intervals', 'depth.0.0', 'depth.1.0', 3],
@@ -134,13 +134,13 @@ test('rows of two sets belong together by their names', () => {
   ]);
   assert.equal(rows.named(1, 'depth.1.0'), rows.byId.get('depth.0.0'));
   assert.equal(rows.byId.get('thread.0').count, '4');
-  // A program that got another name is the same program.
+  // A program with another name is the same program.
   rows.set([{ ...before, rows: before.rows.slice(0, 1) }, { ...after, rows: after.rows.slice(0, 1) }]);
   assert.deepEqual(rows.shown.map(({ text }) => text), ['server (10) · client (70)']);
   rows.set([before, after]);
-  // Each row of either set is there once.
+  // Each row of each set occurs once.
   assert.equal(new Set(rows.all.map((one) => one.id)).size, 7);
-  // What is folded is folded in both.
+  // A folded row is folded in both sets.
   rows.fold('thread.0');
   assert.equal(rows.shown.length, 5);
 });
@@ -228,17 +228,17 @@ test('heads stay at the top as long as more of them lies below', () => {
   rows.set([{ rows: [row('process.0'), ...thread(0), ...thread(1), row('process.1')], processes: [{ pid: 1, host: 'h', exe: 'e' }, { pid: 2, host: 'h', exe: 'e' }] }]);
   const seen = (scrolled) => rows.inSight(scrolled, 120).map(({ id }) => `${id}@${rows.stuck.get(rows.byId.get(id)) ?? rows.byId.get(id).top - scrolled}`).join(' ');
   assert.equal(seen(0), 'process.0@0 thread.0@24 depth.0.0@48 depth.0.1@72 thread.1@96');
-  // The process is scrolled away, and then its first thread.
+  // The process is scrolled away, followed by its first thread.
   assert.equal(seen(24), 'process.0@0 thread.0@24 depth.0.1@48 thread.1@72 depth.1.0@96');
   assert.equal(seen(48), 'process.0@0 depth.0.1@24 thread.1@48 depth.1.0@72 depth.1.1@96');
   assert.equal(seen(72), 'process.0@0 thread.1@24 depth.1.0@48 depth.1.1@72 process.1@96');
   assert.equal(seen(96), 'process.0@0 thread.1@24 depth.1.1@48 process.1@72');
-  // Nothing of it is left: it goes.
+  // A head disappears with the last of its rows.
   assert.equal(seen(144), 'depth.1.1@0 process.1@24');
-  // One that is scrolled up to has its heads above it.
+  // A row that is scrolled to has its heads above it.
   assert.equal(rows.heightAbove(rows.byId.get('depth.1.1'), 120), 48);
   assert.equal(rows.heightAbove(rows.byId.get('thread.1'), 120), 24);
-  // There is no room.
+  // There is no room for heads.
   assert.equal(rows.inSight(96, 40).map(({ id }) => id).join(' '), 'thread.1 depth.1.0');
   rows.fold('process.0');
   assert.equal(rows.inSight(0, 120).map(({ id }) => id).join(' '), 'process.0 process.1');

@@ -1,4 +1,4 @@
-//! For those who need other colours, sizes and devices.
+//! The page for people who need other colours, sizes and devices.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn one_reads_it_at_twice_the_size_and_in_forced_colours() {
     let Some(mut browser) = Browser::open(&shown.server.url(), 1280, 800) else { return };
     browser.zoomed_in_forced_colours(1280, 800);
     browser.wait_for("innerWidth === 640 && matchMedia('(forced-colors: active)').matches");
-    // The cells are drawn again, with as many pixels as the screen has.
+    // The cells are drawn again with the resolution of the screen.
     browser.wait_for(
         "(() => { const cells = document.getElementById('cells');
             return cells.width === Math.round(cells.clientWidth * 2); })()",
@@ -30,7 +30,7 @@ fn one_reads_it_at_twice_the_size_and_in_forced_colours() {
     let colour = "getComputedStyle(document.querySelector('.row.picked')).backgroundColor !== \
                   getComputedStyle(document.body).backgroundColor";
     assert_eq!(browser.value(colour), true);
-    // Otherwise the browser puts a ground behind the text, of the colour of the text.
+    // Otherwise the browser adds a background in the colour of the text.
     let adjusted =
         "getComputedStyle(document.querySelector('.row.picked .text')).forcedColorAdjust";
     assert_eq!(browser.text(adjusted), "none");
@@ -49,9 +49,9 @@ fn one_reads_it_at_twice_the_size_and_in_forced_colours() {
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
 
-/// What somebody who hears the page is told of its first screen.
+/// The first screen as a screen reader reads it.
 #[test]
-fn the_first_screen_is_told() {
+fn the_first_screen_is_read() {
     let (bytes, _) = shop(&Shop { frames: 900, threads: 2, ..Shop::default() });
     let shown = shown(&bytes);
     let Some(mut browser) = Browser::open(&shown.server.url(), 1280, 800) else { return };
@@ -63,20 +63,20 @@ fn the_first_screen_is_told() {
         .iter()
         .map(|node| (node["nodeId"].as_str().unwrap(), node))
         .collect();
-    let mut told = String::new();
-    tell(&nodes, tree["nodes"][0]["nodeId"].as_str().unwrap(), 0, &mut told);
+    let mut text = String::new();
+    write_node(&nodes, tree["nodes"][0]["nodeId"].as_str().unwrap(), 0, &mut text);
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/page/first-screen.txt");
     if std::env::var_os("PPT_BLESS").is_some() {
-        std::fs::write(&golden, &told).unwrap();
+        std::fs::write(&golden, &text).unwrap();
     }
-    assert_eq!(told, std::fs::read_to_string(golden).unwrap(), "PPT_BLESS=1 rewrites it");
-    // Whatever the golden says: all that takes a key or a click has a name.
-    for line in told.lines().map(str::trim).filter(|line| line.starts_with("button")) {
+    assert_eq!(text, std::fs::read_to_string(golden).unwrap(), "PPT_BLESS=1 rewrites it");
+    // Each element that takes a key or a click has a name.
+    for line in text.lines().map(str::trim).filter(|line| line.starts_with("button")) {
         assert!(line.contains('"') && !line.contains("\"\""), "{line}");
     }
 }
 
-/// What a reader of screens stops at.
+/// The roles at which a screen reader stops.
 const ROLES: &[&str] = &[
     "banner",
     "main",
@@ -98,14 +98,14 @@ const ROLES: &[&str] = &[
     "status",
     "alert",
 ];
-/// What it says beside the name.
+/// The states of an element besides its name.
 const STATES: &[&str] = &["level", "expanded", "selected", "pressed", "invalid", "disabled"];
 
-fn tell(nodes: &HashMap<&str, &Value>, id: &str, depth: usize, told: &mut String) {
+fn write_node(nodes: &HashMap<&str, &Value>, id: &str, depth: usize, text: &mut String) {
     let Some(node) = nodes.get(id) else { return };
     let role = node["role"]["value"].as_str().unwrap_or_default();
-    let is_told = node["ignored"] != true && ROLES.contains(&role);
-    if is_told {
+    let is_read = node["ignored"] != true && ROLES.contains(&role);
+    if is_read {
         let name = node["name"]["value"].as_str().unwrap_or_default();
         let states = node["properties"].as_array().into_iter().flatten().filter(|property| {
             let is_false =
@@ -118,14 +118,14 @@ fn tell(nodes: &HashMap<&str, &Value>, id: &str, depth: usize, told: &mut String
                 format!(" {}={}", state["name"].as_str().unwrap(), state["value"]["value"])
             })
             .collect();
-        *told += &format!("{:1$}{role} \"{name}\"{states}\n", "", depth * 2);
+        *text += &format!("{:1$}{role} \"{name}\"{states}\n", "", depth * 2);
     }
     for child in node["childIds"].as_array().into_iter().flatten() {
-        tell(nodes, child.as_str().unwrap(), depth + usize::from(is_told), told);
+        write_node(nodes, child.as_str().unwrap(), depth + usize::from(is_read), text);
     }
 }
 
-/// From the top to the fields of the slowest, without a pointer.
+/// The path from the top of the page to the fields of the slowest interval, without a pointer.
 #[test]
 fn one_walks_by_the_keyboard_alone() {
     let (bytes, _) = shop(&Shop { frames: 4000, threads: 3, ..Shop::default() });
@@ -136,7 +136,7 @@ fn one_walks_by_the_keyboard_alone() {
     let is_seen = "(() => { const style = getComputedStyle(document.activeElement);
         return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1; })()";
     let mut stops = Vec::new();
-    // Once around: behind the last stop, it is the page's own.
+    // After the last stop, the focus returns to the page.
     for _ in 0..80 {
         browser.press("Tab");
         if browser.value("document.activeElement === document.body") == true {
@@ -166,7 +166,7 @@ fn one_walks_by_the_keyboard_alone() {
     ];
     let places = order.map(place);
     assert!(places.is_sorted(), "{stops:?}");
-    // To the rows.
+    // The focus moves to the rows.
     browser.value("document.activeElement.blur()");
     let until = |browser: &mut Browser, stop: &str| {
         for _ in 0..80 {
@@ -179,7 +179,7 @@ fn one_walks_by_the_keyboard_alone() {
     };
     until(&mut browser, "labels");
     let chosen = "document.getElementById('labels').getAttribute('aria-activedescendant')";
-    let told = "document.getElementById('live').textContent";
+    let live = "document.getElementById('live').textContent";
     for _ in 0..20 {
         if browser.text(chosen) == "row-depth.0.0" {
             break;
@@ -188,7 +188,7 @@ fn one_walks_by_the_keyboard_alone() {
         browser.press("ArrowDown");
         browser.wait_for(&format!("{chosen} !== '{before}'"));
     }
-    assert!(browser.text(told).starts_with("intervals, "), "{}", browser.text(told));
+    assert!(browser.text(live).starts_with("intervals, "), "{}", browser.text(live));
     browser.press("ArrowRight");
     browser.wait_for("document.body.dataset.pick !== undefined");
     browser.press("ArrowUp");
@@ -198,7 +198,7 @@ fn one_walks_by_the_keyboard_alone() {
     browser.wait_for(&format!("{folded} === 'false'"));
     browser.press("Enter");
     browser.wait_for(&format!("{folded} === 'true'"));
-    // To the answers: the slowest, and its fields.
+    // The focus moves to the answers: the slowest interval, and its fields.
     until(&mut browser, "tab-frame");
     while browser.text(at) != "tab-slowest" {
         browser.press("ArrowRight");
@@ -215,7 +215,7 @@ fn one_walks_by_the_keyboard_alone() {
     browser.value("delete document.body.dataset.pick");
     browser.press("Enter");
     browser.wait_for("document.body.dataset.pick !== undefined");
-    // A word says what it means as soon as it has the focus.
+    // A term shows its meaning when it has the focus.
     until(&mut browser, "tab-frame");
     browser.press("ArrowLeft");
     browser.wait_for("document.querySelector('#panel abbr') !== null");
@@ -258,12 +258,12 @@ fn one_walks_by_touch() {
     let word =
         |name: &str| format!("Number(new URLSearchParams(location.hash.slice(1)).get('{name}'))");
     let length = format!("({} - {})", word("to"), word("from"));
-    // A key has the address name what is seen.
+    // A key updates the address.
     browser.press("0");
     browser.wait_for(&format!("{length} > 0"));
     let whole = number(&mut browser, &length);
     let middle = left + wide / 2.0;
-    // Two fingers go apart: three times as large, around their middle.
+    // Two fingers move apart and zoom by three around their middle.
     browser.touch("touchStart", &[(middle - 40.0, y), (middle + 40.0, y)]);
     for step in [60.0, 80.0, 100.0, 120.0] {
         browser.touch("touchMove", &[(middle - step, y), (middle + step, y)]);
@@ -271,7 +271,7 @@ fn one_walks_by_touch() {
     browser.touch("touchEnd", &[]);
     browser.wait_for(&format!("Math.abs({length} / {whole} - 1 / 3) < 0.02"));
     assert_eq!(browser.value("visualViewport.scale"), 1, "the page itself is not zoomed");
-    // One finger moves: as long, and elsewhere.
+    // One finger moves the window and keeps its length.
     let (now, from) = (number(&mut browser, &length), number(&mut browser, &word("from")));
     browser.touch("touchStart", &[(middle, y)]);
     for step in [20.0, 40.0, 60.0, 80.0] {
@@ -281,18 +281,18 @@ fn one_walks_by_touch() {
     let moved = 80.0 / wide * now;
     browser.wait_for(&format!("Math.abs({from} - {} - {moved}) < {moved} / 20", word("from")));
     assert!((number(&mut browser, &length) / now - 1.0).abs() < 1e-6);
-    // They come together: smaller again.
+    // Two fingers move together and zoom out.
     browser.touch("touchStart", &[(middle - 90.0, y), (middle + 90.0, y)]);
     for step in [70.0, 50.0, 30.0] {
         browser.touch("touchMove", &[(middle - step, y), (middle + step, y)]);
     }
     browser.touch("touchEnd", &[]);
     browser.wait_for(&format!("{length} > {now} * 2"));
-    // A tap chooses.
+    // A tap chooses a frame.
     browser.touch("touchStart", &[(middle, y)]);
     browser.touch("touchEnd", &[]);
     browser.wait_for("document.querySelector('.row.picked').id === 'row-depth.0.0'");
-    // Drags on the axis mark.
+    // A drag on the axis marks a range.
     let axis =
         number(&mut browser, "document.getElementById('axis').getBoundingClientRect().top + 10");
     browser.touch("touchStart", &[(middle, axis)]);
@@ -303,7 +303,7 @@ fn one_walks_by_touch() {
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
 
-/// Text can be read on its ground, by day and by night.
+/// Text has enough contrast in light and dark colours.
 #[test]
 fn it_is_light_or_dark_as_one_likes() {
     let (bytes, _) = shop(&Shop { frames: 900, threads: 3, ..Shop::default() });
@@ -325,7 +325,7 @@ fn it_is_light_or_dark_as_one_likes() {
                 assert!(contrast >= 4.5, "{scheme}: {text} on {ground}: {contrast:.2}");
             }
         }
-        // Canvases follow: the corner of the axis has the ground of labels.
+        // Canvases follow the colours: the corner of the axis has the background of labels.
         let raised = &colours[5];
         let pixel = "(() => { const pixel = document.getElementById('axis').getContext('2d')
             .getImageData(2, 2, 1, 1).data; return '#' + [...pixel.slice(0, 3)]
@@ -339,7 +339,7 @@ fn it_is_light_or_dark_as_one_likes() {
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
 
-/// As WCAG 2 defines it: 4.5 is enough for small text.
+/// The contrast ratio of WCAG 2. 4.5 is enough for small text.
 fn contrast(one: &str, other: &str) -> f64 {
     let light = |colour: &str| {
         let part = |at: usize| {

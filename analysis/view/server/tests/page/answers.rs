@@ -1,4 +1,4 @@
-//! Answers beside the timeline.
+//! Answers next to the timeline.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::every;
 use crate::made::Shop;
 use crate::shown::{HOSTILE, asked, cells, shop, shown};
 
-/// Parts add up to the length that is shown, and lead to their places.
+/// The sum of parts is the length that is shown. Each part links to the timeline.
 #[test]
 fn the_slowest_say_what_they_consist_of() {
     for text in ["", HOSTILE] {
@@ -15,19 +15,19 @@ fn the_slowest_say_what_they_consist_of() {
         let Some(mut browser) = Browser::open(&shown.server.url(), 1280, 800) else { return };
         browser.value("document.getElementById('tab-why').click()");
         browser.wait_for("document.querySelectorAll('#panel .why > li').length === 20");
-        let told = browser.value(
+        let actual = browser.value(
             "[...document.querySelectorAll('#panel .why > li')].map((slow) => [slow.dataset.ns,
                 ...[...slow.querySelectorAll('tr')].map((part) => part.dataset.ns)])",
         );
-        let told: Vec<Vec<String>> = serde_json::from_value(told).unwrap();
-        for numbers in &told {
+        let actual: Vec<Vec<String>> = serde_json::from_value(actual).unwrap();
+        for numbers in &actual {
             let numbers: Vec<i64> = numbers.iter().map(|ns| ns.parse().unwrap()).collect();
             assert_eq!(numbers[0], numbers[1..].iter().sum::<i64>());
         }
         let sql = "SELECT greatest((SELECT max(dur) FROM slices), \
                    (SELECT max(dur) FROM request_spans)) AS longest";
         let longest = asked(&mut browser, "/v1/sql", &serde_json::json!({ "sql": sql }));
-        assert_eq!(longest["rows"][0][0], told[0][0]);
+        assert_eq!(longest["rows"][0][0], actual[0][0]);
         let seen = "document.getElementById('overview').getAttribute('aria-valuetext')";
         let before = browser.text(seen);
         browser.value("document.querySelector('#panel .why td button').click()");
@@ -42,9 +42,9 @@ fn the_slowest_say_what_they_consist_of() {
     }
 }
 
-/// A way is shown step by step, and all else is dimmed.
+/// A path is shown step by step, and everything else is dimmed.
 #[test]
-fn a_way_is_told_from_all_else() {
+fn a_path_stands_out_from_all_else() {
     for text in ["", HOSTILE] {
         let shown = shown(&every::write(text).0);
         let Some(mut browser) = Browser::open(&shown.server.url(), 1280, 800) else { return };
@@ -100,17 +100,17 @@ fn answers_are_about_what_is_marked() {
         );
         let expected = asked(&mut browser, "/v1/sql", &serde_json::json!({ "sql": sql }));
         let expected: Vec<Vec<String>> = serde_json::from_value(expected["rows"].clone()).unwrap();
-        let told = |browser: &mut Browser| -> Vec<Vec<String>> {
+        let actual = |browser: &mut Browser| -> Vec<Vec<String>> {
             let rows = cells(browser, "#panel").into_iter();
             rows.map(|row| vec![row[0].clone(), row[1].replace(',', "")]).collect()
         };
         let begun = Instant::now();
-        while told(&mut browser) != expected {
+        while actual(&mut browser) != expected {
             assert!(begun.elapsed() < Duration::from_secs(60), "{expected:?}");
             std::thread::sleep(Duration::from_millis(20));
         }
-        assert!(!expected.is_empty() && told(&mut browser) != all);
-        // The account of the same time.
+        assert!(!expected.is_empty() && actual(&mut browser) != all);
+        // The account has the same range of time.
         browser.value("document.getElementById('tab-account').click()");
         let frames = window.replace("ts", "coalesce(ts, drained)");
         let sql = format!("SELECT count(*) FROM frames WHERE {frames}");

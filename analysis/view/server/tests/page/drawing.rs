@@ -1,4 +1,4 @@
-//! The page draws captures of many kinds, and runs nothing of them.
+//! The page draws captures of many kinds, and runs no code in them.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn a_browser_draws_the_page_and_runs_nothing_else() {
             assert!(!browser.text("document.body.innerText").contains('\u{202e}'));
             let overflow = "document.documentElement.scrollWidth > innerWidth";
             assert_eq!(browser.value(overflow), false, "{width} px are enough");
-            // The token is gone from what others may see over the shoulder.
+            // The address does not show the token.
             assert!(!browser.text("location.href").contains("token"));
             assert_eq!(browser.complaints, Vec::<String>::new());
             browser.navigate("about:blank");
@@ -39,7 +39,7 @@ fn a_browser_draws_the_page_and_runs_nothing_else() {
     }
 }
 
-/// Whatever the shape of a capture, the page says what there is, and nothing covers anything else.
+/// For captures of all shapes, the page shows their content, and no elements overlap.
 #[test]
 fn captures_of_every_shape_have_room() {
     let empty = every::write("").0[..4096].to_vec();
@@ -71,7 +71,7 @@ fn captures_of_every_shape_have_room() {
             assert_eq!(covered, 0, "{name}: rows lie on each other");
             keep(&mut browser, &format!("{name}-{width}"));
         }
-        // To the last row, and back.
+        // Scrolls to the last row, and back.
         browser.value("document.getElementById('scroller').scrollTop = 1e9");
         let last = "Number([...document.querySelectorAll('.row')].at(-1)?.ariaRowIndex ?? 0) === \
                     Number(document.getElementById('labels').ariaRowCount)";
@@ -83,7 +83,7 @@ fn captures_of_every_shape_have_room() {
     }
 }
 
-/// Leaves a picture for somebody to look at, in the folder that `PPT_PICTURES` names.
+/// Writes a picture for people into the folder `PPT_PICTURES`.
 fn keep(browser: &mut Browser, name: &str) {
     if let Some(folder) = std::env::var_os("PPT_PICTURES") {
         std::fs::write(Path::new(&folder).join(format!("{name}.png")), browser.picture()).unwrap();

@@ -1,10 +1,10 @@
-//! What one finds is a filter.
+//! A search is a filter.
 
 use crate::browser::Browser;
 use crate::made::Shop;
 use crate::shown::{HOSTILE, asked, shop, shown};
 
-/// What is typed, and what is brushed, leaves the rows that have it, as often as SQL says.
+/// A typed or brushed condition leaves the rows with matches, with the counts of SQL.
 #[test]
 fn what_one_finds_is_a_filter() {
     for text in ["", HOSTILE] {
@@ -29,7 +29,7 @@ fn what_one_finds_is_a_filter() {
         browser.value(&format!("document.getElementById('find').value = '{typed}'"));
         let (found, rows) = count(&mut browser, &typed);
         assert!(rows < 3, "{found} in {rows} threads");
-        // How much of the rows of intervals has bars.
+        // The share of the rows of intervals that has bars.
         let painted = "(() => { const cells = document.getElementById('cells');
             const pen = cells.getContext('2d');
             const top = cells.getBoundingClientRect().top;
@@ -38,12 +38,12 @@ fn what_one_finds_is_a_filter() {
                 .data.filter((byte, at) => at % 4 === 3 && byte > 0).length, 0); })()";
         let all = browser.value(painted).as_f64().unwrap();
         browser.press("F");
-        let told = "document.getElementById('find-count').textContent";
-        browser.wait_for(&format!("{told}.startsWith('{found} in {rows} thread')"));
+        let shown_count = "document.getElementById('find-count').textContent";
+        browser.wait_for(&format!("{shown_count}.startsWith('{found} in {rows} thread')"));
         browser.wait_for(&format!("{threads} === {rows}"));
         browser.wait_for("location.hash.includes('where=')");
         browser.wait_for(&format!("{painted} > 0 && {painted} < {all} / 10"));
-        // The command that answers the same, where the browser does not let the page copy.
+        // The command with the same answer, shown because the browser does not allow copying.
         browser.value(
             "navigator.clipboard ? navigator.clipboard.writeText = () => Promise.reject() : 0",
         );
@@ -57,7 +57,7 @@ fn what_one_finds_is_a_filter() {
         browser.press("Escape");
         browser.wait_for(&format!("{threads} === 3"));
         browser.wait_for(&format!("{painted} > {all} / 2"));
-        // A part of the histogram.
+        // Chooses a part of the histogram.
         browser.value("document.getElementById('tab-lengths').click()");
         browser.wait_for("document.querySelectorAll('.bars button').length > 1");
         let place = |at: &str| {
@@ -76,9 +76,9 @@ fn what_one_finds_is_a_filter() {
         browser.wait_for("document.getElementById('find').value.includes(' BETWEEN ')");
         let brushed = browser.text("document.getElementById('find').value");
         let (found, rows) = count(&mut browser, &brushed);
-        browser.wait_for(&format!("{told}.startsWith('{found} in {rows} thread')"));
+        browser.wait_for(&format!("{shown_count}.startsWith('{found} in {rows} thread')"));
         assert!(found != "0" && rows > 0);
-        // The same by the keyboard: from the first bar to the last one.
+        // The keyboard chooses from the first bar to the last one.
         browser.value("document.getElementById('tab-lengths').click()");
         browser.wait_for("document.querySelectorAll('.bars button').length > 1");
         browser.value("document.querySelector('.bars button').click()");

@@ -1,4 +1,4 @@
-//! What pages of others reach, in a real browser.
+//! Access of foreign pages in a real browser.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -7,7 +7,7 @@ use crate::browser::Browser;
 use crate::made::Shop;
 use crate::shown::{shop, shown};
 
-/// A page of somebody else on this machine, which even knows the token.
+/// A foreign page on this machine that has the token.
 fn other_page(html: String) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -33,7 +33,7 @@ fn a_page_of_somebody_else_reads_nothing() {
         let html = format!(
             "<!doctype html><script>
             const to = 'http://{host}:{port}', headers = {{ authorization: 'Bearer {token}' }};
-            const told = (answer) => answer.then((it) => `read: ${{it.status ?? 'loaded'}}`, () => 'nothing');
+            const outcome = (answer) => answer.then((it) => `read: ${{it.status ?? 'loaded'}}`, () => 'nothing');
             const loaded = (tag, name) => new Promise((done, failed) => {{
                 const node = Object.assign(document.createElement(tag), {{ onload: done, onerror: failed }});
                 node[name] = to + (tag === 'script' ? '/m/text.js' : tag === 'link' ? '/view.css' : '/icon.svg');
@@ -42,15 +42,15 @@ fn a_page_of_somebody_else_reads_nothing() {
             }});
             const open = (make) => new Promise((done, failed) => Object.assign(make(), {{ onopen: done, onerror: failed }}));
             window.answers = Promise.all([
-                told(fetch(to + '/v1/about', {{ headers }})),
-                told(fetch(to + '/v1/about')),
-                told(fetch(to + '/')),
-                told(fetch(to + '/v1/sql', {{ method: 'POST', headers, body: '{{\"sql\":\"SELECT 1\"}}' }})),
-                told(fetch(to + '/v1/sql', {{ method: 'POST', body: '{{\"sql\":\"SELECT 1\"}}' }})),
-                told(import(to + '/m/text.js')),
-                told(loaded('script', 'src')), told(loaded('img', 'src')), told(loaded('link', 'href')),
-                told(open(() => new EventSource(to + '/v1/events'))),
-                told(open(() => new WebSocket(to.replace('http', 'ws') + '/v1/events'))),
+                outcome(fetch(to + '/v1/about', {{ headers }})),
+                outcome(fetch(to + '/v1/about')),
+                outcome(fetch(to + '/')),
+                outcome(fetch(to + '/v1/sql', {{ method: 'POST', headers, body: '{{\"sql\":\"SELECT 1\"}}' }})),
+                outcome(fetch(to + '/v1/sql', {{ method: 'POST', body: '{{\"sql\":\"SELECT 1\"}}' }})),
+                outcome(import(to + '/m/text.js')),
+                outcome(loaded('script', 'src')), outcome(loaded('img', 'src')), outcome(loaded('link', 'href')),
+                outcome(open(() => new EventSource(to + '/v1/events'))),
+                outcome(open(() => new WebSocket(to.replace('http', 'ws') + '/v1/events'))),
             ]);
             const frame = document.createElement('iframe');
             frame.src = to + '/';
@@ -75,7 +75,7 @@ fn a_page_of_somebody_else_reads_nothing() {
     assert_eq!(own.value(&format!("fetch('/v1/about', {headers}).then((it) => it.status)")), 200);
 }
 
-/// A name of somebody else that leads to this machine (DNS rebinding).
+/// A foreign name that points to this machine (DNS rebinding).
 #[test]
 fn another_name_of_this_machine_is_refused() {
     let (bytes, _) = shop(&Shop { frames: 900, threads: 2, ..Shop::default() });

@@ -11,7 +11,7 @@ const SCHEMA: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":32,"frames":[{"n
 const MONO: u64 = 1_000_000_000;
 const REAL: u64 = 1_700_000_000_000_000_000;
 
-/// A capture of a host whose processes have a source each; each thread of them wrote as many frames.
+/// A capture of a host. Each process has a source, and all threads wrote the same number of frames.
 pub fn capture(host: u32, sources: u16, threads: u32, frames: u32) -> Vec<u8> {
     let schema = Schema::from_json(SCHEMA.as_bytes()).unwrap();
     let header = FileHeader {

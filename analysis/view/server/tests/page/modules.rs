@@ -1,11 +1,11 @@
-//! The modules of the page in node, and what the manual says of them.
+//! The modules of the page in node, compared with the manual.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::browser::program;
 
-/// The modules that need no browser, by node's own test runner.
+/// Runs the modules that need no browser with the test runner of node.
 #[test]
 fn modules_do_what_they_say() {
     let Some(node) = program(&["node", "nodejs"]) else {
@@ -14,7 +14,7 @@ fn modules_do_what_they_say() {
     };
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // So that node takes them for modules.
+    // This makes node treat them as modules.
     std::fs::write(folder.path().join("package.json"), "{\"type\": \"module\"}").unwrap();
     for from in ["page", "tests/modules"] {
         for file in std::fs::read_dir(here.join(from)).unwrap().map(Result::unwrap) {
@@ -27,7 +27,7 @@ fn modules_do_what_they_say() {
     assert!(said.contains("\n# fail 0\n") && !said.contains("\n# pass 0\n"), "{said}");
 }
 
-/// The page's own list of keys, and what docs/view.md says of them.
+/// The list of keys in the page is that of docs/view.md.
 #[test]
 fn the_manual_has_every_key() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

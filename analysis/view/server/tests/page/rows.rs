@@ -1,10 +1,10 @@
-//! Rows that stay where they are.
+//! Rows that stay in place while others are scrolled.
 
 use crate::browser::Browser;
 use crate::made::Shop;
 use crate::shown::{HOSTILE, shop, shown};
 
-/// A pinned row stays at the top, whatever is scrolled, and a link keeps it.
+/// A pinned row stays at the top at each scroll position, and a link keeps it.
 #[test]
 fn a_pinned_row_stays_in_sight() {
     let text = HOSTILE.to_owned();
@@ -20,21 +20,21 @@ fn a_pinned_row_stays_in_sight() {
              - document.getElementById('labels').getBoundingClientRect().top)"
         )
     };
-    // By a click on the row, and a key.
+    // Pins a row with a click and a key.
     browser.value(&format!("document.getElementById('row-{id}').click()"));
     browser.press("p");
     browser.wait_for(&format!("{} === 0", place(&id)));
     browser.value("document.getElementById('scroller').scrollTop = 600");
     browser.wait_for("document.getElementById('row-process.0').matches('.stuck')");
     browser.wait_for(&format!("{} === 0", place(&id)));
-    // No other row lies below it, in whole or in part.
+    // The pinned row covers no part of another row.
     let pinned = format!("document.getElementById('row-{id}').getBoundingClientRect().bottom");
     let free = format!(
         "{rows}.every((row) => row.dataset.row === '{id}' \
          || row.getBoundingClientRect().top >= {pinned} - 1)"
     );
     assert_eq!(browser.value(&free), true);
-    // A click on its cells is about it.
+    // A click on its cells chooses its frame.
     let middle = |what: &str| {
         format!(
             "(() => {{ const box = document.getElementById('{what}').getBoundingClientRect(); \
@@ -52,7 +52,7 @@ fn a_pinned_row_stays_in_sight() {
     let mut other = Browser::open(&url, 1280, 800).unwrap();
     other.wait_for(&format!("{} === 0", place(&id)));
     assert_eq!(other.complaints, Vec::<String>::new());
-    // By the pointer, it goes where it was.
+    // The pointer unpins it to its old position.
     browser
         .value(&format!("document.querySelector('#row-' + CSS.escape('{id}') + ' .pin').click()"));
     browser.value("document.getElementById('scroller').scrollTop = 0");
@@ -61,7 +61,7 @@ fn a_pinned_row_stays_in_sight() {
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
 
-/// Whatever is scrolled, one sees whose rows these are.
+/// At each scroll position, the heads of the visible rows are visible.
 #[test]
 fn heads_stay_above_their_rows() {
     let (bytes, _) = shop(&Shop { frames: 4000, threads: 40, ..Shop::default() });
@@ -76,7 +76,7 @@ fn heads_stay_above_their_rows() {
         let rows: Vec<String> = serde_json::from_value(browser.value(seen)).unwrap();
         assert_eq!(rows[0], "process.0", "at {scrolled}: {rows:?}");
     }
-    // A row that one goes to is not behind its heads.
+    // Heads do not cover a row that is scrolled to.
     let mut threads = 0;
     for _ in 0..40 {
         browser.press("ArrowDown");

@@ -1,4 +1,4 @@
-//! What one sees is saved.
+//! Saving the visible content.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,11 +8,11 @@ use crate::browser::{Browser, program};
 use crate::made::Shop;
 use crate::shown::{HOSTILE, shop, shown};
 
-/// What the browser has saved, once it is there.
+/// Waits for the file that the browser saves.
 fn download(folder: &Path, name: &str) -> Vec<u8> {
     let begun = Instant::now();
     loop {
-        // It has another name until it is whole.
+        // The file has another name until it is complete.
         match std::fs::read(folder.join(name)) {
             Ok(bytes) if !bytes.is_empty() => return bytes,
             _ => assert!(begun.elapsed() < Duration::from_secs(60), "{name}"),
@@ -42,12 +42,12 @@ fn one_saves_what_one_sees() {
         match name {
             "parquet" => assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1")),
             "svg" => picture(&folder.path().join("selection.svg")),
-            // Packets of a trace: field 1 of a message.
+            // The packets of a trace are field 1 of a message.
             _ => assert_eq!(bytes[0], 0x0a),
         }
     }
     assert_eq!(browser.complaints, Vec::<String>::new());
-    // What is marked goes before what is seen.
+    // The marked time takes precedence over the visible time.
     browser.value("document.querySelector('dialog button').click()");
     browser.wait_for("document.querySelector('dialog[open]') === null");
     let axis = browser.value("document.getElementById('axis').getBoundingClientRect().top + 10");
@@ -58,7 +58,7 @@ fn one_saves_what_one_sees() {
         .wait_for("document.querySelector('dialog[open]')?.innerText.includes('what is marked')");
 }
 
-/// Python's reader of XML takes a picture, in which programs' names are names.
+/// The XML parser of Python accepts a picture, and texts of programs stay texts.
 fn picture(path: &Path) {
     let Some(python) = program(&["python3"]) else {
         println!("skipped: no python3");

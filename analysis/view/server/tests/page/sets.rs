@@ -14,7 +14,7 @@ fn two_sets_stand_side_by_side() {
     let shown = shown_beside(&before, Some(&after));
     let url = shown.server.url();
     let Some(mut browser) = Browser::open(&url, 1280, 800) else { return };
-    // One scale: as wide, and both drawn.
+    // Both panes are drawn, with one scale.
     let drawn = |id: &str| {
         format!(
             "(() => {{ const cells = document.getElementById('{id}');
@@ -31,7 +31,7 @@ fn two_sets_stand_side_by_side() {
     let rows = browser.text(ROWS);
     assert!(rows.contains("thread 4211 · 4211") || rows.contains("thread 4211\n"), "{rows}");
     assert!(rows.contains("(only after)"), "the third thread: {rows}");
-    // What differs is what the server says, and what it says is what SQL says (tests/served).
+    // The differences are those of the server, which tests/served compares with SQL.
     browser.wait_for("document.querySelectorAll('#differences td').length > 8");
     let stretch = |browser: &mut Browser, path: &str| {
         let sql = "SELECT CAST(min(ts) AS BIGINT), CAST(max(ts) AS BIGINT) + 1 FROM slices";
@@ -42,21 +42,21 @@ fn two_sets_stand_side_by_side() {
     let second = stretch(&mut browser, "/v1/second/sql");
     let body = serde_json::json!({ "first": first, "second": second });
     let answer = asked(&mut browser, "/v1/compare", &body);
-    let told = cells(&mut browser, "#differences");
+    let actual = cells(&mut browser, "#differences");
     let listed = answer["rows"].as_array().unwrap();
-    assert_eq!(told.len(), listed.len(), "{told:?}");
-    for (told, row) in told.iter().zip(listed) {
+    assert_eq!(actual.len(), listed.len(), "{actual:?}");
+    for (actual, row) in actual.iter().zip(listed) {
         let count = |side: &str| {
             ppt_text::grouped(row[side]["count"].as_str().unwrap_or("0").parse().unwrap())
         };
         assert_eq!(
-            told[..3],
+            actual[..3],
             [row["name"].as_str().unwrap().into(), count("first"), count("second")]
         );
         let sign = if row["difference"].as_str().unwrap().starts_with('-') { '−' } else { '+' };
-        assert!(told[5].starts_with(sign), "{told:?}");
+        assert!(actual[5].starts_with(sign), "{actual:?}");
     }
-    // Answers are about one of them; a key turns to the other.
+    // Answers are about one set. A key switches to the other one.
     assert_eq!(
         browser.text("document.getElementById('set-0').getAttribute('aria-pressed')"),
         "true"
@@ -64,7 +64,7 @@ fn two_sets_stand_side_by_side() {
     browser.press("o");
     browser.wait_for("document.getElementById('set-1').getAttribute('aria-pressed') === 'true'");
     assert_eq!(browser.text("document.body.dataset.frames"), captured.to_string());
-    // The slowest of each, one below the other.
+    // The slowest intervals of both sets.
     let mut times = Vec::new();
     for (set, path) in [("set-1", "/v1/second/panel"), ("set-0", "/v1/panel")] {
         let slowest = asked(&mut browser, path, &serde_json::json!({ "id": "slowest" }));
@@ -92,14 +92,14 @@ fn two_sets_stand_side_by_side() {
     browser.wait_for(&format!("{apart} === '0'"));
     choose(&mut browser, "trigger");
     browser.wait_for("document.getElementById('notice').innerText.includes('no trigger')");
-    // A click chooses a frame of the pane it is in, and a link leads there.
+    // A click chooses a frame of its pane, and a link keeps it.
     browser.press("Escape");
     let place = "document.getElementById('cells-second').getBoundingClientRect().left";
     let left = browser.value(place).as_f64().unwrap();
     browser.wait_for("document.getElementById('row-depth.0.0') !== null");
     let row = "document.getElementById('row-depth.0.0').getBoundingClientRect()";
     let y = browser.value(&format!("{row}.top + {row}.height - 3")).as_f64().unwrap();
-    // Its cells come a moment after the frame is let go.
+    // The cells arrive a moment after the frame is released.
     let chosen = "location.hash.includes('pick=') && location.hash.includes('set=1')";
     let begun = Instant::now();
     while browser.value(chosen) != true {

@@ -1,4 +1,4 @@
-//! A capture that is shown, and what the page says of it.
+//! A capture and the page that shows it.
 
 use ppt_view_server::{Captures, ServeOptions, ViewServer};
 
@@ -44,7 +44,7 @@ pub fn shown_beside(bytes: &[u8], second: Option<&[u8]>) -> ServedPage {
     ServedPage { server: ViewServer::start(options).unwrap(), folder }
 }
 
-/// What a route answers, asked by the page itself.
+/// The answer of a route to a request of the page.
 pub fn asked(browser: &mut Browser, path: &str, body: &serde_json::Value) -> serde_json::Value {
     browser.value(&format!(
         "fetch('{path}', {{ method: 'POST', body: JSON.stringify({body}), headers: {{

@@ -1,4 +1,4 @@
-//! A connection that breaks, and comes back, as `ssh -L` does.
+//! A connection that breaks and returns, as with `ssh -L`.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use crate::browser::Browser;
 use crate::made::Shop;
 use crate::shown::{shop, shown};
 
-/// Leads from the same port of another address, which the browser calls `localhost`, to a server.
+/// A tunnel to a server from the same port of another address, which the browser resolves as `localhost`.
 struct Tunnel {
     streams: Arc<Mutex<Vec<TcpStream>>>,
     is_cut: Arc<AtomicBool>,
@@ -43,7 +43,7 @@ impl Tunnel {
     }
 }
 
-/// Copies what comes, as it comes.
+/// Copies bytes as they arrive.
 fn copy(mut from: TcpStream, mut to: TcpStream) {
     let mut bytes = [0; 16 * 1024];
     while let Ok(count @ 1..) = from.read(&mut bytes) {
@@ -83,13 +83,13 @@ fn a_page_says_that_the_server_is_gone_and_continues_when_it_is_back() {
     drop(tunnel);
     let notice = "document.getElementById('notice').innerText";
     browser.wait_for(&format!("{notice}.includes('The server has ended')"));
-    // What it has stays, and it takes keys.
+    // The page keeps its content and handles keys.
     assert_eq!(browser.text(frames), before);
     let seen = "document.getElementById('overview').getAttribute('aria-valuetext')";
     let whole = browser.text(seen);
     browser.press("w");
     browser.wait_for(&format!("{seen} !== '{whole}'"));
-    // Meanwhile, the capture goes on and ends.
+    // The capture continues and ends during the outage.
     let path = shown.folder.path().join("shop.bin");
     let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
     file.write_all(&bytes[bytes.len() / 2..]).unwrap();

@@ -1,4 +1,4 @@
-//! One walks by keys, clicks and links.
+//! Moving by keys, clicks and links.
 
 use crate::browser::Browser;
 use crate::every;
@@ -13,7 +13,7 @@ fn one_walks_by_keys_and_clicks() {
     let glance = browser.text("document.getElementById('glance').innerText");
     assert!(glance.contains("3 threads") && glance.contains("missing"), "{glance}");
     assert!(browser.text(ROWS).contains("thread 4212"));
-    // The slowest lead to their places.
+    // The slowest intervals have links to the timeline.
     browser.value("document.getElementById('tab-slowest').click()");
     browser.wait_for("document.querySelectorAll('#panel td button').length === 20");
     let slowest = browser.text("document.querySelector('#panel tr:nth-child(2)').innerText");
@@ -26,7 +26,7 @@ fn one_walks_by_keys_and_clicks() {
     assert!(fields.contains(&took), "{took} is in {fields}");
     browser.wait_for("location.hash.includes('pick=')");
     let link = browser.text("location.hash");
-    // A link leads there, in another page that knows the token.
+    // A link leads there in another page with the token.
     let url = format!("{}&{}", shown.server.url(), &link[1..]);
     let mut other = Browser::open(&url, 1280, 800).unwrap();
     other.wait_for("document.querySelector('#panel h2')?.innerText.includes(' of ')");
@@ -49,7 +49,7 @@ fn one_walks_by_keys_and_clicks() {
     browser
         .wait_for("document.querySelector('dialog[open]')?.innerText.includes('What is visible')");
     browser.value("document.querySelector('dialog button').click()");
-    // A click on a bar, and its neighbour by the keyboard.
+    // A click chooses a bar, and a key its neighbour.
     browser.press("0");
     let row = "document.getElementById('row-depth.0.0').getBoundingClientRect()";
     let y = browser.value(&format!("{row}.top + {row}.height - 3")).as_f64().unwrap();
@@ -65,7 +65,7 @@ fn one_walks_by_keys_and_clicks() {
     browser.press("ArrowRight");
     browser.wait_for(picked);
     assert_ne!(browser.text("document.getElementById('live').textContent"), "");
-    // Finding steps from one to the next.
+    // Finding moves from one match to the next.
     browser.press("Escape");
     browser.wait_for("document.getElementById('panel').innerText.includes('Click a bar')");
     browser.press("/");
@@ -73,7 +73,7 @@ fn one_walks_by_keys_and_clicks() {
     browser.value("document.getElementById('find-form').requestSubmit()");
     browser.wait_for("/^1 of 500\\+/.test(document.getElementById('find-count').textContent)");
     browser.wait_for(picked);
-    // A question in SQL, and one that is refused.
+    // A query in SQL, and one that is refused.
     for (sql, answer) in [("SELECT 41 + 1 AS n", "42"), ("DROP TABLE slices", "here, SQL asks")] {
         browser.value("document.getElementById('tab-sql').click()");
         browser.wait_for("document.querySelector('textarea') !== null");
@@ -86,13 +86,13 @@ fn one_walks_by_keys_and_clicks() {
     let complaints: Vec<&String> =
         browser.complaints.iter().filter(|complaint| refusals(complaint)).collect();
     assert!(complaints.is_empty(), "{complaints:?}");
-    // When the server is gone, the page says so.
+    // The page reports the end of the server.
     drop(shown);
     browser
         .wait_for("document.getElementById('notice').innerText.includes('The server has ended')");
 }
 
-/// The arrows of a frame are the edges that its panel lists, and one more hop has more of them.
+/// The arrows of a frame are the edges in its panel. Another hop has more of them.
 #[test]
 fn arrows_lead_from_frame_to_frame() {
     for text in ["", HOSTILE] {
@@ -115,7 +115,7 @@ fn arrows_lead_from_frame_to_frame() {
         browser.wait_for(&format!("{arrows} === {listed}"));
         browser.press(".");
         browser.wait_for(&format!("{arrows} > {listed}"));
-        // To the effect and back.
+        // Moves to the effect and back.
         let pick = "document.body.dataset.pick";
         let chosen = browser.text(pick);
         browser.value("document.body.dataset.pick = ''");
@@ -125,7 +125,7 @@ fn arrows_lead_from_frame_to_frame() {
         assert_ne!(browser.text(pick), chosen);
         browser.press("[");
         browser.wait_for(&format!("{pick} === '{chosen}'"));
-        // By its number in the list, as well as by a bracket.
+        // Its number in the list has the same effect as a bracket.
         browser.wait_for(&format!("{arrows} === {listed}"));
         let lines =
             "[...document.querySelectorAll('#panel td button')].map((it) => it.textContent)";

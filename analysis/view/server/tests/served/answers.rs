@@ -1,4 +1,4 @@
-//! What is answered: cells, frames, panels, questions.
+//! Answers: cells, frames, panels, queries.
 
 use serde_json::{Value, json};
 
@@ -30,14 +30,14 @@ fn cells_add_up_to_what_sql_counts() {
         let whole = shown.window(from, to, &depths, 700, phase);
         assert_eq!(sum(&whole, "count", &|_| true), count, "{phase}");
         assert_eq!(sum(&whole, "busy", &|_| true), busy, "{phase}");
-        // Windows side by side have each slice once: 1 says that a cell begins before its window.
+        // Adjacent windows have each slice once. Flag 1 marks a cell that begins before its window.
         let within = |flags: f64| flags as u16 & 1 == 0;
         let middle = from + (to - from) / 3;
         let parts = [(from, middle), (middle, to)]
             .map(|(from, to)| sum(&shown.window(from, to, &depths, 700, phase), "count", &within));
         assert_eq!(parts[0] + parts[1], count, "{phase}");
     }
-    // What is lost lies in the rows of threads.
+    // Losses are in the rows of threads.
     let lost: f64 = heads.iter().flat_map(|tile| &tile.columns["l_count"]).sum();
     assert_eq!(about["captures"][0]["lost"], (lost as u64).to_string());
     let by_hand = shown.sql("SELECT sum(count) FROM account WHERE cause <> 'captured'");
@@ -65,7 +65,7 @@ fn a_cell_leads_to_its_frame() {
     let lengths = found["fields"].as_array().unwrap().iter();
     let mut lengths = lengths.filter(|field| field["type"] == "duration");
     assert!(lengths.any(|field| field["text"] == *format!("{longest}")), "{found}");
-    // By its key it is the same.
+    // The key leads to the same frame.
     assert_eq!(shown.post("/v1/frame", key), found);
     assert!(about["rows"].as_array().unwrap().iter().any(|row| row["id"] == found["row"]));
     let none = json!({ "capture": key["capture"], "buffer": "none", "segment": "0", "ring": 0, "seqno": "1" });
@@ -109,7 +109,7 @@ fn panels_and_questions_say_what_sql_says() {
     let [begin, end] = [0, 1].map(|at| ns(&first["span"][at]));
     assert_eq!((end - begin).to_string(), expected[0][1]);
     assert_eq!(shown.post("/v1/frame", &first["frame"])["key"], first["frame"]);
-    // The command asks the very same.
+    // The command has the same query.
     let ((from, to), text) = ((ns(&whole["from"]), ns(&whole["to"])), slowest["command"].as_str());
     let sql = text.unwrap().split('"').nth(1).unwrap();
     assert!(sql.contains(&format!("ts < to_timestamp_nanos({to})")), "{sql} from {from}");
@@ -134,7 +134,7 @@ fn panels_and_questions_say_what_sql_says() {
         json!([{"name": "n", "type": "number"}, {"name": "at", "type": "time"}])
     );
     assert_eq!(answer["rows"][0][0], shown.sql("SELECT count(*) FROM slices")[0][0]);
-    // A view is for the page that made it; nothing that is there changes.
+    // A view of SQL does not replace existing tables.
     shown.post(
         "/v1/sql",
         &json!({ "sql": "CREATE VIEW long AS SELECT * FROM slices WHERE dur > 1ms" }),
@@ -170,7 +170,7 @@ fn panels_and_questions_say_what_sql_says() {
     assert_eq!(find("no such name")["hits"], json!([]));
 }
 
-/// Edges of a frame are those that the table has, and lead to where the timeline has their ends.
+/// The edges of a frame are those of the table, and their ends have positions in the timeline.
 #[test]
 fn edges_are_those_that_sql_knows() {
     let (bytes, captured) = crate::every::write("");
@@ -202,7 +202,7 @@ fn edges_are_those_that_sql_knows() {
             any.join(" OR ")
         ));
         let edges = found["edges"].as_array().unwrap();
-        let mut told: Vec<Vec<String>> = Vec::new();
+        let mut actual: Vec<Vec<String>> = Vec::new();
         for edge in edges {
             let (cause, effect) = (&edge["cause"], &edge["effect"]);
             let texts = [
@@ -216,7 +216,7 @@ fn edges_are_those_that_sql_knows() {
                 &cause["at"],
                 &effect["at"],
             ];
-            told.push(texts.iter().map(|text| text.as_str().unwrap().to_owned()).collect());
+            actual.push(texts.iter().map(|text| text.as_str().unwrap().to_owned()).collect());
             for end in [cause, effect] {
                 let frame = shown.post("/v1/frame", &end["key"]);
                 assert_eq!(frame["row"], end["row"]);
@@ -225,9 +225,9 @@ fn edges_are_those_that_sql_knows() {
                 assert_eq!(shown.post("/v1/frame", &place)["key"], end["key"]);
             }
         }
-        told.sort_by_key(|row| (row[7].clone(), row[8].clone(), row[0].clone()));
+        actual.sort_by_key(|row| (row[7].clone(), row[8].clone(), row[0].clone()));
         assert!(!expected.is_empty());
-        assert_eq!(told, expected);
+        assert_eq!(actual, expected);
         assert_eq!(found["truncated"], false);
     }
     let many: Vec<Value> = vec![key(&keys[0]); 65];
@@ -244,7 +244,7 @@ fn rows_of(panel: &Value) -> Vec<Vec<String>> {
     rows.map(|row| row["cells"].as_array().unwrap().iter().map(text).collect()).collect()
 }
 
-/// What is asked of a part of the time is what SQL says of it, and parts side by side have everything once.
+/// Answers about a range of time are those of SQL. The sums of adjacent ranges are those of the whole.
 #[test]
 fn panels_of_a_stretch_of_time_say_what_sql_says_of_it() {
     let shown = shown(&Shop { frames: 6000, threads: 3, ..Shop::default() });
@@ -252,7 +252,7 @@ fn panels_of_a_stretch_of_time_say_what_sql_says_of_it() {
     let (from, to) = (ns(&about["from"]), ns(&about["to"]) + 1);
     let gap = shown.sql("SELECT CAST(min(ts_lo) AS BIGINT), CAST(max(ts_hi) AS BIGINT) FROM gaps");
     let [lo, hi] = [0, 1].map(|column| gap[0][column].parse::<i64>().unwrap());
-    // Before the gap, around it, behind it.
+    // The ranges before the gap, around it, and after it.
     let cuts = [from - 1_000_000_000, lo - 1000, hi + 1000, to + 1_000_000_000];
     let mut captured = 0;
     let mut counts = 0;
@@ -297,9 +297,9 @@ fn panels_of_a_stretch_of_time_say_what_sql_says_of_it() {
     assert_eq!(lost, [0, all, 0], "the gap is in the middle");
 }
 
-/// Two sets: each answers for itself, and the difference is that of their totals.
+/// Each of two sets has its own answers. The difference is that of their totals.
 #[test]
-fn two_sets_are_told_apart_and_held_against_each_other() {
+fn two_sets_are_kept_apart_and_compared() {
     let folder = tempfile::tempdir().unwrap();
     let shops = [
         Shop { frames: 3000, threads: 2, gap: false, ..Shop::default() },
@@ -322,7 +322,7 @@ fn two_sets_are_told_apart_and_held_against_each_other() {
         assert_eq!(about["captures"][0]["captured"], captured.to_string());
         assert_eq!(about["sets"], 2);
     }
-    // Half of each.
+    // The first half of each set.
     let stretch = |about: &Value| {
         let (from, to) = (ns(&about["from"]), ns(&about["to"]) + 1);
         json!({ "from": from.to_string(), "to": (from + (to - from) / 2).to_string() })
@@ -359,8 +359,8 @@ fn two_sets_are_told_apart_and_held_against_each_other() {
         last = difference.abs();
     }
     let sql = answer["commands"][1].as_str().unwrap().split('"').nth(1).unwrap().to_owned();
-    let told = sql_of(&paths[1], &sql);
-    assert_eq!(told.len(), rows.iter().filter(|row| !row["second"].is_null()).count());
+    let actual = sql_of(&paths[1], &sql);
+    assert_eq!(actual.len(), rows.iter().filter(|row| !row["second"].is_null()).count());
     // Panels of the second set are about the second set.
     let panel = |path: &str| rows_of(&shown.post(path, &json!({ "id": "time" })));
     let expected =
@@ -373,13 +373,13 @@ fn two_sets_are_told_apart_and_held_against_each_other() {
     }
     let wrong = json!({ "first": asked["first"], "second": { "from": "x", "to": "1" } });
     assert_eq!(shown.ask("POST", "/v1/compare", &wrong.to_string()).status, 400);
-    // One set has no other.
+    // A single set has no second one.
     let alone = crate::client::shown(&Shop { frames: 500, ..Shop::default() });
     assert_eq!(alone.ask("POST", "/v1/compare", &asked.to_string()).status, 404);
     assert_eq!(alone.ask("GET", "/v1/second/about", "").status, 404);
 }
 
-/// Spans, chains and what the kernel did have rows, whose cells are those of the tables.
+/// Spans, chains and states of threads have rows with the cells of their tables.
 #[test]
 fn spans_and_states_have_rows() {
     let (bytes, captured) = crate::every::write("");
@@ -415,7 +415,7 @@ fn spans_and_states_have_rows() {
     let tiles = shown.window(from, to, &rows, 4096, "index");
     let sum = |name: &str| tiles.iter().flat_map(|tile| &tile.columns[name]).sum::<f64>();
     assert!(sum("count") > 0.0 && sum("count") <= expected[0][0].parse::<f64>().unwrap());
-    // Each row has the states of one thread, whichever rows it is asked with.
+    // Each row has the states of one thread, in requests with any other rows.
     let threads = shown.sql(&format!(
         "SELECT count(*), sum(dur) FROM thread_states WHERE dur IS NOT NULL \
          AND ts < to_timestamp_nanos({to}) AND CAST(ts AS BIGINT) + dur >= {from} GROUP BY host, pid, tid"
@@ -448,7 +448,7 @@ fn spans_and_states_have_rows() {
     assert!(tiles[0].head["error"].as_str().unwrap().contains("states.99"));
 }
 
-/// Of any stretch of time, the slowest and their parts are what `ppt why` says of it.
+/// The slowest intervals of each range and their parts are those of `ppt why`.
 #[test]
 fn the_slowest_consist_of_what_ppt_why_says() {
     let (bytes, captured) = crate::every::write("");
@@ -469,26 +469,26 @@ fn the_slowest_consist_of_what_ppt_why_says() {
         let expected = runtime.block_on(engine.why(&question)).unwrap().slowest;
         let slowest = answer["slowest"].as_array().unwrap();
         assert_eq!((slowest.len(), expected.len()), (20, 20));
-        for (told, slow) in slowest.iter().zip(&expected) {
-            assert_eq!(told["name"], slow.name);
-            assert_eq!(told["sentence"], slow.sentence());
-            assert_eq!(ns(&told["to"]) - ns(&told["from"]), slow.dur);
-            assert_eq!(told["key"]["seqno"], slow.seqno.unwrap().to_string());
-            let parts = told["parts"].as_array().unwrap();
+        for (actual, slow) in slowest.iter().zip(&expected) {
+            assert_eq!(actual["name"], slow.name);
+            assert_eq!(actual["sentence"], slow.sentence());
+            assert_eq!(ns(&actual["to"]) - ns(&actual["from"]), slow.dur);
+            assert_eq!(actual["key"]["seqno"], slow.seqno.unwrap().to_string());
+            let parts = actual["parts"].as_array().unwrap();
             let expected: Vec<(String, i64)> =
                 slow.parts.iter().map(|part| (part.cause(), part.spent.ns)).collect();
-            let told: Vec<(String, i64)> = parts
+            let actual: Vec<(String, i64)> = parts
                 .iter()
                 .map(|part| (part["cause"].as_str().unwrap().to_owned(), ns(&part["ns"])))
                 .collect();
-            assert_eq!(told, expected);
-            assert_eq!(told.iter().map(|part| part.1).sum::<i64>(), slow.dur);
+            assert_eq!(actual, expected);
+            assert_eq!(actual.iter().map(|part| part.1).sum::<i64>(), slow.dur);
             for part in parts {
                 assert!(ns(&part["from"]) >= slow.ts && ns(&part["to"]) <= slow.ts + slow.dur);
             }
         }
     }
-    // Without frames of the kernel, it says what to do.
+    // Without frames of the kernel, the answer has advice.
     let plain = crate::client::shown(&Shop { frames: 900, ..Shop::default() });
     let about = plain.about();
     let asked = json!({ "from": about["from"], "to": about["to"] });
@@ -497,7 +497,7 @@ fn the_slowest_consist_of_what_ppt_why_says() {
     assert!(refused.error().contains("--kernel"), "{}", refused.error());
 }
 
-/// The ways between two points are those of `critical_path` and `paths`, and their steps lie in rows.
+/// The paths between two points are those of `critical_path` and `paths`. Their steps have rows.
 #[test]
 fn ways_are_those_that_sql_knows() {
     let (bytes, captured) = crate::every::write("");
@@ -513,17 +513,17 @@ fn ways_are_those_that_sql_knows() {
         .sql(&format!("SELECT stage, place, count, time FROM critical_path('{from}', '{to}')"));
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let stages = answer["stages"].as_array().unwrap().iter();
-    let told: Vec<Vec<String>> = stages
+    let actual: Vec<Vec<String>> = stages
         .map(|stage| ["stage", "place", "count", "time"].map(|name| text(&stage[name])).to_vec())
         .collect();
-    assert!(!told.is_empty());
-    assert_eq!(told, expected);
+    assert!(!actual.is_empty());
+    assert_eq!(actual, expected);
     let latencies = shown.sql(&format!(
         "SELECT latency FROM paths('{from}', '{to}') ORDER BY latency DESC LIMIT 20"
     ));
     let slowest = answer["slowest"].as_array().unwrap();
-    let told: Vec<String> = slowest.iter().map(|way| text(&way["latency"])).collect();
-    assert_eq!(told, latencies.concat());
+    let actual: Vec<String> = slowest.iter().map(|way| text(&way["latency"])).collect();
+    assert_eq!(actual, latencies.concat());
     for way in slowest {
         let hops = way["hops"].as_array().unwrap();
         let sum: i64 = hops.iter().map(|hop| ns(&hop["end"]) - ns(&hop["begin"])).sum();
@@ -537,7 +537,7 @@ fn ways_are_those_that_sql_knows() {
     assert_eq!(shown.ask("POST", "/v1/ways", &none.to_string()).status, 400);
 }
 
-/// A filter counts the matches of each thread, and finds what SQL finds.
+/// A filter counts the matches of each thread as SQL does.
 #[test]
 fn a_filter_counts_what_sql_counts() {
     let shown = shown(&Shop { frames: 4000, threads: 3, ..Shop::default() });
@@ -569,15 +569,15 @@ fn a_filter_counts_what_sql_counts() {
                 rows.iter().find(|known| known["id"] == *row).unwrap()["label"].clone()
             };
             let rows = answer["rows"].as_array().unwrap().iter();
-            let mut told: Vec<(String, String)> = rows
+            let mut actual: Vec<(String, String)> = rows
                 .map(|row| (label(&row["row"]).to_string(), row["count"].as_str().unwrap().into()))
                 .collect();
-            told.sort();
-            assert_eq!(told.len(), expected.len(), "{text}");
-            for ((label, count), row) in told.iter().zip(&expected) {
+            actual.sort();
+            assert_eq!(actual.len(), expected.len(), "{text}");
+            for ((label, count), row) in actual.iter().zip(&expected) {
                 assert!(
                     label.contains(&row[0]) && *count == row[1],
-                    "{text}: {told:?} {expected:?}"
+                    "{text}: {actual:?} {expected:?}"
                 );
             }
             let sum: i64 = expected.iter().map(|row| row[1].parse::<i64>().unwrap()).sum();

@@ -1,4 +1,4 @@
-//! What the tests share: a server that shows a capture, and requests by TCP.
+//! A server for a capture, and requests over TCP, for several tests.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ pub struct ServedCapture {
     pub server: ViewServer,
 }
 
-/// An answer: status, head, body.
+/// The status, the head and the body of an answer.
 pub struct HttpAnswer {
     pub status: u16,
     pub head: String,
@@ -73,7 +73,7 @@ impl ServedCapture {
         format!("Bearer {}", self.server.token().text())
     }
 
-    /// Sends these very headers.
+    /// Sends a request with only these headers.
     pub fn raw(
         &self,
         method: &str,
@@ -89,7 +89,7 @@ impl ServedCapture {
         let length = body.len();
         text += &format!("content-length: {length}\r\nconnection: close\r\n\r\n");
         stream.write_all(text.as_bytes()).unwrap();
-        // The server may refuse before it has read all.
+        // The server may refuse before it has read the whole request.
         let _ = stream.write_all(body);
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
@@ -121,7 +121,7 @@ impl ServedCapture {
         answer.json()
     }
 
-    /// What `about` says once the index is built.
+    /// The answer of `/v1/about` after the index is built.
     pub fn about(&self) -> Value {
         let begun = Instant::now();
         loop {
@@ -143,13 +143,13 @@ impl ServedCapture {
         tiles(&answer.body)
     }
 
-    /// An answer of the same captures by another way than the server's.
+    /// An engine for the same captures, independent of the server.
     pub fn sql(&self, statement: &str) -> Vec<Vec<String>> {
         sql_of(&self.path(), statement)
     }
 }
 
-/// What SQL says of a capture.
+/// The rows of a query about a capture.
 pub fn sql_of(path: &Path, statement: &str) -> Vec<Vec<String>> {
     let set = CaptureSet::open(&[path.to_owned()]).unwrap();
     let engine = Engine::new(set, &ppt_query::EngineOptions::default()).unwrap();
@@ -170,7 +170,7 @@ pub fn sql_of(path: &Path, statement: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// A body that came in chunks.
+/// Joins the chunks of a body.
 pub fn unchunked(mut bytes: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     loop {
@@ -185,7 +185,7 @@ pub fn unchunked(mut bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A row of a window, read by the description of its layout.
+/// A row of a window, read by the documented layout.
 pub struct Tile {
     pub head: Value,
     pub columns: BTreeMap<&'static str, Vec<f64>>,
@@ -248,7 +248,7 @@ pub fn ids(about: &Value, beginning: &str) -> Vec<String> {
     ids.filter(|id| id.starts_with(beginning)).collect()
 }
 
-/// Reads events until one is called `name`.
+/// Reads events until one has the name `name`.
 pub fn wait_for_event(stream: &mut TcpStream, name: &str) -> String {
     let mut text = String::new();
     let mut piece = [0; 4096];

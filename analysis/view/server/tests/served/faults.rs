@@ -1,4 +1,4 @@
-//! What happens to captures and to the server while somebody looks.
+//! Faults of captures and of the server while a page is open.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,10 +16,10 @@ use crate::made::{self, Shop};
 
 const SCHEMA: &str = r#"{"v":1,"buffer":"b","slots":16,"stride":16,"frames":[{"name":"it",
     "kind":"plain","size":16,"fields":[{"name":"said","type":"u64","offset":8}]}]}"#;
-/// Frames of each file of a series.
+/// The number of frames in each file of a series.
 const FRAMES: u32 = 10;
 
-/// File `number` of a series; None: it has no end yet.
+/// File `number` of a series, without an end if `end` is None.
 fn part(number: u32, end: Option<EndReason>) -> Vec<u8> {
     let schema = Schema::from_json(SCHEMA.as_bytes()).unwrap();
     let header = FileHeader {
@@ -74,14 +74,14 @@ fn part(number: u32, end: Option<EndReason>) -> Vec<u8> {
     bytes
 }
 
-/// Puts a file in its place at once.
+/// Replaces a file in one step.
 fn put(folder: &Path, name: &str, bytes: &[u8]) {
     let before = folder.join("before");
     fs::write(&before, bytes).unwrap();
     fs::rename(before, folder.join(name)).unwrap();
 }
 
-/// Waits until `/v1/about` is as wanted.
+/// Waits until `/v1/about` meets a condition.
 fn wait(shown: &ServedCapture, is_it: impl Fn(&Value) -> bool) -> Value {
     let begun = std::time::Instant::now();
     loop {
@@ -94,7 +94,7 @@ fn wait(shown: &ServedCapture, is_it: impl Fn(&Value) -> bool) -> Value {
     }
 }
 
-/// Frames of all files.
+/// The number of frames in all files.
 fn captured(about: &Value) -> u64 {
     let files = about["captures"].as_array().unwrap().iter();
     files.map(|file| file["captured"].as_str().unwrap().parse::<u64>().unwrap()).sum()
@@ -109,17 +109,17 @@ fn a_series_is_followed_from_file_to_file() {
     let folder = shown.folder.path();
     let each = u64::from(FRAMES);
     assert_eq!(captured(&shown.about()), each);
-    // It is full: it has its end, and the next file is not there yet.
+    // The file is full and has its end. The next file does not exist yet.
     put(folder, "out.000001.bin", &part(1, Some(EndReason::Rotated)));
     let about = wait(&shown, |about| about["captures"][0]["ended"] == true);
     assert_eq!(about["live"], true, "it goes on");
-    // What comes to the folder and is no file of the series changes nothing.
+    // A new file that does not belong to the series changes nothing.
     let view = about["view"].clone();
     put(folder, "other.txt", b"other");
     put(folder, "out.000002.bin", &part(2, None));
     let about = wait(&shown, |about| captured(about) == 2 * each);
     assert_eq!(about["view"].as_u64(), view.as_u64().map(|view| view + 1));
-    // `--keep` removes the oldest.
+    // `--keep` removes the oldest file.
     put(folder, "out.000002.bin", &part(2, Some(EndReason::Rotated)));
     fs::remove_file(folder.join("out.000001.bin")).unwrap();
     let about = wait(&shown, |about| captured(about) == each);
@@ -133,10 +133,10 @@ fn a_series_is_followed_from_file_to_file() {
 }
 
 #[test]
-fn a_capture_that_gets_shorter_while_it_is_viewed_is_told() {
+fn a_capture_that_gets_shorter_while_it_is_viewed_is_reported() {
     let mut bytes = Vec::new();
     let all = made::write(&Shop { frames: 6000, ..Shop::default() }, &mut bytes);
-    // Without its end: it is still written.
+    // A file without an end is still written.
     let cut = bytes.len() - 600;
     let shown = shown_of(&bytes[..cut], all);
     let before = captured(&shown.about());
@@ -147,9 +147,9 @@ fn a_capture_that_gets_shorter_while_it_is_viewed_is_told() {
     assert!(half > 0, "what is left is shown");
     let mut events = listening(&shown);
     file.set_len(0).unwrap();
-    let told = wait_for_event(&mut events, "trouble");
-    assert!(told.contains("shop.bin"), "{told}");
-    // The rows and numbers of before stay.
+    let event = wait_for_event(&mut events, "trouble");
+    assert!(event.contains("shop.bin"), "{event}");
+    // Earlier rows and numbers stay.
     assert_eq!(captured(&shown.get("/v1/about")), half);
     assert!(shown.get("/v1/panels").is_array());
 }
@@ -170,8 +170,8 @@ fn a_good_capture_in_the_place_of_another_is_not_taken_for_it() {
     let before = shown.about();
     let mut events = listening(&shown);
     put(shown.folder.path(), "shop.bin", &part(3, None));
-    let told = wait_for_event(&mut events, "trouble");
-    assert!(told.contains("replaced by another one"), "{told}");
+    let event = wait_for_event(&mut events, "trouble");
+    assert!(event.contains("replaced by another one"), "{event}");
     let after = shown.get("/v1/about");
     assert_eq!((&after["rows"], &after["captures"]), (&before["rows"], &before["captures"]));
     let (from, to) = (ns(&after["from"]), ns(&after["to"]) + 1);
@@ -193,13 +193,13 @@ fn a_live_capture_that_is_deleted_stays_on_the_page() {
     let expected = cells(&shown);
     let mut events = listening(&shown);
     fs::remove_file(shown.path()).unwrap();
-    let told = wait_for_event(&mut events, "trouble");
-    assert!(told.contains("shop.bin"), "{told}");
+    let event = wait_for_event(&mut events, "trouble");
+    assert!(event.contains("shop.bin"), "{event}");
     assert_eq!(cells(&shown), expected);
 }
 
 #[test]
-fn an_index_that_cannot_be_kept_is_told_and_answers_stay() {
+fn an_index_that_cannot_be_written_is_reported_and_answers_stay() {
     let mut bytes = Vec::new();
     let all = made::write(&Shop { frames: 3000, ..Shop::default() }, &mut bytes);
     let folder = tempfile::tempdir().unwrap();
@@ -214,9 +214,9 @@ fn an_index_that_cannot_be_kept_is_told_and_answers_stay() {
     assert_eq!(about["rows"], shown_of(&bytes, all).about()["rows"]);
 }
 
-/// A capture that grows meets the same each time.
+/// A growing capture causes the same error each time.
 #[test]
-fn what_is_wrong_again_and_again_is_told_once() {
+fn a_repeated_error_is_reported_once() {
     let mut bytes = Vec::new();
     let all = made::write(&Shop { frames: 6000, ..Shop::default() }, &mut bytes);
     let folder = tempfile::tempdir().unwrap();
@@ -269,7 +269,7 @@ fn two_views_of_one_capture_share_its_index() {
         answers.push(tiles.into_iter().map(|tile| tile.columns).collect::<Vec<_>>());
     }
     assert!(answers.iter().all(|answer| *answer == answers[0]));
-    // One file, whole, and nothing beside it.
+    // The folder has one complete file and no other.
     let first = kept();
     assert_eq!(first.len(), 1, "{:?}", first.iter().map(|file| &file.0).collect::<Vec<_>>());
     let folder = tempfile::tempdir().unwrap();
@@ -280,14 +280,14 @@ fn two_views_of_one_capture_share_its_index() {
 }
 
 #[test]
-fn fifty_pages_are_answered_and_too_many_are_told() {
+fn fifty_pages_are_answered_and_too_many_are_refused() {
     let shown = shown(&Shop { frames: 6000, ..Shop::default() });
     let about = shown.about();
     let (from, to) = (ns(&about["from"]), ns(&about["to"]) + 1);
     let expected = shown.window(from, to, &["depth.0.0"], 800, "frames").remove(0).columns;
-    // Each listens.
+    // Each client listens to events.
     let pages: Vec<_> = (0..50).map(|_| listening(&shown)).collect();
-    // All ask at once, as far as there are connections.
+    // All clients send requests at once, limited by the number of connections.
     std::thread::scope(|scope| {
         let one = || shown.window(from, to, &["depth.0.0"], 800, "frames").remove(0).columns;
         let asked: Vec<_> = (0..10).map(|_| scope.spawn(one)).collect();
@@ -301,18 +301,18 @@ fn fifty_pages_are_answered_and_too_many_are_told() {
         stream.read_exact(&mut begin).unwrap();
         begin == *b"HTTP/1.1 503"
     };
-    // All of them stay open until each has its answer.
+    // All connections stay open until each has its answer.
     let refused = more.iter_mut().map(&mut is_refused).filter(|refused| *refused).count();
     assert!((16..=30).contains(&refused), "64 connections at a time: {refused}");
     drop((pages, more));
-    // Those that have gone leave room for others.
+    // Closed connections leave room for others.
     let begun = std::time::Instant::now();
     while shown.ask("GET", "/v1/panels", "").status != 200 {
         assert!(begun.elapsed() < PATIENCE);
     }
 }
 
-/// A second set that cannot be opened is no view of the first alone.
+/// If the second set cannot be opened, the server does not start with the first alone.
 #[test]
 fn a_second_set_that_is_not_there_is_refused() {
     let shown = shown(&Shop { frames: 500, ..Shop::default() });

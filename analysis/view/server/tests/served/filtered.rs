@@ -1,4 +1,4 @@
-//! Rows with nothing but what was looked for: as many slices, and as long ones, as SQL says.
+//! Filtered rows. Their numbers and lengths of slices are those of SQL.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::client::*;
 use crate::made::Shop;
 
-/// By thread and depth: how many, and how long together.
+/// The count and the total length of slices, by thread and depth.
 type Rows = BTreeMap<(String, String), (u64, u64)>;
 
-/// The rows of a window in which only `wanted` is shown.
+/// The rows of a window with the filter `wanted`.
 fn filtered(
     shown: &ServedCapture,
     (from, to): (i64, i64),
@@ -25,7 +25,7 @@ fn filtered(
     tiles(&answer.body)
 }
 
-/// The numbers of threads, by their rows.
+/// The numbers of threads by their rows.
 fn threads(about: &Value) -> BTreeMap<String, String> {
     let rows = about["rows"].as_array().unwrap().iter();
     let threads = rows.filter_map(|row| {
@@ -49,7 +49,7 @@ fn by_row(tiles: &[Tile], tids: &BTreeMap<String, String>) -> Rows {
     tiles.iter().map(row).filter(|row| row.1.0 > 0).collect()
 }
 
-fn told(rows: Vec<Vec<String>>) -> Rows {
+fn rows_by_key(rows: Vec<Vec<String>>) -> Rows {
     let row = |row: Vec<String>| {
         let [tid, depth, count, busy] = <[String; 4]>::try_from(row).unwrap();
         ((tid, depth), (count.parse().unwrap(), busy.parse().unwrap()))
@@ -66,7 +66,7 @@ fn rows_have_what_was_looked_for_and_nothing_else() {
     let keys = ["capture", "buffer", "segment", "ring", "seqno"]
         .map(|key| format!("slices.{key} = own.{key}"))
         .join(" AND ");
-    // What is typed, the kind of frames, and what SQL says of them.
+    // The typed text, the kind of frames, and the condition in SQL.
     let conditions = [
         ("handle > 10ms", "request", "handle > 10ms"),
         ("request.handle > 10ms", "request", "handle > 10ms"),
@@ -81,16 +81,16 @@ fn rows_have_what_was_looked_for_and_nothing_else() {
         let own = format!(
             "(SELECT capture, buffer, segment, ring, seqno FROM {frame} WHERE {condition})"
         );
-        let expected = told(shown.sql(&format!(
+        let expected = rows_by_key(shown.sql(&format!(
             "SELECT slices.tid, depth, count(*), sum(dur) FROM slices JOIN {own} AS own ON {keys} GROUP BY 1, 2"
         )));
         assert_eq!(expected.is_empty(), typed == "size < 0", "{typed}");
-        // One pixel for all of it, and more pixels than slices.
+        // One pixel for the whole range, and more pixels than slices.
         for px in [1, 300, 4096] {
             let found = filtered(&shown, (from, to), &depths, px, typed);
             assert_eq!(by_row(&found, &tids), expected, "{typed} in {px} px");
         }
-        // Windows side by side have each slice once: 1 says that a cell begins before its window.
+        // Adjacent windows have each slice once. Flag 1 marks a cell that begins before its window.
         let middle = from + (to - from) / 3;
         let count = |window| -> u64 {
             let tiles = filtered(&shown, window, &depths, 500, typed);
@@ -102,7 +102,7 @@ fn rows_have_what_was_looked_for_and_nothing_else() {
         };
         let all: u64 = expected.values().map(|row| row.0).sum();
         assert_eq!(count((from, middle)) + count((middle, to)), all, "{typed}");
-        // Threads say how many of their frames have it.
+        // The cells of threads count the frames that match.
         let rows = ids(&about, "thread.");
         let frames = filtered(&shown, (from, to), &rows, 300, typed);
         let by_hand = shown.sql(&format!("SELECT count(*) FROM {frame} WHERE {condition}"));
@@ -112,7 +112,7 @@ fn rows_have_what_was_looked_for_and_nothing_else() {
         assert_eq!(about["captures"][0]["lost"], lost.to_string(), "losses stay");
     }
     for part in ["query.run", "handle", "run"] {
-        let expected = told(shown.sql(&format!(
+        let expected = rows_by_key(shown.sql(&format!(
             "SELECT tid, depth, count(*), sum(dur) FROM slices WHERE strpos(name, '{part}') > 0 GROUP BY 1, 2"
         )));
         let found = filtered(&shown, (from, to), &depths, 300, part);
@@ -141,7 +141,7 @@ fn everything_that_can_be_captured_can_be_looked_for() {
         .collect();
     let plain =
         shown.window(from, to, &rows.iter().map(|id| &**id).collect::<Vec<_>>(), 800, "frames");
-    // What everything has leaves everything.
+    // A condition that is always true leaves all slices.
     let all = filtered(&shown, (from, to), &rows, 800, "seqno >= 0");
     for (one, other) in all.iter().zip(&plain) {
         assert_eq!(one.head["row"], other.head["row"]);

@@ -1,4 +1,4 @@
-//! Captures that grow, are replaced or taken away, and the end of the server.
+//! Captures that grow, are replaced or removed, and the end of the server.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -27,15 +27,15 @@ fn a_capture_that_grows_is_followed() {
         .unwrap();
     let mut file = OpenOptions::new().append(true).open(shown.path()).unwrap();
     file.write_all(&bytes[bytes.len() / 2..]).unwrap();
-    let told = wait_for_event(&mut events, "ended");
-    assert!(told.contains("event: grown\ndata: {\"view\":1}"), "{told}");
+    let event = wait_for_event(&mut events, "ended");
+    assert!(event.contains("event: grown\ndata: {\"view\":1}"), "{event}");
     let about = shown.about();
     assert_eq!((&about["live"], &about["view"]), (&json!(false), &json!(1)));
     assert_eq!(about["captures"][0]["captured"], captured.to_string());
-    // As if it had been whole from the beginning.
+    // The answers are those of a capture that was complete from the beginning.
     let whole = shown_of(&bytes, captured).about();
     assert_eq!(about["rows"], whole["rows"]);
-    // Numbers of the former view mean nothing any more.
+    // Numbers of the former view are not valid any more.
     let old = json!({ "view": 0, "chunk": 0, "frame": 0 });
     assert_eq!(shown.ask("POST", "/v1/frame", &old.to_string()).status, 409);
 }
@@ -53,9 +53,9 @@ fn another_capture_in_its_place_is_not_taken_for_it() {
     let other = shown.folder.path().join("other");
     std::fs::write(&other, b"no capture at all").unwrap();
     std::fs::rename(&other, shown.path()).unwrap();
-    let told = wait_for_event(&mut events, "trouble");
-    assert!(told.contains("not a capture"), "{told}");
-    // What was there is still shown.
+    let event = wait_for_event(&mut events, "trouble");
+    assert!(event.contains("not a capture"), "{event}");
+    // The earlier content is still shown.
     assert!(!shown.about()["troubles"].as_array().unwrap().is_empty());
 }
 
@@ -68,7 +68,7 @@ fn a_deleted_capture_is_shown_to_its_end_and_a_cut_one_says_so() {
     let rows = ["depth.0.0"];
     let before: f64 =
         shown.window(narrow.0, narrow.1, &rows, 1000, "frames")[0].columns["count"].iter().sum();
-    // The index is there; frames that nobody has looked at are gone.
+    // The index is built. Frames that were not read are lost.
     OpenOptions::new().write(true).open(shown.path()).unwrap().set_len(4096).unwrap();
     std::fs::remove_file(shown.path()).unwrap();
     for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! Who gets an answer, and which requests are refused.
+//! Access control, and refused requests.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -41,7 +41,7 @@ fn the_page_needs_no_token_and_data_does() {
     assert_eq!(shown.server.url(), format!("http://{host}/#token={}", shown.server.token().text()));
 }
 
-/// Names that point here by somebody's DNS, pages of others, and forms in them.
+/// Foreign names that point here by DNS, foreign pages, and forms in them.
 #[test]
 fn others_get_nothing() {
     let shown = shown(&Shop { frames: 500, ..Shop::default() });
@@ -128,14 +128,14 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
     assert_eq!(shown.ask("POST", "/v1/about", "{}").status, 405);
     let large = shown.ask("POST", "/v1/sql", &" ".repeat((1 << 20) + 1));
     assert_eq!((large.status, large.error()), (413, "a request has 1 MiB at most".into()));
-    // A row that is not there spoils no other one.
+    // An unknown row does not affect the others.
     let (from, to) = (ns(&about["from"]), ns(&about["to"]));
     let tiles = shown.window(from, to, &["depth.0.99", "thread.0"], 10, "index");
     assert!(tiles[0].head["error"].as_str().unwrap().contains("no row `depth.0.99`"));
     assert_eq!(tiles[1].head["row"], "thread.0");
 }
 
-/// Whatever the times are, there is an answer, and the next request has one, too.
+/// Requests with any times get an answer, and so does the next request.
 #[test]
 fn times_at_their_limits_end_nothing() {
     let (bytes, captured) = crate::every::write("");
@@ -168,7 +168,7 @@ fn times_at_their_limits_end_nothing() {
         });
         assert_eq!(shown.ask("POST", "/v1/export", &asked.to_string()).status, 200, "{from}");
     }
-    // One row, as often as a request may name it.
+    // One row, repeated up to the limit of a request.
     let tiles = shown.window(0, i64::MAX, &[rows[0]; 256], 4096, "frames");
     assert_eq!(tiles.len(), 256);
     assert_eq!(shown.about()["captures"], about["captures"]);
@@ -186,7 +186,7 @@ fn clients_that_do_not_read_or_write_disturb_nobody() {
     deaf.write_all(asked.as_bytes()).unwrap();
     let about = shown.about();
     assert_eq!(about["captures"][0]["captured"], shown.captured.to_string());
-    // Up to 64 connections, then no more, until one is free.
+    // The server accepts 64 connections, and no more until one is free.
     let mut held: Vec<TcpStream> = (0..62).map(|_| shown.connect()).collect();
     let begun = Instant::now();
     loop {
@@ -197,7 +197,7 @@ fn clients_that_do_not_read_or_write_disturb_nobody() {
         if text.starts_with("HTTP/1.1 503") {
             break;
         }
-        // The server has not seen all of them yet.
+        // The server may not have accepted all of them yet.
         assert!(begun.elapsed() < PATIENCE, "{text}");
     }
     held.pop();

@@ -1,4 +1,4 @@
-//! The server as a browser, a script and an attacker meet it: by TCP.
+//! The server over TCP, as browsers, scripts and attackers use it.
 
 #[path = "../../../../report/tests/made/mod.rs"]
 mod made;

@@ -1,4 +1,4 @@
-//! Chromium, driven over a pipe: no port, and no library.
+//! Drives Chromium over a pipe, without a port and without a library.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -17,20 +17,20 @@ pub fn program(names: &[&str]) -> Option<PathBuf> {
     all.into_iter().find(|program| program.is_file())
 }
 
-/// A page in a browser, which ends with it.
+/// A page in a browser. Dropping it ends the browser.
 pub struct Browser {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     session: Option<String>,
     calls: u64,
-    /// What the page complained about.
+    /// The errors that the page reported.
     pub complaints: Vec<String>,
     _profile: tempfile::TempDir,
 }
 
 impl Browser {
-    /// A page once it has drawn. None: there is no Chromium, which is said.
+    /// Opens a page and waits until it has drawn. Prints a message and returns None without Chromium.
     pub fn open(url: &str, width: u32, height: u32) -> Option<Browser> {
         let mut browser = Browser::empty(width, height)?;
         browser.visit(url);
@@ -60,7 +60,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Opens a tab, and stays with it.
+    /// Opens a tab and uses it.
     fn tab(&mut self) {
         self.session = None;
         let target = self.call("Target.createTarget", json!({ "url": "about:blank" }));
@@ -76,13 +76,13 @@ impl Browser {
         self.call("Page.navigate", json!({ "url": url }));
     }
 
-    /// Goes to a page of another server, until it has drawn.
+    /// Opens a page of another server, and waits until it has drawn.
     pub fn visit(&mut self, url: &str) {
         self.navigate(url);
         self.wait_for("document.body?.dataset.ready === '1'");
     }
 
-    /// Opens one more tab, and stays with it.
+    /// Opens another tab and uses it.
     pub fn another(&mut self, url: &str) {
         self.tab();
         self.call("Page.bringToFront", json!({}));
@@ -95,7 +95,7 @@ impl Browser {
         self.call("Emulation.setDeviceMetricsOverride", size);
     }
 
-    /// Has downloads go into a folder.
+    /// Sets the folder of downloads.
     pub fn save_into(&mut self, folder: &Path) {
         let asked = json!({ "behavior": "allow", "downloadPath": folder });
         self.call("Browser.setDownloadBehavior", asked);
@@ -117,14 +117,14 @@ impl Browser {
                 assert!(said["error"].is_null(), "{method}: {said}");
                 return said["result"].clone();
             }
-            let told = said["method"].as_str().unwrap_or_default();
-            if ["Runtime.exceptionThrown", "Log.entryAdded"].contains(&told) {
+            let event = said["method"].as_str().unwrap_or_default();
+            if ["Runtime.exceptionThrown", "Log.entryAdded"].contains(&event) {
                 self.complaints.push(said["params"].to_string());
             }
         }
     }
 
-    /// What an expression comes to.
+    /// The value of an expression.
     pub fn value(&mut self, expression: &str) -> Value {
         let asked =
             json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
@@ -158,7 +158,7 @@ impl Browser {
             key if key.chars().count() == 1 => key,
             _ => "",
         };
-        // The browser itself acts upon these, by their codes.
+        // The browser handles these keys by their codes.
         let code = match key {
             "Tab" => 9,
             "Enter" => 13,
@@ -174,7 +174,7 @@ impl Browser {
         }
     }
 
-    /// Fingers that are on the screen: `touchStart`, `touchMove`, `touchEnd`.
+    /// Sends an event of fingers on the screen: `touchStart`, `touchMove`, `touchEnd`.
     pub fn touch(&mut self, kind: &str, fingers: &[(f64, f64)]) {
         let points =
             fingers.iter().zip(0..).map(|((x, y), id)| json!({ "x": x, "y": y, "id": id }));
@@ -182,19 +182,19 @@ impl Browser {
         self.call("Input.dispatchTouchEvent", event);
     }
 
-    /// Has what a person has chosen for all pages, such as `prefers-color-scheme`.
+    /// Sets a preference for all pages, such as `prefers-color-scheme`.
     pub fn prefer(&mut self, feature: &str, value: &str) {
         let features = json!([{ "name": feature, "value": value }]);
         self.call("Emulation.setEmulatedMedia", json!({ "features": features }));
     }
 
-    /// What is seen, as PNG.
+    /// A picture of the page as PNG.
     pub fn picture(&mut self) -> Vec<u8> {
         let picture = self.call("Page.captureScreenshot", json!({ "format": "png" }));
         from_base64(picture["data"].as_str().unwrap())
     }
 
-    /// Zooms the page by two, and has colours as those chose them who need other ones.
+    /// Zooms the page by two, with forced colours.
     pub fn zoomed_in_forced_colours(&mut self, width: u32, height: u32) {
         self.prefer("forced-colors", "active");
         let size = json!({
@@ -232,7 +232,7 @@ impl Browser {
     }
 }
 
-/// Names that lead to other addresses: one of somebody else, and `localhost` to a tunnel.
+/// Names that resolve to other addresses: a foreign one, and `localhost` for a tunnel.
 const NAMES: &str = "MAP rebound.test 127.0.0.1, MAP localhost 127.0.0.2";
 
 fn from_base64(text: &str) -> Vec<u8> {
@@ -254,14 +254,14 @@ fn from_base64(text: &str) -> Vec<u8> {
     text.chunks(4).flat_map(four).collect()
 }
 
-/// Its pipe is our pipe: it reads descriptor 3 and writes descriptor 4.
+/// Connects the pipes of the browser, which reads descriptor 3 and writes descriptor 4.
 fn start(chromium: &Path, profile: &Path) -> Child {
     let script = "exec \"$0\" --headless=new --no-sandbox --disable-gpu --remote-debugging-pipe \
                   --host-resolver-rules=\"$2\" \
                   --user-data-dir=\"$1\" about:blank 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null";
     let mut shell = Command::new("sh");
     shell.args(["-c", script]).arg(chromium).arg(profile).arg(NAMES);
-    // Killed, it leaves files there.
+    // A killed browser leaves files in this folder.
     shell.env("TMPDIR", profile);
     shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }

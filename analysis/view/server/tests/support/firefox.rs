@@ -1,4 +1,4 @@
-//! Firefox, driven by Marionette, which Firefox has built in: over loopback, and no library.
+//! Drives Firefox by its built-in Marionette, over loopback and without a library.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A free port, and no request, update or report to the network.
+/// Preferences: a free port, and no request, update or report to the network.
 const SETTINGS: &str = "user_pref(\"marionette.port\", 0);
 user_pref(\"browser.shell.checkDefaultBrowser\", false);
 user_pref(\"datareporting.policy.dataSubmissionEnabled\", false);
@@ -20,7 +20,7 @@ user_pref(\"network.connectivity-service.enabled\", false);
 user_pref(\"dom.w3c_touch_events.enabled\", 1);
 ";
 
-/// A page in Firefox, which ends with it.
+/// A page in Firefox. Dropping it ends Firefox.
 pub struct Firefox {
     child: Child,
     stream: TcpStream,
@@ -30,7 +30,7 @@ pub struct Firefox {
 }
 
 impl Firefox {
-    /// Opens a page once it has drawn.
+    /// Opens a page and waits until it has drawn.
     pub fn open(program: &Path, url: &str) -> Firefox {
         let profile = tempfile::tempdir().unwrap();
         std::fs::write(profile.path().join("user.js"), SETTINGS).unwrap();
@@ -52,7 +52,7 @@ impl Firefox {
         firefox
     }
 
-    /// A message: its length, a colon, JSON.
+    /// Sends a message: its length, a colon, JSON.
     fn message(&mut self) -> Value {
         let mut length = 0;
         loop {
@@ -78,7 +78,7 @@ impl Firefox {
         answer[3]["value"].clone()
     }
 
-    /// What an expression comes to.
+    /// The value of an expression.
     pub fn value(&mut self, expression: &str) -> Value {
         let script = json!({ "script": format!("return ({expression});"), "args": [] });
         self.call("WebDriver:ExecuteScript", script)
@@ -99,7 +99,7 @@ impl Firefox {
     }
 
     pub fn press(&mut self, key: &str) {
-        // Keys that write nothing have characters of their own in WebDriver.
+        // WebDriver has special characters for keys that write nothing.
         let key = match key {
             "Enter" => "\u{e007}",
             "Escape" => "\u{e00c}",
@@ -114,7 +114,7 @@ impl Firefox {
         self.call("WebDriver:PerformActions", json!({ "actions": actions }));
     }
 
-    /// Runs a script of the browser's own.
+    /// Runs a script with the rights of the browser.
     fn chrome(&mut self, script: &str) -> Value {
         self.call("Marionette:SetContext", json!({ "value": "chrome" }));
         let answer = self.call("WebDriver:ExecuteScript", json!({ "script": script, "args": [] }));
@@ -122,7 +122,7 @@ impl Firefox {
         answer
     }
 
-    /// A page of this size, zoomed by `zoom`: it has as many fewer pixels of its own.
+    /// Sets the size of the page in pixels of the screen, zoomed by `zoom`.
     pub fn resize(&mut self, width: u32, height: u32, zoom: u32) {
         self.chrome(&format!(
             "const chosen = gBrowser.selectedBrowser; chosen.fullZoom = {zoom};
@@ -132,7 +132,7 @@ impl Firefox {
         self.wait_for(&format!("innerWidth === {}", width / zoom));
     }
 
-    /// Has the colours that a person has chosen for all pages: `light` or `dark`.
+    /// Sets the colours for all pages: `light` or `dark`.
     pub fn prefer_scheme(&mut self, scheme: &str) {
         let number = u8::from(scheme == "light");
         let name = "layout.css.prefers-color-scheme.content-override";
@@ -140,7 +140,7 @@ impl Firefox {
         self.wait_for(&format!("matchMedia('(prefers-color-scheme: {scheme})').matches"));
     }
 
-    /// Fingers that touch the screen, each from one place to another.
+    /// Moves fingers on the screen, each from one place to another.
     pub fn touch(&mut self, fingers: &[[(f64, f64); 2]]) {
         let moves = |(x, y): (f64, f64), ms: u32| {
             let (x, y) = (x.round() as i64, y.round() as i64);
@@ -158,7 +158,7 @@ impl Firefox {
         self.call("WebDriver:ReleaseActions", json!({}));
     }
 
-    /// What the browser itself says of the page: errors of scripts, and of the policy of its content.
+    /// The errors of scripts and of the content policy that the browser reports.
     pub fn complaints(&mut self) -> Vec<String> {
         let script = "return Services.console.getMessageArray().map((one) => [one.category ?? '', \
                       one.sourceName ?? '', one.errorMessage ?? one.message ?? ''].join(' | '))";
@@ -168,7 +168,7 @@ impl Firefox {
     }
 }
 
-/// Its port is in a file of the profile.
+/// Reads the port from a file in the profile.
 fn connect(profile: &Path) -> TcpStream {
     let begun = Instant::now();
     loop {

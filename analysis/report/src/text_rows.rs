@@ -1,4 +1,4 @@
-//! Answers of queries as text.
+//! The rows of queries as text.
 
 use ppt_query::arrow::array::{Array, RecordBatch};
 use ppt_query::arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -6,11 +6,11 @@ use ppt_query::{Engine, QueryError};
 
 use crate::error::ReportError;
 
-/// Rows of text; NULL is empty.
+/// Rows of texts. NULL is an empty text.
 pub type TextRows = Vec<Vec<String>>;
 
-/// All rows of an answer that is known to be short.
-pub async fn all(engine: &Engine, sql: &str) -> Result<TextRows, ReportError> {
+/// All rows of a query with a short answer.
+pub async fn query(engine: &Engine, sql: &str) -> Result<TextRows, ReportError> {
     let batches = engine.sql(sql).await?.collect().await?;
     let mut rows = Vec::new();
     for batch in &batches {

@@ -1,4 +1,4 @@
-//! Facts about one kind of frames.
+//! The facts about one kind of frames that a page shows.
 
 use ppt_query::RowUnit;
 use ppt_query::arrow::array::RecordBatch;
@@ -95,7 +95,7 @@ impl FieldFacts {
 }
 
 impl FrameFacts {
-    /// The greatest cost of its fields, in ns.
+    /// The largest cost of its fields, in ns.
     pub fn cost(&self) -> f64 {
         self.fields.iter().map(FieldFacts::cost).fold(0.0, f64::max)
     }
