@@ -249,14 +249,14 @@ fn kinds_without_a_field_are_left_out() {
     assert_eq!(fits(&schema, "e = 'A'"), Ok(vec![true, true]), "one of them has it");
     let names = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let (field, name) = ("e".to_owned(), "D".to_owned());
-    let there = names(&["A", "B", "C"]);
-    assert_eq!(fits(&schema, "e <> 'D'"), Err(Problem::NoValue { field, name, there }));
+    let available = names(&["A", "B", "C"]);
+    assert_eq!(fits(&schema, "e <> 'D'"), Err(Problem::NoValue { field, name, available }));
     let standard = ["seqno", "ring", "tid", "pid", "ts", "drained"];
-    let there = names(&[&["a", "b", "e"], &standard[..], &["c"]].concat());
+    let available = names(&[&["a", "b", "e"], &standard[..], &["c"]].concat());
     let name = "d".to_owned();
-    assert_eq!(fits(&schema, "b > 1 AND d > 1"), Err(Problem::NoField { name, there }));
-    let (name, there) = ("tow".to_owned(), names(&["one", "two"]));
-    assert_eq!(fits(&schema, "tow.a > 1"), Err(Problem::NoKind { name, there }));
+    assert_eq!(fits(&schema, "b > 1 AND d > 1"), Err(Problem::NoField { name, available }));
+    let (name, available) = ("tow".to_owned(), names(&["one", "two"]));
+    assert_eq!(fits(&schema, "tow.a > 1"), Err(Problem::NoKind { name, available }));
 }
 
 #[test]

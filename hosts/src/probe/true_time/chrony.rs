@@ -113,7 +113,7 @@ fn tracking(line: &str) -> Option<Result<Tracking, TimeSourceError>> {
 
 /// A program's output until it closes stdout; `None` if that takes too long.
 fn until_end(child: &mut Child) -> io::Result<Option<Vec<u8>>> {
-    let Some(mut output) = child.stdout.take() else { return Ok(None) };
+    let Some(mut stdout) = child.stdout.take() else { return Ok(None) };
     let end_ns = ppt_now::monotonic() + SECONDS * 1_000_000_000;
     let mut output = Vec::new();
     loop {
@@ -122,14 +122,14 @@ fn until_end(child: &mut Child) -> io::Result<Option<Vec<u8>>> {
             tv_sec: (left_ns / 1_000_000_000) as i64,
             tv_nsec: (left_ns % 1_000_000_000) as i64,
         };
-        match poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&timeout)) {
+        match poll(&mut [PollFd::new(&stdout, PollFlags::IN)], Some(&timeout)) {
             Ok(0) => return Ok(None),
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
         }
         let mut part = [0; MAX_OUTPUT_BYTES];
-        match output.read(&mut part)? {
+        match stdout.read(&mut part)? {
             0 => return Ok(Some(output)),
             length => output.extend_from_slice(
                 &part[..length.min(MAX_OUTPUT_BYTES - output.len().min(MAX_OUTPUT_BYTES))],

@@ -10,6 +10,7 @@ use ppt_capture::frame_dsl::role::SpanHalf;
 use super::form::version;
 use super::frames::PairedFrames;
 use crate::builder::{timestamp, word_type};
+use crate::chunk_row_source::ChunkRowSource;
 use crate::standard::STANDARD;
 use crate::tables::frame::FrameOfSource;
 
