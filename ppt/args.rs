@@ -82,6 +82,9 @@ pub(crate) enum Command {
     /// Serve the metrics of the ppt that starts it, which has its standard input.
     #[command(hide = true)]
     ServeMetrics(ServeMetrics),
+    /// Make the weights of threads ordinary again if the ppt that starts it ends.
+    #[command(hide = true)]
+    RestoreWeights(RestoreWeights),
     #[command(external_subcommand)]
     Other(Vec<OsString>),
 }
@@ -103,6 +106,13 @@ failed or was used wrongly; 126 if the command cannot be executed; 127 if it is 
 pub(crate) struct ServeMetrics {
     /// Where.
     pub(crate) address: ppt_metrics::MetricsAddress,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct RestoreWeights {
+    /// The processes.
+    #[arg(value_name = "PID", required = true, value_parser = pid)]
+    pub(crate) pids: Vec<i32>,
 }
 
 #[derive(ClapArgs)]

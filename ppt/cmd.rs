@@ -12,6 +12,7 @@ pub(crate) mod info;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod other;
+pub(crate) mod restore_weights;
 pub(crate) mod run;
 pub(crate) mod select;
 pub(crate) mod serve_metrics;

@@ -35,6 +35,7 @@ pub(crate) enum Code {
     NoSession,
     NotCaptured,
     NotLoopback,
+    NotPaused,
     NotAFolder,
     NotForSpreadsheets,
     NotSearched,

@@ -60,6 +60,9 @@ fn main() -> ExitCode {
     if let args::Command::ServeMetrics(args) = args.command {
         return cmd::serve_metrics::run(&args).into();
     }
+    if let args::Command::RestoreWeights(args) = args.command {
+        return cmd::restore_weights::run(&args).into();
+    }
     signals::ignore_file_size();
     // The next command, whichever it is, removes what a killed ppt left behind.
     ppt_agent::sweep(&ppt_agent::System::default());
@@ -87,7 +90,9 @@ fn main() -> ExitCode {
             cmd::whatif::run(&words)
         }
         args::Command::Other(words) => cmd::other::run(&words),
-        args::Command::ServeMetrics(_) => unreachable!("it has been done"),
+        args::Command::ServeMetrics(_) | args::Command::RestoreWeights(_) => {
+            unreachable!("it has been done")
+        }
     };
     let status = outcome.unwrap_or_else(|failure| {
         failure.report();

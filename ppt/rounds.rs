@@ -1,10 +1,12 @@
-//! The rounds of `ppt whatif --live`: in random order, an interval is slowed down, or nothing is.
+//! The rounds of `ppt whatif --live`: in random order, an interval is slowed down, CPUs are paused, or nothing is done.
 //!
 //! A thread of its own runs them, because targets stop waiting if ppt does not say for 100 ms that it lives.
 
 mod conductor;
 mod ends;
 mod names;
+mod pausing;
+mod sleepers;
 
 use std::time::Duration;
 
@@ -14,8 +16,10 @@ use ppt_text::escaped;
 use crate::args::{AskedSpeeds, LiveWhatIf};
 use crate::code::Code;
 use crate::failure::Failure;
+pub(crate) use conductor::RunningExperiment;
 use ends::MetricEnds;
 use names::is_named;
+use pausing::Pausing;
 
 /// The longest time before the first round, to measure the programs as they are.
 const UNTOUCHED: Duration = Duration::from_secs(10);
@@ -26,14 +30,25 @@ const MOST_EXTRAPOLATED: f64 = 1.25;
 /// From these speeds.
 const EXTRAPOLATED_FROM: [f64; 2] = [1.0 / 1.25, 1.0 / 1.5];
 
-/// What is slowed down in a round.
+/// An interval or a span, and its speed in a round.
 #[derive(Debug, Clone)]
 struct Arm {
+    /// The name; empty in a baseline.
     slowed: String,
     speed: f64,
     sleeps: bool,
-    /// Where, by number of the buffer.
+    /// Where it is slowed down, by number of the buffer. If it is faster, CPUs are paused instead.
     places: Vec<(usize, IntervalStamps)>,
+}
+
+impl Arm {
+    fn baseline() -> Self {
+        Self { slowed: String::new(), speed: 1.0, sleeps: false, places: Vec::new() }
+    }
+
+    fn is_paused(&self) -> bool {
+        self.speed > 1.0
+    }
 }
 
 /// An experiment that has not begun.
@@ -43,8 +58,10 @@ pub(crate) struct Experiment {
     /// Two of them slow nothing down.
     arms: Vec<Arm>,
     metric: String,
-    /// The ends of the metric, if it is known which frames tell of them.
+    /// The ends of the metric, if it is known which frames show them.
     ends: Option<MetricEnds>,
+    /// The pauses of CPUs, with `--pause-host`.
+    pausing: Option<Pausing>,
     round: Duration,
     untouched: Duration,
 }
@@ -60,10 +77,14 @@ impl Experiment {
             arms: Vec::new(),
             metric: asked.metric.clone().unwrap_or_default(),
             ends: asked.metric.as_deref().and_then(|metric| MetricEnds::find(metric, sessions)),
+            pausing: None,
             round: asked.round,
             untouched: UNTOUCHED.min(asked.time / UNTOUCHED_PART),
         };
-        for speeds in &asked.speed {
+        let (faster, slower) = asked.speed.iter().partition::<Vec<_>, _>(|speeds| {
+            asked.pause_host && speeds.times.iter().all(|&factor| factor > 1.0)
+        });
+        for speeds in slower {
             let (slowed, places) = new.find(&speeds.interval, sessions)?;
             let wanted = |name: &String| is_named(&slowed, name);
             let sleeps = asked.wall.iter().any(wanted);
@@ -78,9 +99,37 @@ impl Experiment {
             let what = format!("--wall {}: --speed names no such interval", escaped(name));
             return Err(Failure::usage(Code::NotSlowed, what));
         }
-        let as_it_is = Arm { slowed: String::new(), speed: 1.0, sleeps: false, places: Vec::new() };
-        new.arms.extend([as_it_is.clone(), as_it_is]);
+        new.pause_for(asked, &faster, sessions)?;
+        new.arms.extend([Arm::baseline(), Arm::baseline()]);
         Ok(new)
+    }
+
+    /// Adds the speeds of a span for which CPUs pause.
+    fn pause_for(
+        &mut self,
+        asked: &LiveWhatIf,
+        faster: &[&AskedSpeeds],
+        sessions: &[Session],
+    ) -> Result<(), Failure> {
+        let [speeds] = faster else {
+            let what =
+                "--pause-host takes one span and its speeds, faster than 1x: --speed work=1.5x,2x";
+            let is_wrong = asked.pause_host || !faster.is_empty();
+            return if is_wrong { Err(Failure::usage(Code::NotPaused, what)) } else { Ok(()) };
+        };
+        for &factor in &speeds.times {
+            Pausing::check(&speeds.interval, factor)?;
+        }
+        let pausing = Pausing::new(&speeds.interval, sessions)?;
+        let arm = |&speed| Arm { slowed: pausing.span.clone(), speed, ..Arm::baseline() };
+        self.arms.extend(speeds.times.iter().map(arm));
+        self.pausing = Some(pausing);
+        Ok(())
+    }
+
+    /// Whether CPUs pause in some rounds.
+    pub(crate) fn pauses(&self) -> bool {
+        self.pausing.is_some()
     }
 
     /// The interval's whole name, and where it is.
@@ -160,8 +209,8 @@ fn really_run(speeds: &AskedSpeeds) -> Result<Vec<f64>, Failure> {
             let interval = escaped(&speeds.interval);
             let what = format!(
                 "{interval}={speed}x cannot be had while a program runs: ppt slows it down, and extrapolates up to \
-                 {MOST_EXTRAPOLATED}x; ask for {interval}={MOST_EXTRAPOLATED}x, or capture it (ppt attach --kernel \
-                 sched) and ask without --live"
+                 {MOST_EXTRAPOLATED}x; ask for {interval}={MOST_EXTRAPOLATED}x, pause CPUs for a span (--pause-host), or \
+                 capture it (ppt attach --kernel sched) and ask without --live"
             );
             return Err(Failure::usage(Code::TooFast, what));
         }

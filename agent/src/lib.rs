@@ -73,8 +73,9 @@ pub use random::random;
 pub use search::{FoundBuffers, Remarks, Searched, Searcher, Unsearched};
 pub use session::{
     Allow, AttachOptions, AttachedBuffer, BufferEnd, Choose, Detached, Dropped, Flip, FlipRing,
-    FoundCells, FrameCounter, Hold, IntervalStamps, Leftover, News, NotSlowable, SegmentChoice,
-    Session, SlowableBuffer, Status, Stuck, Unattended, detach, reserves_all, status,
+    FoundCells, FrameCounter, Hold, IntervalStamps, Leftover, MissedEdges, News, NotSlowable,
+    NotWatchable, SegmentChoice, Session, SlowableBuffer, SpanWatch, Status, Stuck, Unattended,
+    WatchedEdge, detach, reserves_all, status,
 };
 pub use sweep::sweep;
 pub use system::System;

@@ -14,6 +14,7 @@ mod options;
 mod outside;
 mod prepare;
 mod slowdown;
+mod span_watch;
 mod wanted;
 
 use std::os::fd::BorrowedFd;
@@ -46,6 +47,7 @@ pub use options::{Allow, AttachOptions, Hold, SegmentChoice};
 pub use outside::{Detached, Status, detach, status};
 pub(crate) use prepare::refuse;
 pub use slowdown::{IntervalStamps, NotSlowable, SlowableBuffer};
+pub use span_watch::{MissedEdges, NotWatchable, SpanWatch, WatchedEdge};
 pub use wanted::{Choose, Flip, FlipRing};
 
 /// The attached buffers of one target.
@@ -217,6 +219,18 @@ impl Session {
     /// Counts the frames of buffer `index` with this id.
     pub fn frame_counter(&self, index: usize, id: u16) -> FrameCounter {
         FrameCounter::new(&self.attached[index], id)
+    }
+
+    /// Watches a span, whose frames have this id in buffer `index`.
+    ///
+    /// # Errors
+    /// See [`NotWatchable`].
+    pub fn span_watch(
+        &self,
+        index: usize,
+        id: u16,
+    ) -> std::result::Result<SpanWatch, NotWatchable> {
+        SpanWatch::new(&self.target, &self.attached[index], id)
     }
 
     /// The changes of the masks of buffer `index` since the last call.

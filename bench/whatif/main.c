@@ -92,11 +92,13 @@ static void ask(uint64_t job) {
 }
 
 static void work(uint64_t job) {
+    PPT_BEGIN_WORKING(f) { f.job = job; }
     WRITE_SERVE_JOB(job);
     WRITE_SERVE_WORK_START_TIMESTAMP();
     take((int64_t)(service_ns * exponential(1, job) / faster));
     WRITE_SERVE_WORK_END_TIMESTAMP();
     ppt_write_serve_frame();
+    PPT_END_WORKING(f) { f.job = job; }
 }
 
 /* Works, and rests as long, whatever the others do. */

@@ -19,13 +19,15 @@
 //! - `probes` has the probes of a process, `probe_events` opens their events, `probe_frames` writes their frames,
 //!   `probe_reader` converts; `probe_calls` pairs returns with calls.
 //! - `watch` opens all events of a process, `reader` is the thread.
-//! - `rounds` is another buffer of ppt's own: the rounds of `ppt whatif --live`.
+//! - `rounds` and `virtual_clock` are other buffers of ppt's own: the rounds of `ppt whatif --live`, and the pauses in
+//!   them. `host_pause` pauses CPUs.
 
 #![deny(unsafe_code)]
 
 mod error;
 mod event_writer;
 mod filter;
+mod host_pause;
 mod memory;
 mod perf;
 mod probe_calls;
@@ -47,10 +49,15 @@ mod successors;
 mod threads;
 mod tracepoints;
 mod unwind;
+mod virtual_clock;
 mod wakes;
 mod watch;
 
 pub use error::{KernelError, KernelFeature};
+pub use host_pause::{
+    ClockPoint, EdgesLost, HostPause, HostPauseError, LOOK_INTERVAL, MAX_FACTOR, PausedRound,
+    RoundFault, SpanEdge, SpanEdges, restore_weights,
+};
 pub use probe_events::probes_missing;
 pub use probe_frames::PROBES_BUFFER;
 pub use probe_reader::ProbeCounts;
@@ -61,9 +68,10 @@ pub use schema::{BUFFER, Builtin};
 pub use stack_events::Stacks;
 pub use stack_frames::{STACKS_BUFFER, StackCounts};
 pub use unwind::{MappedCode, StackUnwinder, UnwindMapping, UnwindTables};
+pub use virtual_clock::{VIRTUAL_CLOCK_BUFFER, VirtualClockLog};
 pub use watch::{KernelRequest, ProcessEvents, Wanted};
 
 /// Whether ppt itself writes the frames of a source of this kind.
 pub fn is_builtin(kind: &str) -> bool {
-    [BUFFER, STACKS_BUFFER, PROBES_BUFFER, ROUNDS_BUFFER].contains(&kind)
+    [BUFFER, STACKS_BUFFER, PROBES_BUFFER, ROUNDS_BUFFER, VIRTUAL_CLOCK_BUFFER].contains(&kind)
 }

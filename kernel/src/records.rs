@@ -118,8 +118,12 @@ fn parse(record: &[u8], end: SampleEnd) -> Option<Record<'_>> {
         });
     }
     let content = match kind {
-        sys::PERF_RECORD_SWITCH if flags & sys::PERF_RECORD_MISC_SWITCH_OUT == 0 => Content::In,
-        sys::PERF_RECORD_SWITCH => {
+        sys::PERF_RECORD_SWITCH | sys::PERF_RECORD_SWITCH_CPU_WIDE
+            if flags & sys::PERF_RECORD_MISC_SWITCH_OUT == 0 =>
+        {
+            Content::In
+        }
+        sys::PERF_RECORD_SWITCH | sys::PERF_RECORD_SWITCH_CPU_WIDE => {
             Content::Out { preempted: flags & sys::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT != 0 }
         }
         sys::PERF_RECORD_FORK => Content::Fork {

@@ -58,7 +58,6 @@ impl RoundLog {
     /// Writes a round that has ended.
     pub fn write(&mut self, round: &Round<'_>) {
         let builtin = Builtin::rounds();
-        let mut bytes = vec![0; builtin.schema.stride as usize];
         let wait = match (round.slowed, round.sleeps) {
             ("", _) => 0u8,
             (_, false) => 1,
@@ -75,13 +74,7 @@ impl RoundLog {
             round.slowed.as_bytes(),
             round.metric.as_bytes(),
         ];
-        for (&(offset, length), value) in builtin.places[0].iter().zip(values) {
-            let length = length.min(value.len());
-            bytes[offset..][..length].copy_from_slice(&value[..length]);
-        }
-        let words = bytes[8..].chunks_exact(8);
-        let words = words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
-        RingWriter::new(self.0.ring(0)).write(words);
+        RingWriter::new(self.0.ring(0)).write(builtin.words(0, &values));
     }
 }
 

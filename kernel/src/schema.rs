@@ -71,6 +71,20 @@ impl Builtin {
         Ok(Self { buffer, hash: schema.hash(), json: json.into(), places, schema })
     }
 
+    /// All words, except the first, of a frame with these values of its fields. Longer values are cut.
+    pub(crate) fn words(&self, frame: u16, values: &[&[u8]]) -> Vec<u64> {
+        let mut bytes = vec![0; self.schema.stride as usize];
+        if self.schema.multi() {
+            bytes[FRAME_ID_OFFSET as usize..][..2].copy_from_slice(&frame.to_le_bytes());
+        }
+        for (&(offset, length), value) in self.places[usize::from(frame)].iter().zip(values) {
+            let length = length.min(value.len());
+            bytes[offset..][..length].copy_from_slice(&value[..length]);
+        }
+        let words = bytes[8..].chunks_exact(8);
+        words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default())).collect()
+    }
+
     /// All words of `event` except the first, which holds the sequence number.
     pub(crate) fn encode(&self, at: u64, event: &KernelEvent) -> [u64; WORDS - 1] {
         let mut bytes = [0; WORDS * 8];

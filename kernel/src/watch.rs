@@ -508,7 +508,7 @@ fn segment_of(builtin: &Builtin, rings: u32) -> io::Result<Segment> {
 }
 
 /// The CPUs that are online.
-fn cpus() -> Vec<u32> {
+pub(crate) fn cpus() -> Vec<u32> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let cpus = parse_cpus(text.trim());
     if !cpus.is_empty() {

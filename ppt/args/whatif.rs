@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use clap::Parser;
 use ppt_text::argument;
 
-use super::{CaptureArgs, pid};
+use super::{CaptureArgs, StampSource, pid};
 
 /// The shortest round.
 const LEAST_ROUND: Duration = Duration::from_millis(200);
@@ -43,6 +43,10 @@ pub(crate) struct LiveWhatIf {
     /// The capture to write [default: whatif-PID-TIME.bin].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Make spans look faster, up to 2x: while they run, ppt pauses all other CPUs of this host for a part of the time.
+    /// All programs of this host are slower meanwhile. Needs CAP_SYS_NICE and CAP_PERFMON.
+    #[arg(long)]
+    pub(crate) pause_host: bool,
     /// Format of the answer [default: text on a terminal, else tsv].
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
@@ -97,7 +101,14 @@ impl LiveWhatIf {
             let pid = self.pids.first().copied().unwrap_or_default();
             format!("whatif-{pid}-{}.bin", now.trim_end_matches('Z')).into()
         });
-        CaptureArgs { force: self.force, duration: Some(self.time), ..CaptureArgs::to(output) }
+        // Pauses are timed by the monotonic clock.
+        let clock = if self.pause_host { StampSource::Monotonic } else { StampSource::Auto };
+        CaptureArgs {
+            clock,
+            force: self.force,
+            duration: Some(self.time),
+            ..CaptureArgs::to(output)
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use clap::Parser;
 use nix::sys::signal::Signal;
 use ppt_agent::Session;
-use ppt_kernel::RoundLog;
+use ppt_kernel::{RoundLog, VirtualClockLog};
 use ppt_listener::EndReason;
 
 use crate::args::{CaptureArgs, LiveWhatIf, ProcessChoice};
@@ -18,7 +18,7 @@ use crate::code::Code;
 use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::live::{CaptureEnd, CaptureForm, Live, Outputs, attach_options, end_at_once};
-use crate::rounds::Experiment;
+use crate::rounds::{Experiment, RunningExperiment};
 use crate::signals::Signals;
 use crate::{privileges, usage};
 
@@ -70,12 +70,14 @@ fn experiment(args: &LiveWhatIf, capture: &CaptureArgs) -> Result<bool, Failure>
     }
     let prepared = Experiment::new(args, &sessions).and_then(|experiment| {
         let log = RoundLog::new().map_err(system("make the log of rounds"))?;
+        let clock = experiment.pauses().then(VirtualClockLog::new).transpose();
+        let clock = clock.map_err(system("make the log of pauses"))?;
         privileges::give_up(outputs.are_many()).map_err(|error| {
             Failure::failed(Code::System, format!("cannot give up privileges: {error}"))
         })?;
-        Ok((experiment, log))
+        Ok((experiment, log, clock))
     });
-    let (experiment, log) = match prepared {
+    let (experiment, log, clock) = match prepared {
         Ok(prepared) => prepared,
         Err(failure) => {
             sessions.into_iter().for_each(end_at_once);
@@ -84,9 +86,9 @@ fn experiment(args: &LiveWhatIf, capture: &CaptureArgs) -> Result<bool, Failure>
     };
     let form = if sessions.len() == 1 { CaptureForm::One } else { CaptureForm::Several };
     let mut live = Live::start(capture, form, sessions, (None, None), outputs)?;
-    let end = live.log_rounds(&log).and_then(|()| {
-        let mut running = experiment.start(log).map_err(system("start the rounds"))?;
-        let end = until_end(&mut live, &signals);
+    let end = live.log_rounds(&log, clock.as_ref()).and_then(|()| {
+        let mut running = experiment.start(log, clock).map_err(system("start the rounds"))?;
+        let end = until_end(&mut live, &signals, &running);
         running.stop();
         end
     });
@@ -98,8 +100,15 @@ fn system(what: &'static str) -> impl Fn(std::io::Error) -> Failure {
 }
 
 /// Runs until the time is over, somebody stops it, or no process is left.
-fn until_end(live: &mut Live, signals: &Signals) -> Result<CaptureEnd, Failure> {
+fn until_end(
+    live: &mut Live,
+    signals: &Signals,
+    running: &RunningExperiment,
+) -> Result<CaptureEnd, Failure> {
     loop {
+        if let Some(why) = running.refusal() {
+            return Err(Failure::failed(Code::NotPaused, why));
+        }
         let ready = live.wait(&[signals.as_fd()])?;
         if ready.others[0] && signals.next().is_some() {
             return Ok(CaptureEnd::new(EndReason::Stopped, ""));

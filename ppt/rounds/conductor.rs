@@ -1,12 +1,12 @@
 //! Runs the rounds of an experiment, in a thread of its own.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
-use ppt_kernel::{Round, RoundLog};
+use ppt_kernel::{Round, RoundLog, VirtualClockLog};
 
 use super::ends::MetricEnds;
 use super::{Arm, Experiment};
@@ -17,18 +17,26 @@ const BEAT: Duration = Duration::from_millis(10);
 const LATE_NS: u64 = 100_000_000;
 /// The least ends of the metric in a round.
 const LEAST_ENDS: u64 = 30;
+/// After so many faulty rounds with pauses one after the other, ppt gives up.
+const MAX_FAULTS: u32 = 20;
 
 impl Experiment {
-    /// Begins it. Its rounds are written into `log`.
+    /// Begins it. Its rounds are written into the logs; the second one has their pauses.
     ///
     /// # Errors
     /// There is no thread to be had.
-    pub(crate) fn start(self, log: RoundLog) -> std::io::Result<RunningExperiment> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
+    pub(crate) fn start(
+        self,
+        log: RoundLog,
+        clock: Option<VirtualClockLog>,
+    ) -> std::io::Result<RunningExperiment> {
+        let (stop, refusal) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
+        let (stopped, refused) = (stop.clone(), refusal.clone());
+        let conductor =
+            Conductor { experiment: self, log, clock, faults: 0, stopped, refusal: refused };
         let thread = thread::Builder::new().name("ppt-rounds".into());
-        let thread = thread.spawn(move || Conductor { experiment: self, log, stopped }.run())?;
-        Ok(RunningExperiment { stop, thread: Some(thread) })
+        let thread = Some(thread.spawn(move || conductor.run())?);
+        Ok(RunningExperiment { stop, refusal, thread })
     }
 }
 
@@ -36,10 +44,16 @@ impl Experiment {
 #[derive(Debug)]
 pub(crate) struct RunningExperiment {
     stop: Arc<AtomicBool>,
+    refusal: Arc<Mutex<Option<String>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl RunningExperiment {
+    /// The reason for which it cannot go on.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Ends the round that runs, which does not count.
     pub(crate) fn stop(&mut self) {
         self.stop.store(true, Relaxed);
@@ -70,17 +84,34 @@ enum RoundEnd {
 struct Conductor {
     experiment: Experiment,
     log: RoundLog,
+    clock: Option<VirtualClockLog>,
+    /// The number of rounds with pauses since the last good one.
+    faults: u32,
     stopped: Arc<AtomicBool>,
+    refusal: Arc<Mutex<Option<String>>>,
 }
 
 impl Conductor {
     fn run(mut self) {
         self.experiment.buffers.iter().for_each(|buffer| buffer.begin());
         let start = now_ns();
-        if self.wait(self.experiment.untouched) != RoundEnd::Stopped {
-            self.write(start, 0, None);
-            self.permutations();
+        if self.wait(self.experiment.untouched, true) == RoundEnd::Stopped {
+            return;
         }
+        self.write(start, 0, None);
+        if let Some(pausing) = &self.experiment.pausing {
+            if let Some(refusal) = pausing.refusal() {
+                return self.refuse(refusal);
+            }
+            pausing.begin_looks();
+        }
+        self.permutations();
+    }
+
+    /// Ends the experiment without an answer.
+    fn refuse(&self, why: String) {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+        self.stopped.store(true, Relaxed);
     }
 
     fn permutations(&mut self) {
@@ -101,12 +132,15 @@ impl Conductor {
 
     /// A round of an arm, which is written if it is whole.
     fn round(&mut self, arm: usize, number: u64, permutation: u32) -> RoundEnd {
+        if self.experiment.arms[arm].is_paused() {
+            return self.paused_round(arm, permutation);
+        }
         let start = now_ns();
         let Arm { speed, sleeps, places, .. } = &self.experiment.arms[arm];
         for &(buffer, stamps) in places {
             self.experiment.buffers[buffer].slow(number, stamps, 1.0 / speed, *sleeps);
         }
-        let end = self.wait(self.experiment.round);
+        let end = self.wait(self.experiment.round, false);
         let Arm { places, .. } = &self.experiment.arms[arm];
         for &(buffer, stamps) in places {
             self.experiment.buffers[buffer].end(stamps);
@@ -117,9 +151,47 @@ impl Conductor {
         end
     }
 
-    /// Says that ppt lives: for so long, and until the metric has ended often enough.
-    fn wait(&mut self, time: Duration) -> RoundEnd {
-        let Experiment { buffers, ends, .. } = &mut self.experiment;
+    /// A round in which CPUs pause, as long in virtual time as others are.
+    fn paused_round(&mut self, arm: usize, permutation: u32) -> RoundEnd {
+        let start = now_ns();
+        let speed = self.experiment.arms[arm].speed;
+        if let Some(pausing) = &self.experiment.pausing {
+            pausing.begin(speed);
+        }
+        let end = self.wait(self.experiment.round.mul_f64(speed), false);
+        let Some(pausing) = &self.experiment.pausing else { return RoundEnd::Stopped };
+        let paused = pausing.end();
+        if end != RoundEnd::Whole {
+            return end;
+        }
+        match paused {
+            Ok(paused) if paused.clock.len() <= VirtualClockLog::MAX_POINTS => {
+                self.faults = 0;
+                if let Some(clock) = &mut self.clock {
+                    clock.write((start, now_ns()), &paused);
+                }
+                self.write(start, permutation, Some(arm));
+                RoundEnd::Whole
+            }
+            faulty => {
+                self.faults += 1;
+                if self.faults < MAX_FAULTS {
+                    return RoundEnd::Late;
+                }
+                let fault = faulty.err().map(|fault| fault.to_string());
+                self.refuse(
+                    fault.unwrap_or_else(|| "the span is too short, and begins too often".into()),
+                );
+                RoundEnd::Stopped
+            }
+        }
+    }
+
+    /// Says that ppt lives: for so long, and until the metric has ended often enough. `samples`: it also looks at
+    /// what the program's threads wait for.
+    fn wait(&mut self, time: Duration, samples: bool) -> RoundEnd {
+        let refusal = self.refusal.clone();
+        let Experiment { buffers, ends, pausing, .. } = &mut self.experiment;
         ends.iter_mut().for_each(MetricEnds::restart);
         let end = now_ns() + time.as_nanos() as u64;
         let mut last = now_ns();
@@ -129,6 +201,16 @@ impl Conductor {
             buffers.iter().for_each(|buffer| buffer.beat(now));
             is_late |= now_ns() - last > LATE_NS;
             last = now;
+            if let Some(pausing) = pausing {
+                if !pausing.beat() {
+                    let why = "the process that guards the weights of threads has ended".to_owned();
+                    refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+                    self.stopped.store(true, Relaxed);
+                }
+                if samples {
+                    pausing.sample();
+                }
+            }
             if self.stopped.load(Relaxed) {
                 return RoundEnd::Stopped;
             }

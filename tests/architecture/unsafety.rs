@@ -15,7 +15,7 @@ const FILES: [(&str, &[&str]); 9] = [
     ("ppt-analysis", &["src/heap.rs"]),
     ("ppt-capture", &["src/codec.rs"]),
     ("ppt-fuzz", &["src/capture.rs", "src/memory.rs", "src/segment.rs"]),
-    ("ppt-kernel", &["src/perf.rs"]),
+    ("ppt-kernel", &["src/host_pause/scheduling.rs", "src/perf.rs"]),
     ("ppt-now", &["src/counter.rs"]),
     (
         "ppt-probe",

@@ -137,6 +137,7 @@ mod session {
     mod whatif_harm;
     mod whatif_live;
     mod whatif_numbers;
+    mod whatif_paused;
     mod why;
 }
 

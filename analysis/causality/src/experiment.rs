@@ -50,6 +50,8 @@ pub enum ExperimentSource {
     Slowed,
     /// A parabola through the baseline, 1.25 and 1.5 times as slow.
     Extrapolated,
+    /// Measured in virtual time: everything else was paused.
+    Paused,
 }
 
 impl ExperimentSource {
@@ -58,6 +60,7 @@ impl ExperimentSource {
         match self {
             Self::Slowed => "slowed",
             Self::Extrapolated => "extrapolated",
+            Self::Paused => "paused",
         }
     }
 }
@@ -123,6 +126,39 @@ pub enum ExperimentRefusal {
         /// The shortest sufficient round.
         round_ms: u64,
     },
+    /// CPUs were looked at too seldom for the metric.
+    #[error(
+        "`{metric}` takes {:.2} ms, and CPUs are paused in steps of {:.2} ms: ten steps are needed",
+        *mean / 1e6, *interval / 1e6
+    )]
+    Short {
+        /// The metric.
+        metric: Metric,
+        /// Its mean in the baselines, in ns.
+        mean: f64,
+        /// The interval between two looks at a CPU, in ns.
+        interval: f64,
+    },
+    /// Looking at CPUs changes the program.
+    #[error(
+        "a look at a CPU takes {:.0} µs of each {:.0} µs: this machine is too slow for pauses",
+        *look / 1e3, *interval / 1e3
+    )]
+    Looks {
+        /// The CPU time of a look, in ns.
+        look: f64,
+        /// The interval between two looks at a CPU, in ns.
+        interval: f64,
+    },
+    /// CPUs did not pause.
+    #[error(
+        "CPUs paused for {:.0} % of the time that they owed: other real-time threads had them, or the span is too short",
+        *share * 100.0
+    )]
+    Unpaid {
+        /// The paid share.
+        share: f64,
+    },
     /// The program changes by itself.
     #[error(
         "the two baselines of `{metric}` differ by {:.1} % ({:.1} % to {:.1} %): the load changes by itself; take \
@@ -179,7 +215,9 @@ pub fn answers(
     let arms = experiment.arms();
     let mut names: Vec<&str> = arms.iter().map(|&(name, _)| name).collect();
     names.dedup();
-    let slowed = arms.iter().map(|&(name, speed)| (name, speed, ExperimentSource::Slowed));
+    let source =
+        |speed| if speed > 1.0 { ExperimentSource::Paused } else { ExperimentSource::Slowed };
+    let slowed = arms.iter().map(|&(name, speed)| (name, speed, source(speed)));
     let faster = names.iter().map(|&name| (name, EXTRAPOLATED, ExperimentSource::Extrapolated));
     Ok(slowed
         .chain(faster)
@@ -270,7 +308,7 @@ impl<'a> ExperimentEvaluation<'a> {
         source: ExperimentSource,
     ) -> Option<ExperimentAnswer> {
         let speeds = match source {
-            ExperimentSource::Slowed => vec![speed],
+            ExperimentSource::Slowed | ExperimentSource::Paused => vec![speed],
             ExperimentSource::Extrapolated => EXTRAPOLATED_FROM.to_vec(),
         };
         let arms: Option<Vec<_>> =
@@ -279,14 +317,14 @@ impl<'a> ExperimentEvaluation<'a> {
         let compared: Vec<&[RoundRatio]> =
             [&baselines.rounds[..]].into_iter().chain(arms.iter().map(Vec::as_slice)).collect();
         let at_speed = |means: &[f64]| match source {
-            ExperimentSource::Slowed => means[1],
+            ExperimentSource::Slowed | ExperimentSource::Paused => means[1],
             ExperimentSource::Extrapolated => parabola([means[0], means[1], means[2]], 1.0 / speed),
         };
         let mean = resampled(&compared, at_speed, self.resampling);
         let gain_of = |means: &[f64]| gain(self.metric, at_speed(means) / means[0]);
         let gain = resampled(&compared, gain_of, self.resampling);
         let figures_at_speed = match source {
-            ExperimentSource::Slowed => figures(&arms[0]),
+            ExperimentSource::Slowed | ExperimentSource::Paused => figures(&arms[0]),
             ExperimentSource::Extrapolated => {
                 let none = f64::NAN;
                 Figures { n: 0, mean: mean.value, p50: none, p95: none, p99: none }

@@ -28,6 +28,8 @@ pub(crate) const KERNEL: &str = "kernel";
 pub(crate) const STACKS: &str = "stacks";
 /// The kind of sources with rounds of `ppt whatif --live`, and the name of their buffer.
 pub(crate) const ROUNDS: &str = "rounds";
+/// The kind of the buffer of pauses in these rounds.
+const VIRTUAL_CLOCK: &str = "virtual_clock";
 
 /// Captures, each once.
 ///
@@ -160,14 +162,22 @@ impl CaptureSet {
 
     /// Whether a capture has frames of the kernel.
     pub fn has_kernel(&self) -> bool {
-        let mut all = self.captures.iter().flat_map(|capture| &capture.catalog().sources);
-        all.any(|info| info.source.kind == KERNEL)
+        self.has_kind(KERNEL)
     }
 
     /// Whether ppt slowed intervals down in rounds (`ppt whatif --live`).
     pub fn has_rounds(&self) -> bool {
-        let mut all = self.captures.iter().flat_map(|capture| &capture.catalog().sources);
-        all.any(|info| info.source.kind == ROUNDS)
+        self.has_kind(ROUNDS)
+    }
+
+    /// Whether ppt paused CPUs in rounds (`ppt whatif --live --pause-host`).
+    pub fn has_virtual_clock(&self) -> bool {
+        self.has_kind(VIRTUAL_CLOCK)
+    }
+
+    fn has_kind(&self, kind: &str) -> bool {
+        let mut sources = self.captures.iter().flat_map(|capture| &capture.catalog().sources);
+        sources.any(|info| info.source.kind == kind)
     }
 
     /// The buffer with the stacks of threads, if there is one.
@@ -177,13 +187,13 @@ impl CaptureSet {
         Some(&found.source.buffer)
     }
 
-    /// Whether only ppt itself wrote into this buffer: kernel events, stacks or rounds, which have tables and
+    /// Whether only ppt itself wrote into this buffer: kernel events, stacks, rounds or pauses, which have tables and
     /// pictures of their own.
     pub fn is_kernel(&self, buffer: &str) -> bool {
         let all = self.captures.iter().flat_map(|capture| &capture.catalog().sources);
         let mut own = all.filter(|info| info.source.buffer == buffer).peekable();
-        own.peek().is_some()
-            && own.all(|info| [KERNEL, STACKS, ROUNDS].contains(&info.source.kind.as_str()))
+        let kinds = [KERNEL, STACKS, ROUNDS, VIRTUAL_CLOCK];
+        own.peek().is_some() && own.all(|info| kinds.contains(&info.source.kind.as_str()))
     }
 
     pub(crate) fn absent(&self) -> &[Absence] {

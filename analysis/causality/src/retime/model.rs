@@ -10,7 +10,6 @@ use super::moments::{Moments, NONE, ran};
 use super::queues::{JobQueue, QueuedJob, queues};
 use super::recording::{MeasuredLength, NameId, NameTable, Recording, Vertex};
 use super::refusal::{MAX_CROWDED_SHARE, RetimeRefusal};
-use super::replay::Replay;
 
 /// The largest share of backward edges that may be noise of clocks.
 const MAX_BACKWARD_SHARE: f64 = 0.01;
@@ -102,7 +101,7 @@ impl RetimeModel {
         }
         let mut model = RetimeModel::learn(recording.clone())?;
         let replay = model.as_it_was();
-        if replay.as_ref().is_ok_and(|replay| model.is_as_recorded(replay)) {
+        if replay.as_ref().is_ok_and(|replay| model.are_recorded(&replay.time)) {
             return Ok(model);
         }
         let share = crowded_share(&recording);
@@ -118,10 +117,10 @@ impl RetimeModel {
         Ok(model)
     }
 
-    /// Whether a replay has the recorded times, to [`ROUNDING`].
-    fn is_as_recorded(&self, replay: &Replay) -> bool {
+    /// Whether these times are the recorded ones, to [`ROUNDING`].
+    fn are_recorded(&self, times: &[i64]) -> bool {
         let off = |(now, was): (&i64, &i64)| now.abs_diff(*was) > ROUNDING;
-        !replay.time.iter().zip(&self.moments.time).any(off)
+        !times.iter().zip(&self.moments.time).any(off)
     }
 
     fn learn(recording: Recording) -> Result<RetimeModel, RetimeRefusal> {

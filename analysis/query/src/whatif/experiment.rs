@@ -2,17 +2,24 @@
 
 use ppt_causality::experiment::{ExperimentAnswer, ExperimentRefusal, ExperimentRound, answers};
 use ppt_causality::retime::{Metric, Resampling};
+use ppt_causality::virtual_clock::{RoundPauses, VirtualClock, VirtualClockPoint, judge_pauses};
 
 use super::row::RowView;
 use crate::engine::Engine;
 use crate::error::QueryError;
 
-/// The buffer of rounds.
+/// The buffers of rounds and of pauses.
 const BUFFER: &str = "rounds";
+const CLOCK_BUFFER: &str = "virtual_clock";
 const ROUNDS: &str = "SELECT slowed, metric, ts, \
                       CAST(round_end AS BIGINT) - CAST(round_start AS BIGINT), permutation, \
                       CAST(round(speed * 1e9) AS BIGINT) FROM rounds.round \
                       WHERE ts IS NOT NULL ORDER BY ts";
+
+const CLOCK: &str = "SELECT ts, CAST(paused AS BIGINT) AS sum FROM virtual_clock.virtual_clock \
+                     WHERE ts IS NOT NULL ORDER BY ts, sum";
+const PAUSES: &str = "SELECT CAST(owed AS BIGINT), CAST(paid AS BIGINT), CAST(look_interval AS BIGINT), \
+                      CAST(look AS BIGINT) FROM virtual_clock.pauses";
 
 /// An experiment with running programs.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +28,10 @@ pub struct Experiment {
     pub rounds: Vec<ExperimentRound>,
     /// The metric of the experiment, as written; empty if it had none.
     pub metric: String,
+    /// The time without pauses of CPUs.
+    pub clock: VirtualClock,
+    /// The pauses of rounds in which a span looked faster.
+    pub pauses: Vec<RoundPauses>,
 }
 
 impl Experiment {
@@ -43,7 +54,34 @@ impl Experiment {
         metric: &Metric,
         values: &[(i64, i64)],
     ) -> Result<Vec<ExperimentAnswer>, ExperimentRefusal> {
-        answers(metric, &self.rounds, values, Resampling::default())
+        let at = |time| self.clock.at(time);
+        let rounds: Vec<_> = self
+            .rounds
+            .iter()
+            .map(|round| ExperimentRound {
+                start: at(round.start),
+                end: at(round.end),
+                ..round.clone()
+            })
+            .collect();
+        let values: Vec<_> = values.iter().map(|&(begin, end)| (at(begin), at(end))).collect();
+        let answers = answers(metric, &rounds, &values, Resampling::default())?;
+        if let Some(answer) = answers.first() {
+            judge_pauses(metric, answer.base.mean, &self.pauses)?;
+        }
+        Ok(answers)
+    }
+
+    fn point(&mut self, row: &RowView<'_>) -> Option<()> {
+        self.clock.points.push(VirtualClockPoint { time: row.long(0)?, paused: row.long(1)? });
+        Some(())
+    }
+
+    fn round_pauses(&mut self, row: &RowView<'_>) -> Option<()> {
+        let ns = |column| row.long(column).map(|ns| ns as f64);
+        let (owed, paid, interval, look) = (ns(0)?, ns(1)?, ns(2)?, ns(3)?);
+        self.pauses.push(RoundPauses { owed, paid, interval, look });
+        Some(())
     }
 }
 
@@ -58,6 +96,10 @@ impl Engine {
         }
         let mut experiment = Experiment::default();
         self.each(ROUNDS, |row| experiment.round(row)).await?;
+        if self.set().has_virtual_clock() {
+            self.each(CLOCK, |row| experiment.point(row)).await?;
+            self.each(PAUSES, |row| experiment.round_pauses(row)).await?;
+        }
         Ok(Some(experiment))
     }
 
@@ -97,8 +139,9 @@ impl Engine {
     /// # Errors
     /// See [`QueryError`].
     pub async fn lengths(&self) -> Result<Vec<Metric>, QueryError> {
-        let query =
-            format!("SELECT DISTINCT name FROM slices WHERE buffer <> '{BUFFER}' ORDER BY name");
+        let query = format!(
+            "SELECT DISTINCT name FROM slices WHERE buffer NOT IN ('{BUFFER}', '{CLOCK_BUFFER}') ORDER BY name"
+        );
         let mut names = Vec::new();
         self.each(&query, |row| {
             names.push(row.text(0)?.to_owned());

@@ -1,0 +1,77 @@
+//! The built-in buffer of the virtual clock: the pauses of `ppt whatif --live --pause-host`.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use ppt_segment::{RingWriter, Segment};
+
+use crate::host_pause::{LOOK_INTERVAL, PausedRound};
+use crate::schema::Builtin;
+use crate::watch::segment;
+
+/// The name of the buffer of the virtual clock.
+pub const VIRTUAL_CLOCK_BUFFER: &str = "virtual_clock";
+
+/// The frame file.
+const SOURCE: &str = include_str!("virtual_clock.frame");
+/// The numbers of its frames.
+const POINT: u16 = 0;
+const PAUSES: u16 = 1;
+
+/// Writes the pauses of rounds into a segment that only ppt has mapped.
+#[derive(Debug)]
+pub struct VirtualClockLog(Arc<Segment>);
+
+impl Builtin {
+    /// The schema of the virtual clock.
+    pub fn virtual_clock() -> &'static Self {
+        static BUILTIN: OnceLock<Builtin> = OnceLock::new();
+        BUILTIN.get_or_init(|| Self::compiled(VIRTUAL_CLOCK_BUFFER, SOURCE))
+    }
+}
+
+impl VirtualClockLog {
+    /// The largest number of points of a round: half of the ring.
+    pub const MAX_POINTS: usize = 1 << 15;
+
+    /// # Errors
+    /// There is no memory for its segment.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(Arc::new(segment(Builtin::virtual_clock())?)))
+    }
+
+    /// The segment of its frames.
+    pub fn segment(&self) -> Arc<Segment> {
+        self.0.clone()
+    }
+
+    /// Writes a round, of a start and an end in ns of CLOCK_MONOTONIC.
+    pub fn write(&mut self, time: (u64, u64), round: &PausedRound) {
+        let builtin = Builtin::virtual_clock();
+        let mut writer = RingWriter::new(self.0.ring(0));
+        for point in &round.clock {
+            let (at, paused) = (point.at_ns.to_le_bytes(), point.paused_ns.to_le_bytes());
+            let values: [&[u8]; 3] = [&at, &paused, &point.rate.to_le_bytes()];
+            writer.write(builtin.words(POINT, &values));
+        }
+        let interval = LOOK_INTERVAL.as_nanos() as u64;
+        let values = [time.0, time.1, round.owed_ns, round.paid_ns, interval, round.look_ns];
+        let values = values.map(u64::to_le_bytes);
+        writer.write(builtin.words(PAUSES, &values.each_ref().map(|value| &value[..])));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ClockPoint;
+
+    #[test]
+    fn a_round_has_its_points_and_its_sums() {
+        let mut log = VirtualClockLog::new().unwrap();
+        let point = |at_ns, paused_ns, rate| ClockPoint { at_ns, paused_ns, rate };
+        let clock = vec![point(5, 0, 0.5), point(9, 2, 0.0)];
+        log.write((1, 10), &PausedRound { clock, owed_ns: 4, paid_ns: 3, look_ns: 2 });
+        assert_eq!(log.segment().ring(0).tail(), 3);
+    }
+}

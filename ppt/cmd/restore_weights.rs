@@ -1,0 +1,41 @@
+//! `ppt restore-weights PID…`: the process that ppt starts for `--pause-host`.
+//!
+//! Threads in the span are heavier to the scheduler for some milliseconds. If ppt is killed then, or stopped, this
+//! process makes them ordinary again. Its standard input is a pipe, into which ppt writes while it lives.
+
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::args;
+use crate::exit::ExitStatus;
+
+/// If ppt has not written for so long, it is stopped or dead.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// The size of a read: more than ppt writes meanwhile.
+const BEATS: usize = 4096;
+
+pub(crate) fn run(args: &args::RestoreWeights) -> ExitStatus {
+    // ps(1) would otherwise show the name `exe`.
+    let _ = nix::sys::prctl::set_name(c"ppt-weights");
+    let restore =
+        || args.pids.iter().filter(|&&pid| ppt_kernel::restore_weights(pid).is_err()).count();
+    let timeout = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX);
+    let mut input = std::io::stdin().lock();
+    loop {
+        let mut waits = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut waits, timeout) {
+            Ok(0) => _ = restore(),
+            Err(nix::errno::Errno::EINTR) => {}
+            _ => match input.read(&mut [0; BEATS]) {
+                Ok(length) if length > 0 => {}
+                _ => break,
+            },
+        }
+    }
+    // A thread that has just been made heavier is found the second time.
+    let failed = restore() + restore();
+    if failed == 0 { ExitStatus::DONE } else { ExitStatus::FAILED }
+}

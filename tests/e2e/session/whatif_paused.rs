@@ -1,0 +1,209 @@
+//! `ppt whatif --live --pause-host`: a span that looks faster, and threads that are as they were afterwards.
+
+use std::fs;
+use std::time::Duration;
+
+use super::whatif_live::{asked, can_ask, live};
+use crate::fixtures::explained::explained;
+use crate::fixtures::support::{Attach, Bench, Target, rounds, segments_of, wait_until};
+
+fn built() -> Bench {
+    let bench = Bench::new();
+    bench.copy_all(&["pairs.frame", "pairs_main.c"]);
+    bench.pptc(&["pairs.frame"]);
+    bench.cc(&["-O2", "pairs_main.c", "pairs.c", "-o", "pairs", "-pthread"]);
+    bench
+}
+
+/// Real-time priorities, and the switches of all CPUs, need rights.
+fn can_pause() -> bool {
+    let can = can_ask() && nix::unistd::geteuid().is_root();
+    if !can {
+        eprintln!("CPUs are paused by root alone: skipped");
+    }
+    can
+}
+
+const PAUSED: [&str; 7] =
+    ["--pause-host", "--speed", "work=2x", "--metric", "request", "--round", "500ms"];
+
+/// The field of /proc/PID/stat behind the name, counted from 3 as in proc(5), of each thread.
+fn threads(pid: u32, field: usize) -> Vec<(String, i64)> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let read = |entry: fs::DirEntry| {
+        let text = fs::read_to_string(entry.path().join("stat")).ok()?;
+        let (name, rest) = text.split_once('(')?.1.rsplit_once(')')?;
+        Some((name.to_owned(), rest.split_whitespace().nth(field - 3)?.parse().ok()?))
+    };
+    entries.flatten().filter_map(read).collect()
+}
+
+const NICE: usize = 19;
+const REALTIME_PRIORITY: usize = 40;
+
+/// Whether a thread of the target is heavier than it was.
+fn is_heavier(target: &Target) -> bool {
+    threads(target.pid(), NICE).iter().any(|thread| thread.1 < 0)
+}
+
+fn wait_for_weight(target: &Target) {
+    wait_until("a thread in the span is heavier", || is_heavier(target));
+}
+
+fn refused(bench: &Bench, target: &Target, args: &[&str]) -> String {
+    let mut command = live(bench, target, args);
+    let ran = command.output().unwrap();
+    assert!(!ran.status.success(), "{args:?}");
+    String::from_utf8(ran.stderr).unwrap()
+}
+
+#[test]
+fn what_cannot_be_paused_is_refused() {
+    if !can_pause() {
+        return;
+    }
+    let bench = built();
+    let target = bench.start("pairs", &["2000", "6000"]);
+    for (speed, message) in [
+        ("nothing=2x", "there is no span `nothing` in these processes; there are: request, work"),
+        ("part=2x", "part is an interval, which is known at its end"),
+        ("work=3x", "by pausing CPUs, work looks up to 2x as fast"),
+        ("part=0.8x", "--pause-host takes one span and its speeds"),
+    ] {
+        let stderr = refused(&bench, &target, &["--pause-host", "--speed", speed, "--for", "2s"]);
+        assert!(explained(&stderr).contains(message), "{speed}: {stderr}");
+        assert!(!bench.path("out.bin").exists(), "nothing was captured");
+    }
+    target.finish();
+    for (mode, message) in
+        [("sleep", "sleep by the clock for"), ("nice", "has a priority of its own")]
+    {
+        let target = bench.start("pairs", &["4000", "6000", mode]);
+        let args = [&PAUSED[..], &["--for", "60s"]].concat();
+        let stderr = refused(&bench, &target, &args);
+        assert!(explained(&stderr).contains(message), "{mode}: {stderr}");
+        assert!(threads(target.pid(), NICE).iter().all(|thread| thread.1 >= 0), "{mode}");
+        target.finish();
+    }
+}
+
+#[test]
+fn a_faster_span_is_worth_what_a_faster_program_is() {
+    if !can_pause() {
+        return;
+    }
+    let bench = built();
+    let p50 = |answer: &serde_json::Value| answer["predicted"]["p50"].as_f64().unwrap();
+    let mut refusals = Vec::new();
+    // Where other programs take the CPUs, the baselines differ, or rounds do not count.
+    for _ in 0..rounds(3, 6) {
+        let target = bench.start("pairs", &["2000", "8000"]);
+        let args = [&PAUSED[..], &["--for", "28s"]].concat();
+        let ran = Attach::start(live(&bench, &target, &args));
+        let _ = ran.stderr.rest();
+        drop(ran);
+        assert!(!is_heavier(&target));
+        target.finish();
+        let answers = match asked(&bench, &[]) {
+            Ok(answers) => answers,
+            Err(stderr) => {
+                let causes = ["baselines", "permutations", "look at a CPU", "paused for"];
+                assert!(causes.iter().any(|cause| stderr.contains(cause)), "{stderr}");
+                refusals.push(stderr);
+                continue;
+            }
+        };
+        let [answer] = &answers[..] else { panic!("{answers:?}") };
+        assert_eq!(
+            (answer["how"].as_str(), answer["speed"]["work"].as_f64()),
+            (Some("paused"), Some(2.0))
+        );
+        // Alone on its CPU, the work takes half of the time in virtual time.
+        let was = answer["was"]["p50"].as_f64().unwrap();
+        println!("was {was}, predicted {}", p50(answer));
+        assert!(p50(answer) < 0.75 * was && p50(answer) > 0.35 * was, "{answer}");
+        return;
+    }
+    println!("refused each time, as the machine is busy: {refusals:?}");
+}
+
+#[test]
+fn nobody_stays_heavier_or_paused_if_ppt_is_killed() {
+    if !can_pause() {
+        return;
+    }
+    let bench = built();
+    let target = bench.start("pairs", &["2000", "6000"]);
+    let mut agents = Vec::new();
+    for number in 0..rounds(4, 200) as u64 {
+        let args = [&PAUSED[..], &["--for", "6s"]].concat();
+        let ran = Attach::start(live(&bench, &target, &args));
+        wait_for_weight(&target);
+        agents.push(ran.pid());
+        std::thread::sleep(Duration::from_micros(number * 7919 % 20_000));
+        ran.kill();
+        wait_until("all threads are as they were", || !is_heavier(&target));
+        assert!(threads(ran.pid(), REALTIME_PRIORITY).is_empty());
+    }
+    bench.check_off(&target);
+    target.finish();
+    assert_eq!(segments_of(&agents), 0);
+}
+
+#[test]
+fn nobody_stays_heavier_if_ppt_is_stopped() {
+    if !can_pause() {
+        return;
+    }
+    let bench = built();
+    let target = bench.start("pairs", &["2000", "6000"]);
+    let args = [&PAUSED[..], &["--for", "20s"]].concat();
+    let ran = Attach::start(live(&bench, &target, &args));
+    wait_for_weight(&target);
+    ran.signal(libc::SIGSTOP);
+    // The guard misses the beats of ppt.
+    wait_until("all threads are as they were", || !is_heavier(&target));
+    ran.signal(libc::SIGCONT);
+    wait_for_weight(&target);
+    ran.signal(libc::SIGINT);
+    let _ = ran.stderr.rest();
+    drop(ran);
+    assert!(!is_heavier(&target));
+    bench.check_off(&target);
+    target.finish();
+}
+
+#[test]
+fn without_its_guard_ppt_goes_on_with_nothing() {
+    if !can_pause() {
+        return;
+    }
+    let bench = built();
+    let target = bench.start("pairs", &["2000", "6000"]);
+    let args = [&PAUSED[..], &["--for", "60s"]].concat();
+    let ran = Attach::start(live(&bench, &target, &args));
+    wait_for_weight(&target);
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", ran.pid())).unwrap();
+    let guard: i32 = children.split_whitespace().next().unwrap().parse().unwrap();
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(guard), nix::sys::signal::SIGKILL).unwrap();
+    let stderr = ran.stderr.rest();
+    assert!(explained(&stderr).contains("guards the weights of threads has ended"), "{stderr}");
+    assert!(!is_heavier(&target));
+    target.finish();
+}
+
+#[test]
+fn a_target_that_ends_or_executes_ends_the_rounds() {
+    if !can_pause() {
+        return;
+    }
+    let bench = built();
+    for _ in 0..rounds(2, 20) {
+        let target = bench.start("pairs", &["2000", "6000"]);
+        let args = [&PAUSED[..], &["--for", "60s"]].concat();
+        let mut ran = Attach::start(live(&bench, &target, &args));
+        wait_for_weight(&target);
+        drop(target);
+        wait_until("ppt ends", || ran.has_ended());
+    }
+}
