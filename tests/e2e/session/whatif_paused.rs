@@ -139,11 +139,12 @@ fn nobody_stays_heavier_or_paused_if_ppt_is_killed() {
         let args = [&PAUSED[..], &["--for", "6s"]].concat();
         let ran = Attach::start(live(&bench, &target, &args));
         wait_for_weight(&target);
-        agents.push(ran.pid());
+        let agent = ran.pid();
+        agents.push(agent);
         std::thread::sleep(Duration::from_micros(number * 7919 % 20_000));
         ran.kill();
         wait_until("all threads are as they were", || !is_heavier(&target));
-        assert!(threads(ran.pid(), REALTIME_PRIORITY).is_empty());
+        assert!(threads(agent, REALTIME_PRIORITY).is_empty());
     }
     bench.check_off(&target);
     target.finish();
