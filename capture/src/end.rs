@@ -64,7 +64,9 @@ impl EndReason {
     }
 }
 
-/// The account of one ring over the session; `captured + lost == next_seq - first_seq`.
+/// The account of one ring over the session: `captured + lost.total()` plus the frames that the
+/// listener left out (`--where`) is `next_seq - first_seq`. The end chunk does not count those frames;
+/// gaps with [`Cause::LeftOut`](crate::Cause::LeftOut) do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RingEnd {
     /// The source.
@@ -79,7 +81,7 @@ pub struct RingEnd {
     pub next_seq: u64,
     /// Frames in the file.
     pub captured: u64,
-    /// Frames not in the file.
+    /// Frames not in the file, by cause; without those left out.
     pub lost: Lost,
 }
 
@@ -92,7 +94,7 @@ pub struct End {
     pub message: String,
     /// Every ring that was drained, including those without a frame.
     pub rings: Vec<RingEnd>,
-    /// Every source with what it dropped.
+    /// Every source with its numbers of dropped frames.
     pub drops: Vec<(u16, Dropped)>,
     /// CLOCK_REALTIME at the end, ns.
     pub realtime_ns: u64,

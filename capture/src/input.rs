@@ -109,7 +109,7 @@ impl Input {
         Ok(self.window())
     }
 
-    /// The length of a file by now; of a stream, what was read of it.
+    /// The current length of a file; for a stream, the number of bytes read.
     pub fn file_len(&self) -> io::Result<u64> {
         match &self.stream {
             Stream::File(file) => Ok(file.metadata()?.len().min(self.limit)),

@@ -32,7 +32,7 @@ impl Chosen {
     }
 }
 
-/// What was enabled and disabled in a segment at one time, and the effect on its rings.
+/// A change of the masks of a segment, and its effect on the rings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flip {
     /// The source; a source chunk of this number comes first.

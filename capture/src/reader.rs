@@ -72,8 +72,8 @@ impl Capture {
         Capture::begin(stream, false, u64::MAX)
     }
 
-    /// Reads the first `bytes` bytes of a file, as if it ended there: what is written behind them
-    /// changes nothing of what is read.
+    /// Reads the first `bytes` bytes of a file, as if it ended there. Bytes written behind them
+    /// have no effect.
     ///
     /// # Errors
     /// The file cannot be read, or is no capture of this version.
@@ -132,7 +132,7 @@ impl Capture {
         self.header.as_ref()
     }
 
-    /// Where the chunk that was read last begins.
+    /// The offset of the chunk that was read last.
     pub fn position(&self) -> u64 {
         self.scanner.offset()
     }
@@ -157,10 +157,10 @@ impl Capture {
         }
     }
 
-    /// Returns the next chunk or damage, or None after the last one. Errors are those of the input.
+    /// Returns the next chunk or damage, or None after the last one.
     ///
     /// # Errors
-    /// Those of the input.
+    /// Reading the input fails.
     pub fn read(&mut self) -> io::Result<Option<CaptureItem<'_>>> {
         self.read_some(None)
     }
@@ -172,7 +172,7 @@ impl Capture {
     /// does not end where the next one begins.
     ///
     /// # Errors
-    /// Those of the input.
+    /// Reading the input fails.
     pub fn read_chosen(
         &mut self,
         choose: &dyn Fn(&FramesHead) -> bool,
@@ -185,7 +185,7 @@ impl Capture {
     /// and returns them as [`Chunk::Passed`].
     ///
     /// # Errors
-    /// Those of the input.
+    /// Reading the input fails.
     pub fn read_heads(&mut self) -> io::Result<Option<CaptureItem<'_>>> {
         self.heads = true;
         self.scanner.read_sparsely();
@@ -196,7 +196,7 @@ impl Capture {
     /// grown. Nothing that was read is read again.
     ///
     /// # Errors
-    /// Those of the input.
+    /// Reading the input fails.
     pub fn go_on(&mut self) -> io::Result<()> {
         if let Some(cut) = self.cut
             && self.finished

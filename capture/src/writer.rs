@@ -52,7 +52,7 @@ impl<W: Write> CaptureWriter<W> {
     /// Starts a capture by writing its file header.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails.
     pub fn create(out: W, header: &FileHeader) -> io::Result<Self> {
         let mut capture = [0; 8];
         capture.copy_from_slice(&header.capture_id[..8]);
@@ -92,7 +92,7 @@ impl<W: Write> CaptureWriter<W> {
     /// Introduces source `id`, or states it again with more segments and the same schema.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn source(&mut self, id: u16, source: &Source) -> io::Result<()> {
         if id == format::NO_SOURCE {
             return Err(invalid("source 65,535 stands for none"));
@@ -126,7 +126,7 @@ impl<W: Write> CaptureWriter<W> {
     /// Writes `head.count` frames of `head.stride` bytes, as in the ring.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn frames(&mut self, head: &FramesHead, payload: &[u8]) -> io::Result<()> {
         self.packed_frames(head, &Packed::raw(payload))
     }
@@ -134,7 +134,7 @@ impl<W: Write> CaptureWriter<W> {
     /// Writes frames that have been compressed.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn packed_frames(&mut self, head: &FramesHead, payload: &Packed<'_>) -> io::Result<()> {
         head.check(payload.raw_len as u64).map_err(invalid)?;
         self.copy_sources()?;
@@ -147,7 +147,7 @@ impl<W: Write> CaptureWriter<W> {
     /// States a run of missing frames that no `lost_before` states.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn gap(&mut self, gap: &Gap) -> io::Result<()> {
         gap.check().map_err(invalid)?;
         self.copy_sources()?;
@@ -164,7 +164,7 @@ impl<W: Write> CaptureWriter<W> {
     /// Writes readings of clocks. The first ones should come before the first frames.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn clock(&mut self, readings: &[ClockReading]) -> io::Result<()> {
         let payload = clock::encode(readings, self.complete);
         let entry = IndexEntry::plain(self.bytes, ChunkKind::Clock, None);
@@ -174,7 +174,7 @@ impl<W: Write> CaptureWriter<W> {
     /// States the total of frames that a source has dropped since the start of the capture.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn drops(&mut self, drops: &Drops) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, ChunkKind::Drops, Some(drops.source));
@@ -184,7 +184,7 @@ impl<W: Write> CaptureWriter<W> {
     /// States a reading of counters and histograms.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn cells(&mut self, head: &CellsHead, rows: &CellRows) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, ChunkKind::Cells, Some(head.source));
@@ -196,7 +196,7 @@ impl<W: Write> CaptureWriter<W> {
     /// States a change of the masks of a segment.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn masks(&mut self, flip: &Flip) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, ChunkKind::Masks, Some(flip.source));
@@ -207,7 +207,7 @@ impl<W: Write> CaptureWriter<W> {
     /// States the names of threads of a source's process.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn thread_names(&mut self, names: &ThreadNames) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, ChunkKind::Threads, Some(names.source));
@@ -221,7 +221,7 @@ impl<W: Write> CaptureWriter<W> {
     /// only counted: see [`Modules::fitting`].
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn modules(&mut self, modules: &Modules) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, ChunkKind::Modules, Some(modules.source));
@@ -234,7 +234,7 @@ impl<W: Write> CaptureWriter<W> {
     /// States a trigger of the window that the capture is.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn trigger(&mut self, trigger: &Trigger) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, ChunkKind::Trigger, trigger.source);
@@ -247,7 +247,7 @@ impl<W: Write> CaptureWriter<W> {
     /// States the position of this file in a series. It comes before the frames.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn series(&mut self, part: &SeriesPart) -> io::Result<()> {
         self.copy_sources()?;
         let entry = IndexEntry::plain(self.bytes, ChunkKind::Series, None);
@@ -257,7 +257,7 @@ impl<W: Write> CaptureWriter<W> {
     /// Writes the last index and the end, flushes, and returns the output.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn end(mut self, end: &End) -> io::Result<W> {
         self.finish(end)?;
         Ok(self.out)
@@ -266,7 +266,7 @@ impl<W: Write> CaptureWriter<W> {
     /// Writes the last index and the end, and flushes. The caller must not write after that.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Writing fails, or an argument is invalid (`InvalidInput`).
     pub fn finish(&mut self, end: &End) -> io::Result<()> {
         self.copy_sources()?;
         self.index()?;

@@ -36,7 +36,7 @@ mod search;
 mod solve;
 mod track;
 
-pub use line::{Knot, TickBounds};
+pub use line::{TickBounds, TickKnot};
 pub use messages::Unused;
 pub use model::ClockModel;
 pub use solve::{ClockStep, Loop, Times, TimesError};

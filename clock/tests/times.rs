@@ -230,8 +230,9 @@ fn bounds_without_wander_are_those_of_all_possible_lines() {
         let lines = possible_lines(&upper, &lower);
         let times = Times::between_hosts(&read(&text), 0, &model).unwrap();
         let knots: Vec<_> = times.parts(1).flatten().copied().collect();
-        let inside =
-            |knot: &&ppt_clock::times::Knot| knot.tick > base && knot.tick < base + 13_000_000_000;
+        let inside = |knot: &&ppt_clock::times::TickKnot| {
+            knot.tick > base && knot.tick < base + 13_000_000_000
+        };
         assert!(knots.iter().filter(inside).count() >= 10);
         for knot in knots.iter().filter(inside) {
             let c = (knot.tick - base) as f64;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::role::{PLAIN, SPAN, SpanHalf};
-use crate::schema::{Clock, Edge, Field, FieldType, Frame, Int, Schema};
+use crate::schema::{Clock, Field, FieldType, Frame, Int, IntervalEnd, Schema};
 use crate::stored::Stored;
 
 /// Columns that every table may have. No field may have one of these names.
@@ -204,7 +204,7 @@ pub fn columns(schema: &Schema, frame: &Frame, style: Style) -> Vec<Column> {
 }
 
 fn lengths(schema: &Schema, frame: &Frame, columns: &mut Vec<Column>) {
-    let halves = |wanted: Edge| {
+    let halves = |wanted: IntervalEnd| {
         let named = move |field: &'_ Field| match &field.interval {
             Some(interval) if interval.edge == wanted && field.array.is_none() => {
                 Some(interval.name.clone())
@@ -214,10 +214,11 @@ fn lengths(schema: &Schema, frame: &Frame, columns: &mut Vec<Column>) {
         let fields = frame.fields.iter().enumerate();
         fields.filter_map(move |(index, field)| Some((named(field)?, index, field)))
     };
-    let starts: HashMap<_, _> = halves(Edge::Start).map(|(name, _, field)| (name, field)).collect();
+    let starts: HashMap<_, _> =
+        halves(IntervalEnd::Start).map(|(name, _, field)| (name, field)).collect();
     let mut taken: HashSet<String> =
         columns.iter().map(|column| column.name.to_ascii_lowercase()).collect();
-    for (name, index, end) in halves(Edge::End) {
+    for (name, index, end) in halves(IntervalEnd::End) {
         // A schema may come from any capture, and so need not follow the rules for frame files.
         let Some(start) = starts.get(&name).filter(|start| start.ty == end.ty) else { continue };
         let Some(of) = measure(column_type(schema, &end.ty)) else { continue };

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 use crate::metric::{Metric, MetricShape};
 use crate::role::{FIELD_KEYS, FRAME_KEYS};
-use crate::schema::{Edge, Enum, Extra, Field, FieldType, Frame, Schema};
+use crate::schema::{Enum, Extra, Field, FieldType, Frame, IntervalEnd, Schema};
 
 /// First line of the text that is hashed.
 const LAYOUT_TEXT_VERSION: &str = "ppt layout 1";
@@ -124,8 +124,8 @@ fn field_text(text: &mut String, field: &Field) {
     }
     if let Some(interval) = &field.interval {
         let edge = match interval.edge {
-            Edge::Start => "start",
-            Edge::End => "end",
+            IntervalEnd::Start => "start",
+            IntervalEnd::End => "end",
         };
         line(text, format_args!("{edge} {}", interval.name));
     }

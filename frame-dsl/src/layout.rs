@@ -146,8 +146,8 @@ fn order(fields: &[Extent], header: u32) -> Vec<usize> {
     order
 }
 
-/// Which fields go before the 8-aligned ones: the set with the least padding, of those the one with
-/// the fewest bytes, and of those the one declared first.
+/// The fields before the 8-aligned ones: the set with the least padding. If several have it, the one with
+/// the fewest bytes, and then the one declared first.
 fn before_aligned(fields: &[Extent], header: u32) -> Vec<bool> {
     // least[i][r]: fewest bytes of a set of the fields from i on with `bytes mod 8 == r`.
     let mut least = vec![[Some(0), None, None, None, None, None, None, None]];

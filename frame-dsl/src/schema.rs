@@ -169,14 +169,14 @@ pub struct Interval {
     /// Name of the interval as declared.
     pub name: String,
     /// Start or end.
-    pub edge: Edge,
+    pub edge: IntervalEnd,
 }
 
-/// A half of an interval.
+/// An end of an interval: its start or its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Edge {
+pub enum IntervalEnd {
     Start,
     End,
 }

@@ -9,7 +9,7 @@
 //! [marked](ppt_segment::RingWriter::lose) there.
 //!
 //! - `schema` has the frame file, and encodes frames; `event_writer` writes them.
-//! - `perf` is the system call and its rings; `records` parses records, `report` decodes them.
+//! - `perf` is the system call and its rings; `records` parses records, `decode` decodes them.
 //! - `tracepoints` finds the fields of tracepoints; `filter` selects threads in the kernel, `wakes` finds records of
 //!   the same wake-up.
 //! - `threads` has the threads of a process, and the event that reports each of them.
@@ -24,6 +24,7 @@
 
 #![deny(unsafe_code)]
 
+mod decode;
 mod error;
 mod event_writer;
 mod filter;
@@ -37,7 +38,6 @@ mod probe_reader;
 mod probes;
 mod reader;
 mod records;
-mod report;
 mod rounds;
 mod schema;
 mod sources;

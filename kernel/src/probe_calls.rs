@@ -1,8 +1,8 @@
-//! Which return belongs to which entry of a function.
+//! Pairs the entries of functions with their returns.
 //!
 //! On x86-64, a function returns with the stack pointer 8 bytes above where it was entered. So thread, function
-//! and stack pointer identify a call, also a recursive one. A call that is left by longjmp(3) never returns: it
-//! is dropped once the stack is shorter than it was.
+//! and stack pointer identify a call, also a recursive one. A call that longjmp(3) leaves never returns: it is
+//! dropped once the stack is shorter than it was.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ pub(crate) struct OpenCalls<T> {
 
 /// Bytes of a return address.
 const RETURN_ADDRESS: u64 = 8;
-/// Most calls of a thread that are kept.
+/// The maximum number of open calls of a thread.
 const DEEPEST: usize = 1 << 16;
 
 impl<T> OpenCalls<T> {

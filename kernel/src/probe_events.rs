@@ -1,9 +1,9 @@
-//! Opens the events of probes, in rings of their own: what is lost there is a hit of a probe.
+//! Opens the events of probes, in rings of their own, so that each lost record is a hit of a probe.
 //!
-//! An event is one of a place and a CPU, and of all processes: there is no other way to see threads that are
-//! made later. A thread that inherits such an event cannot be made: the kernel would look up the path once
-//! more, in the memory of the program, and fail (tried: pthread_create(3) returned EFAULT). What other
-//! processes do there is left out.
+//! An event belongs to a place and a CPU, and covers all processes: that is the only way to see threads that
+//! are made later. Threads cannot inherit such an event: the kernel would look up the path once more, in the
+//! memory of the program, and fail (tried: pthread_create(3) returned EFAULT). Hits of other processes are
+//! ignored.
 
 use std::ffi::CString;
 use std::fs;
@@ -17,9 +17,10 @@ use crate::perf::{CountedEvent, EventTarget, PerfEvent, PerfRing, Uprobe};
 use crate::probes::{Probe, registers, registers_of};
 use crate::sources::{EventSource, Sources};
 
-/// Where the kernel says the type of events at places in files.
+/// The file with the number of the event type for places in files.
 const PMU: &str = "/sys/bus/event_source/devices/uprobe/type";
-/// What a return takes: what it returned, the stack pointer, and where it goes on.
+/// The registers that the event of a return records: the result, the stack pointer and the address to which the
+/// function returns.
 pub(crate) const AT_RETURN: u64 = 1 << registers::AX | 1 << registers::SP | 1 << registers::IP;
 
 /// The events of the probes of a process.
@@ -27,9 +28,9 @@ pub(crate) const AT_RETURN: u64 = 1 << registers::AX | 1 << registers::SP | 1 <<
 pub(crate) struct ProbeEvents {
     pub probes: Vec<Probe>,
     pub rings: Vec<PerfRing>,
-    /// By probe. Those of a probe that was stopped are closed.
+    /// The events of each probe; none for a stopped probe.
     pub events: Vec<Vec<ProbeEvent>>,
-    /// One for each CPU, whose rings all others use.
+    /// One event for each CPU, whose ring all other events of the CPU use.
     _firsts: Vec<PerfEvent>,
     /// Records that closed events lost.
     lost_before: u64,
@@ -42,7 +43,7 @@ pub(crate) struct ProbeEvent {
     is_return: bool,
 }
 
-/// Nothing, of all processes: its ring stays while probes are closed.
+/// An event that counts nothing, of all processes: its ring stays open when probes are closed.
 const FIRST: EventTarget = EventTarget {
     counted: CountedEvent::Nothing,
     samples: false,
@@ -82,7 +83,7 @@ impl ProbeEvents {
         Ok(Self { probes, rings, events, _firsts: firsts, lost_before: 0 })
     }
 
-    /// Begins: returns first, so that every entry has one.
+    /// Enables the events. Those of returns come first, so that every recorded entry has a recorded return.
     pub fn enable(&self) {
         let all = || self.events.iter().flatten();
         let returns = all().filter(|event| event.is_return);
@@ -90,7 +91,7 @@ impl ProbeEvents {
         returns.chain(others).for_each(|event| _ = event.event.enable());
     }
 
-    /// How often a probe was hit, where that was not the return of a function.
+    /// The number of hits of a probe, without returns of functions.
     pub fn hits(&self, probe: usize) -> u64 {
         let events = self.events[probe].iter().filter(|event| !event.is_return);
         events.map(|event| event.event.count()).sum()
@@ -124,7 +125,7 @@ fn of_probe(
 ) -> io::Result<Vec<ProbeEvent>> {
     let mut events = Vec::new();
     for (place, site) in (0u16..).zip(&probe.sites) {
-        // This file, whatever its path means by now.
+        // The path of the file may name another one by now.
         let path = CString::new(format!("/proc/self/fd/{}", site.file.as_raw_fd()))?;
         let entry = Uprobe {
             pmu,
@@ -154,7 +155,7 @@ fn of_probe(
     Ok(events)
 }
 
-/// Why ppt cannot probe here, if so. It tries, and opens nothing.
+/// The reason why ppt cannot probe here, if there is one. It tries, and opens nothing.
 pub fn probes_missing() -> Option<KernelError> {
     let nowhere = |pmu| {
         let (offset, semaphore, is_return) = (0, 0, false);

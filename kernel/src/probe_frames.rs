@@ -1,4 +1,4 @@
-//! The built-in buffer of probes: its frames follow from what is probed.
+//! The built-in buffer of probes, with a kind of frame for each probe.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
@@ -14,13 +14,13 @@ use crate::schema::Builtin;
 /// Name of the buffer of probes.
 pub const PROBES_BUFFER: &str = "probes";
 
-/// What every frame file of probes begins with.
+/// The beginning of every frame file of probes.
 const HEAD: &str = "buffer probes 65536;\noption time ns monotonic;\n";
-/// Its rings: one of no thread, and this many of threads at a time.
+/// The number of rings. Ring 0 belongs to no thread, each other one to one thread at a time.
 pub(crate) const RINGS: u32 = 128;
-/// Most bytes of a name that is made, which leaves some for a number.
+/// The maximum bytes of a generated name, which leaves some for a number.
 const NAME_BYTES: usize = 48;
-/// Most bytes of a frame, in words: the sequence number and the kind, times, a call's place, and arguments.
+/// The maximum size of a frame in words: the sequence number and the kind, times, a call's place, and arguments.
 const WORDS: usize = 24;
 
 /// The schema of the frames of probes, in their order.
@@ -87,34 +87,34 @@ fn is_allowed(name: &str) -> bool {
     Builtin::try_compiled(PROBES_BUFFER, &source).is_ok()
 }
 
-/// What the frame of a probe holds, in the order of its fields.
+/// The content of a frame of a probe, in the order of its fields.
 #[derive(Debug)]
 pub(crate) struct ProbeFrame {
     pub probe: usize,
-    /// When it began, of a call.
+    /// The begin of a call.
     pub start: Option<u64>,
     pub at: u64,
     pub thread: i32,
     pub cpu: u32,
-    /// Who called, of a call.
+    /// The caller's address, for a call.
     pub from: Option<u64>,
     pub arguments: Vec<u64>,
-    /// What it returned, of a call.
+    /// The result of a call.
     pub returned: Option<u64>,
 }
 
-/// Writes frames of probes, each into a ring of the thread that was there, so that every reader knows it. What was
-/// lost, and what threads did for which no ring is left, is in ring 0, which is of no thread.
+/// Writes frames of probes, each into a ring of the thread that hit the probe, so that readers know the thread.
+/// Ring 0 belongs to no thread: it has losses, and the frames of threads that found no free ring.
 pub(crate) struct ProbeWriter<'a> {
     builtin: Arc<Builtin>,
     segment: &'a Segment,
     words: usize,
     shared: RingWriter<'a, AtomicU64>,
-    /// By their numbers in ppt's pid namespace.
+    /// The rings by thread id in ppt's pid namespace.
     by_thread: HashMap<i32, ThreadRing<'a>>,
     /// Rings that threads have left. The oldest is taken first: a ring knows its last four owners.
     free: VecDeque<u32>,
-    /// The first ring that nobody had.
+    /// The first ring that was never claimed.
     unclaimed: u32,
     /// Records that the kernel lost, so far.
     pub lost: u64,
@@ -142,7 +142,7 @@ impl<'a> ProbeWriter<'a> {
         }
     }
 
-    /// Writes what happened in thread `tid`.
+    /// Writes a frame of thread `tid`.
     pub fn write(&mut self, tid: i32, frame: &ProbeFrame) {
         let words = encoded(&self.builtin, frame);
         if frame.thread > 0 && !self.by_thread.contains_key(&tid) {
@@ -152,7 +152,7 @@ impl<'a> ProbeWriter<'a> {
         ring.unwrap_or(&mut self.shared).write(words.into_iter().take(self.words));
     }
 
-    /// Takes a ring for a thread, if there is one. In its own pid namespace, it is `thread`.
+    /// Claims a free ring for a thread, if there is one. `thread` is its id in its own pid namespace.
     fn claim(&mut self, tid: i32, thread: i32) {
         // Readers expect that rings are claimed from the first on.
         let unclaimed = (self.unclaimed < RINGS).then_some(self.unclaimed);
@@ -165,7 +165,7 @@ impl<'a> ProbeWriter<'a> {
         self.unclaimed = self.unclaimed.max(number + 1);
     }
 
-    /// A thread has ended, and writes nothing any more.
+    /// Frees the ring of a thread that has ended.
     pub fn leave(&mut self, tid: i32) {
         if let Some(ThreadRing { number, epoch, .. }) = self.by_thread.remove(&tid)
             && self.segment.ring(number).release(epoch)
@@ -174,14 +174,14 @@ impl<'a> ProbeWriter<'a> {
         }
     }
 
-    /// The kernel lost `count`: as many numbers are left out.
+    /// States that the kernel lost `count` records, by skipping as many sequence numbers.
     pub fn lose(&mut self, count: u64) {
         self.lost = self.lost.saturating_add(count);
         (0..count).for_each(|_| _ = self.shared.lose());
     }
 }
 
-/// All words of a frame but the first.
+/// All words of a frame except the first.
 fn encoded(builtin: &Builtin, frame: &ProbeFrame) -> [u64; WORDS - 1] {
     let mut bytes = [0; WORDS * 8];
     let id = frame.probe as u16;

@@ -14,13 +14,12 @@ use crate::schema::Builtin;
 use crate::sources::{EventSource, Sources};
 use crate::threads::Threads;
 
-/// How long hits are counted before they are held against the limit, ns: so much of a second is so much
-/// of the limit.
+/// The window in ns over which hits are counted and compared with the limit per second.
 const WINDOW_NS: u64 = 1_000_000_000;
-/// How often hits are counted, ns.
+/// The interval between two counts of hits, ns.
 const LOOK_NS: u64 = 20_000_000;
 
-/// What takes hits of probes, and where they go.
+/// The events that report hits of probes, and the segment of their frames.
 #[derive(Debug)]
 pub(crate) struct ProbeReader {
     pub events: ProbeEvents,
@@ -29,7 +28,7 @@ pub(crate) struct ProbeReader {
     pub counts: Arc<ProbeCounts>,
 }
 
-/// What became of probes.
+/// The state of the probes.
 #[derive(Debug, Default)]
 pub struct ProbeCounts {
     /// The probes by name, and whether each was stopped.
@@ -52,7 +51,7 @@ impl ProbeCounts {
         stopped.map(|(name, _)| name.as_str())
     }
 
-    /// How often a second a probe may be hit.
+    /// The maximum number of hits of a probe per second.
     pub fn limit(&self) -> u64 {
         self.limit
     }
@@ -62,13 +61,13 @@ impl ProbeCounts {
         self.unreturned.load(Relaxed)
     }
 
-    /// Calls that had not returned at the end, which have none either.
+    /// Calls that had not returned at the end, which have no frame either.
     pub fn open(&self) -> u64 {
         self.open.load(Relaxed)
     }
 }
 
-/// What a record of a ring of probes says.
+/// A decoded record of a ring of probes.
 #[derive(Debug, Clone)]
 pub(crate) struct ProbeRecord {
     tid: i32,
@@ -84,7 +83,7 @@ enum ProbeStep {
     Return { probe: usize, stack: u64, to: u64, returned: u64 },
 }
 
-/// What the entry of a function recorded.
+/// The values recorded at the entry of a function.
 #[derive(Debug)]
 struct Entered {
     at: u64,
@@ -96,22 +95,22 @@ pub(crate) struct ProbeDecoder<'a> {
     writer: ProbeWriter<'a>,
     calls: OpenCalls<Entered>,
     counts: &'a ProbeCounts,
-    /// By probe: its frames are of calls.
+    /// For each probe, whether its frames are calls.
     returns: Vec<bool>,
     window: Window,
 }
 
-/// Hits since a while ago.
+/// The window over which hits are counted.
 #[derive(Debug)]
 struct Window {
     looked_ns: u64,
     begun_ns: u64,
-    /// By probe, the hits when it began.
+    /// The hits of each probe at its begin.
     hits: Vec<u64>,
 }
 
 impl<'a> ProbeDecoder<'a> {
-    /// Probes are hit from `at` on.
+    /// A decoder of hits from `at` on.
     pub fn begin(
         segment: &'a Segment,
         counts: &'a ProbeCounts,
@@ -128,8 +127,8 @@ impl<'a> ProbeDecoder<'a> {
         }
     }
 
-    /// Takes the records of all rings that are about process `pid`: when each was, and what it says.
-    /// Returns how full the fullest ring was.
+    /// Takes the records of all rings that are about process `pid`, and reports the time and the decoded record
+    /// of each. Returns the fill level of the fullest ring, from 0 to 1.
     pub fn take(
         &mut self,
         events: &mut ProbeEvents,
@@ -155,7 +154,7 @@ impl<'a> ProbeDecoder<'a> {
         fullest
     }
 
-    /// Writes what a record says.
+    /// Writes the frame of a record, if it has one.
     pub fn write(&mut self, time: u64, record: ProbeRecord, threads: &Threads) {
         let ProbeRecord { tid, cpu, step } = record;
         let thread = threads.number_or_look_up(tid);
@@ -192,7 +191,7 @@ impl<'a> ProbeDecoder<'a> {
         }
     }
 
-    /// A thread has ended.
+    /// Forgets the open calls of a thread that has ended.
     pub fn forget(&mut self, tid: i32) {
         self.calls.forget(tid);
         self.writer.leave(tid);
@@ -212,7 +211,7 @@ impl<'a> ProbeDecoder<'a> {
             }
             let hits = events.hits(probe);
             if hits.saturating_sub(window.hits[probe]) > self.counts.limit {
-                // This may take a while: it is known before programs are free of it.
+                // Closing may take long, so the state is stored first.
                 is_stopped.store(true, Relaxed);
                 events.close(probe);
             }
@@ -225,7 +224,7 @@ impl<'a> ProbeDecoder<'a> {
         }
     }
 
-    /// States losses that no record has stated. No record follows.
+    /// States the losses that no record has stated, after the last record.
     pub fn finish(&mut self, events: &ProbeEvents) {
         let unstated = events.lost().saturating_sub(self.writer.lost);
         self.writer.lose(unstated);

@@ -1,4 +1,4 @@
-//! What is probed in a process.
+//! The probes of a process: places in code, and the values to record there.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 /// A probe: its places, and what its frames hold.
 #[derive(Debug, Clone)]
 pub struct Probe {
-    /// What it is called, such as `processCommand` or `postgresql:query__start`.
+    /// Its name, such as `processCommand` or `postgresql:query__start`.
     pub name: String,
     /// Its frames last from the entry of a function to its return.
     pub returns: bool,
-    /// What each place has of it.
+    /// The arguments, which every place has.
     pub arguments: Vec<ProbeArgument>,
     /// Its places.
     pub sites: Vec<ProbeSite>,
@@ -21,7 +21,7 @@ pub struct Probe {
 pub struct ProbeArgument {
     /// The name of its field.
     pub name: String,
-    /// Bytes of it: 1, 2, 4 or 8.
+    /// Its size in bytes: 1, 2, 4 or 8.
     pub size: u8,
     /// It may be negative.
     pub is_signed: bool,
@@ -32,26 +32,26 @@ pub struct ProbeArgument {
 pub struct ProbeSite {
     /// The file that has the code.
     pub file: Arc<File>,
-    /// Where the instruction is in it.
+    /// The offset of the instruction in the file.
     pub offset: u64,
-    /// Where in it the counter is by which the program learns that somebody listens; 0 if there is none.
+    /// The offset of the semaphore, by which the program learns that the probe is in use; 0 if there is none.
     pub semaphore: u32,
-    /// Where its arguments are, in their order.
+    /// The values of the arguments here, in their order.
     pub values: Vec<SiteValue>,
 }
 
-/// Where an argument is at a place.
+/// The value of an argument at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiteValue {
-    /// Where its bytes begin.
+    /// The origin of its bytes.
     pub origin: ValueOrigin,
-    /// Bytes of it there.
+    /// Its size in bytes there.
     pub size: u8,
     /// It may be negative there.
     pub is_signed: bool,
 }
 
-/// Where the bytes of an argument are.
+/// The origin of the bytes of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueOrigin {
     /// In the register of this number (`PERF_REG_X86_…`), shifted by a number of bits.
@@ -61,7 +61,7 @@ pub enum ValueOrigin {
         /// Bits.
         shift: u8,
     },
-    /// It is always this.
+    /// A constant.
     Constant(i64),
 }
 
@@ -76,7 +76,7 @@ pub(crate) mod registers {
     pub const IP: u8 = 8;
     pub const R8: u8 = 16;
     pub const R9: u8 = 17;
-    /// Behind the last one.
+    /// One more than the last.
     pub const END: u8 = 24;
 }
 
@@ -138,7 +138,7 @@ pub(crate) struct RegisterValues {
 }
 
 impl RegisterValues {
-    /// Those of `mask`, in the order of their numbers. None if there are fewer.
+    /// Reads the registers of `mask`, in the order of their numbers. None if there are fewer.
     pub fn of_record(mask: u64, bytes: &[u8]) -> Option<Self> {
         let mut all = Self { values: [0; registers::END as usize] };
         let mut words = bytes.chunks_exact(8);

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use ppt_segment::Segment;
 
+use crate::decode::{KernelRecord, RecordDecoder, ReportedRecord};
 use crate::event_writer::{EventWriter, MissingRecords};
 use crate::filter::TidWraparound;
 use crate::memory::Share;
 use crate::perf::{PerfEvent, PerfRing, now};
 use crate::probe_reader::{ProbeCounts, ProbeDecoder, ProbeReader};
 use crate::records::{Content, Record, records};
-use crate::report::{KernelRecord, RecordDecoder, ReportedRecord};
 use crate::schema::{KernelEvent, Waker};
 use crate::sources::{EventSource, Sources};
 use crate::stack_frames::StackCounts;

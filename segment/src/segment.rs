@@ -114,7 +114,7 @@ impl Segment {
     /// header and the enable masks (all ones).
     ///
     /// # Errors
-    /// Those of shmget(2), shmat(2) and shmctl(2).
+    /// shmget(2), shmat(2) or shmctl(2) fails.
     pub fn create(
         identity: SegmentIdentity,
         user: Option<User>,
@@ -169,7 +169,7 @@ impl Segment {
     /// no frame until [`Self::fill`] replaces its memory by the target's.
     ///
     /// # Errors
-    /// Those of mmap(2).
+    /// mmap(2) fails.
     pub fn awaited(identity: SegmentIdentity) -> io::Result<Self> {
         let SegmentIdentity { nonce, geometry, .. } = identity;
         Ok(Self {
@@ -186,7 +186,7 @@ impl Segment {
     /// [lost](crate::RingWriter::lose) there.
     ///
     /// # Errors
-    /// Those of memfd_create(2), ftruncate(2) and mmap(2).
+    /// memfd_create(2), ftruncate(2) or mmap(2) fails.
     pub fn create_for_self(identity: SegmentIdentity) -> io::Result<Self> {
         Ok(Self { own: true, ..Self::awaited(identity)? })
     }
@@ -345,7 +345,7 @@ impl Segment {
         }
     }
 
-    /// What the agent states of an interval that takes longer.
+    /// The words by which the agent makes an interval take longer.
     pub fn slowdown(&self) -> Slowdown<'_> {
         let masks = self.geometry.masks_offset();
         let enable = masks + std::mem::offset_of!(MaskPage, enable) as u64;

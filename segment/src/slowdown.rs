@@ -1,4 +1,4 @@
-//! An interval that takes longer: what the agent states in a segment's mask page.
+//! The words in a segment's mask page by which the agent makes an interval take longer.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};

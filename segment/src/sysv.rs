@@ -26,7 +26,7 @@ pub(crate) fn create(key: i32, size: u64) -> io::Result<i32> {
 /// Marks the segment for removal. It lives as long as a process has it attached.
 ///
 /// # Errors
-/// Those of shmctl(2).
+/// shmctl(2) fails.
 pub fn mark_removed(id: i32) -> io::Result<()> {
     // SAFETY: IPC_RMID ignores the pointer.
     check(unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) }).map(drop)

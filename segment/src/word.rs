@@ -11,7 +11,7 @@ pub trait SharedWord {
     fn load(&self, order: Ordering) -> u64;
     /// Atomic store.
     fn store(&self, value: u64, order: Ordering);
-    /// Strong compare-and-swap; `Err` holds what was there.
+    /// Strong compare-and-swap; `Err` holds the previous value.
     ///
     /// # Errors
     /// The value that was there instead of `current`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ppt_frame_dsl::schema::{Clock, Edge, Field, FieldType, Frame};
+use ppt_frame_dsl::schema::{Clock, Field, FieldType, Frame, IntervalEnd};
 use ppt_segment::abi::{Descriptor, descriptor_flags};
 use ppt_segment::{Segment, SlowedInterval};
 use thiserror::Error;
@@ -113,7 +113,7 @@ impl IntervalStamps {
             };
             frame.fields.iter().find(is_it)
         };
-        let (start, end) = (half(Edge::Start)?, half(Edge::End)?);
+        let (start, end) = (half(IntervalEnd::Start)?, half(IntervalEnd::End)?);
         let clock = match end.ty {
             FieldType::Tsc => 0,
             FieldType::Ns { clock } => number(clock)? + 1,

@@ -50,7 +50,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> Matcher<T, M> {
     }
 
     /// Sets the time from which each point was recorded: before, its program may have written frames that the
-    /// matcher does not get. None: the program was recorded from its start. Only queues depend on it, because
+    /// matcher does not get. None if the program was recorded from its start. Only queues depend on it, because
     /// in other policies no cause takes the place of another.
     #[must_use]
     pub fn with_begins(mut self, begin: impl Fn(u32) -> Option<i64>) -> Self {

@@ -88,7 +88,7 @@ pub struct MatchCounts {
     pub unmatched_ins: u64,
     /// Stated outs without an effect.
     pub unmatched_outs: u64,
-    /// Those of the unmatched whose partner may be missing in the capture.
+    /// Unmatched hashes whose partner may be missing in the capture.
     pub lost: u64,
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::entry::{Certainty, Entry};
 use crate::matches::Edge;
 
-/// The times from which the points of a queue were recorded; None: from the start of their programs.
+/// The times from which the points of a queue were recorded; None if from the start of their programs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct QueueBegins {
     pub outs: Option<i64>,

@@ -52,7 +52,7 @@ struct CtfFile {
     fields: Vec<FieldLayout>,
 }
 
-/// How a field is stored.
+/// The storage of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldLayout {
     Int { bytes: usize, signed: bool },

@@ -6,7 +6,7 @@ use ppt_query::{Engine, QueryError};
 use crate::event::{COLUMNS, EventRole, EventSchema};
 use crate::source::{column, quoted};
 
-/// Certain edges between frames of these `kinds`; None: frames of these kinds cannot have edges.
+/// Certain edges between frames of these `kinds`; None if frames of these kinds cannot have edges.
 /// `is_part`: without the edges of spans and chains, whose frames may be in other parts of their capture.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_schema::Field;
 
-use crate::frame_kind::{EventColumns, Lengths, Longs};
+use crate::frame_kind::{EventColumns, IntervalValues, Longs};
 use crate::values::{Column, FieldValue, WordColumn, unexpected};
 
 /// The columns that rows of all kinds begin with; fields follow.
@@ -231,11 +231,11 @@ impl EventSchema {
 #[derive(Debug, Clone)]
 pub struct EventRows {
     begin: Longs,
-    /// None: NULL in all rows.
+    /// None if NULL in all rows.
     dur: Option<Longs>,
-    /// None: true in all rows.
+    /// None if true in all rows.
     placed: Option<BooleanArray>,
-    /// None: true in all rows.
+    /// None if true in all rows.
     first: Option<BooleanArray>,
     pub(crate) capture: WordColumn,
     pub(crate) buffer: WordColumn,
@@ -305,7 +305,7 @@ impl EventRows {
         };
         let (begin, dur, placed) = match interval {
             Some(at) => {
-                let Lengths { start, length } = times.intervals[at].clone();
+                let IntervalValues { start, length } = times.intervals[at].clone();
                 (start, Some(length), None)
             }
             None => {
@@ -420,7 +420,7 @@ impl EventRows {
 }
 
 /// Whether frames that are missing for this cause are lost. Unattended, filtered and absent frames are
-/// not: nobody was there to read them, they were not wanted, or they are in another capture.
+/// not: no session was attached, they were not wanted, or they are in another capture.
 pub(crate) fn is_loss(cause: &str) -> bool {
     !["unattended", "left_out", "absent"].contains(&cause)
 }
@@ -450,7 +450,7 @@ pub trait Trace {
         0
     }
 
-    /// Writes what is left.
+    /// Writes the remaining events.
     ///
     /// # Errors
     /// It cannot be written.

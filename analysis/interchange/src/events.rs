@@ -26,12 +26,12 @@ pub struct Events<'a> {
     growing: Option<GrowingEvents>,
 }
 
-/// What is known of a part of a capture that grows.
+/// The state of a capture that grows.
 #[derive(Debug)]
 struct GrowingEvents {
-    /// By buffer and frame: the spans that are done, wherever they began.
+    /// The complete spans, by buffer and frame, wherever they began.
     spans: BTreeMap<(String, String), Vec<RecordBatch>>,
-    /// Nothing of the capture follows.
+    /// Whether this is the last part of the capture.
     is_last: bool,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Events<'a> {
         Events { engine, form, start, growing: None }
     }
 
-    /// The captures are a part of one that grows: these are the spans that are done with it.
+    /// Declares that the captures are a part of one that grows. `spans` are the spans that this part completes.
     pub(crate) fn grow(
         &mut self,
         spans: BTreeMap<(String, String), Vec<RecordBatch>>,
@@ -59,7 +59,7 @@ impl<'a> Events<'a> {
         self.growing = Some(GrowingEvents { spans, is_last });
     }
 
-    /// The kinds of events of what was selected, and for each the source of its rows.
+    /// The kinds of events of the selection, and for each the source of its rows.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -199,7 +199,7 @@ impl<'a> Events<'a> {
         self.engine
     }
 
-    /// When the first capture began, ns since the epoch: the time for events that have none.
+    /// The begin of the first capture, ns since the epoch: the time of events that have none.
     pub fn start(&self) -> i64 {
         self.start
     }
@@ -297,7 +297,7 @@ impl<'a> Events<'a> {
         }
         let (buffers, causes) = (words(&buffers), words(&dropped_causes()));
         let start = self.start;
-        // What was dropped is counted until the end.
+        // Dropped frames are counted until the end.
         let is_told = self.growing.as_ref().is_none_or(|growing| growing.is_last);
         let [begin, dur, placed, first, capture, buffer, segment, ring, seqno, host, pid, tid] =
             COLUMNS.map(|text| format!("AS \"{}\"", column(text)));
@@ -332,7 +332,7 @@ impl<'a> Events<'a> {
         Ok((kind, rows))
     }
 
-    /// How the monotonic clock went; of several boots there is no one such clock.
+    /// Pairs of the monotonic and the realtime clock; empty for several boots, which have no common monotonic clock.
     ///
     /// # Errors
     /// See [`QueryError`].

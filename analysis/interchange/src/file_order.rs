@@ -202,7 +202,7 @@ struct Measure<'a> {
 }
 
 impl BatchIndex {
-    /// Reads when frames begin, with one part for each thread; None: the tables cannot be read
+    /// Reads when frames begin, with one part for each thread; None if the tables cannot be read
     /// together. `columns` are those that are read later.
     async fn read(
         engine: &Engine,
@@ -365,12 +365,12 @@ fn width(ty: &DataType) -> usize {
     }
 }
 
-/// Who sorts the rows.
+/// The order of the rows of a source.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sorting {
-    /// A query.
+    /// Sorted by a query.
     Sorted,
-    /// No query: the rows are in the order of the file.
+    /// The order of the file.
     File { last_is_outer: bool },
 }
 

@@ -100,7 +100,7 @@ impl IntervalColumns {
         Some(IntervalColumns { name: dur.name().clone(), start: ColumnNames::from_table(table).ts })
     }
 
-    /// Whether a row has the interval: same rule as [`Lengths::is_there`].
+    /// Whether a row has the interval: same rule as [`IntervalValues::is_there`].
     pub fn is_there(&self) -> Expr {
         let there = ident(self.start.as_str()).is_not_null();
         let length = ident(self.name.as_str());
@@ -208,14 +208,14 @@ fn longs(column: &ArrayRef) -> Longs {
     }
 }
 
-/// Begins and lengths of an interval.
+/// The begins and lengths of an interval in the rows of a batch.
 #[derive(Debug, Clone)]
-pub(crate) struct Lengths {
+pub(crate) struct IntervalValues {
     pub start: Longs,
     pub length: Longs,
 }
 
-impl Lengths {
+impl IntervalValues {
     /// Whether a row has the interval.
     #[inline]
     pub fn is_there(&self, row: usize) -> bool {
@@ -228,26 +228,26 @@ impl Lengths {
 pub(crate) struct Times {
     ts: Longs,
     drained: Longs,
-    pub intervals: Vec<Lengths>,
+    pub intervals: Vec<IntervalValues>,
 }
 
 impl TimeColumns {
     /// The times of a batch.
     pub fn times(&self, batch: &RecordBatch) -> Times {
-        let lengths = |&(start, length): &(usize, usize)| Lengths {
+        let values = |&(start, length): &(usize, usize)| IntervalValues {
             start: longs(batch.column(start)),
             length: longs(batch.column(length)),
         };
         Times {
             ts: longs(batch.column(self.ts)),
             drained: longs(batch.column(self.drained)),
-            intervals: self.intervals.iter().map(lengths).collect(),
+            intervals: self.intervals.iter().map(values).collect(),
         }
     }
 }
 
 impl Times {
-    /// When a frame was written; None: unknown.
+    /// The time at which a frame was written; None if unknown.
     #[inline]
     pub fn time(&self, row: usize) -> Option<i64> {
         if self.ts.is_valid(row) {
@@ -268,10 +268,10 @@ impl Times {
     /// Whether a row has one of the first `count` intervals.
     #[inline]
     pub fn has_any(&self, count: usize, row: usize) -> bool {
-        self.intervals[..count].iter().any(|lengths| lengths.is_there(row))
+        self.intervals[..count].iter().any(|interval| interval.is_there(row))
     }
 
-    /// When an event begins; `start` if it has no time.
+    /// The begin of an event; `start` if it has no time.
     #[inline]
     pub fn begin(&self, interval: Option<usize>, row: usize, start: i64) -> i64 {
         match interval {

@@ -10,11 +10,11 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// The lane of a slice that begins no earlier than those before it; None: there are too many.
+    /// The lane of a slice that begins no earlier than those before it; None if there are too many lanes.
     /// `closed` receives slices that end before it: lane and time.
     ///
     /// # Errors
-    /// Those of `closed`.
+    /// `closed` fails.
     pub fn place<E>(
         &mut self,
         begin: i64,

@@ -1,8 +1,8 @@
 //! Captures in the formats of other programs: Perfetto, CTF, Chrome's JSON, OpenTelemetry.
 //!
 //! A [`Trace`] receives events, each a row of an [`EventSchema`], in the order of their begins (of
-//! equal begins, the longest first), and writes them as they come: it keeps only what is open. The
-//! caller decides where rows come from and who sorts them.
+//! equal begins, the longest first), and writes them as they come: it keeps only open events. The
+//! caller provides and sorts the rows.
 //!
 //! Any text may be a target's. Each format escapes text by its own rules.
 

@@ -30,7 +30,7 @@ struct MergeKey {
 /// Rows of all sources in the order of their begins, the longest first. One batch of each sorted source
 /// is in memory, and the frames that begin later than the unread rest.
 pub struct Merge {
-    /// One for each kind; None: the kind is read as frames.
+    /// One for each kind; None if the kind is read as frames.
     sorted: Vec<Option<SendableRecordBatchStream>>,
     frames: Option<FileOrder>,
     next: BinaryHeap<Reverse<HeapItem>>,
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Merge {
 /// The next element of the heap.
 struct HeapItem {
     key: MergeKey,
-    /// The rows; None: frames have to be read.
+    /// The rows; None if they are frames, which are still to be read.
     batch: Option<Box<PendingBatch>>,
 }
 
@@ -129,8 +129,8 @@ pub struct RowRun<'a> {
 }
 
 impl Merge {
-    /// The rows of the `sources` of `events`. `memory`: bytes that frames may take until they are given
-    /// out; where they take more, they are sorted by queries, which spill.
+    /// The rows of the `sources` of `events`. `memory`: the maximum bytes of waiting frames. Kinds that
+    /// would need more are sorted by queries, which spill.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -202,10 +202,10 @@ impl Merge {
         self.next.push(Reverse(HeapItem { key, batch: Some(Box::new(batch)) }));
     }
 
-    /// Gives the next rows to `take`; says how many, 0 at the end.
+    /// Passes the next rows to `take`, and returns their number, 0 at the end.
     ///
     /// # Errors
-    /// Those of the captures, and those of `take`.
+    /// A capture cannot be read, or `take` fails.
     pub async fn next<E: From<QueryError>>(
         &mut self,
         take: impl FnOnce(RowRun<'_>) -> Result<(), E>,

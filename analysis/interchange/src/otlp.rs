@@ -1,8 +1,8 @@
 //! OpenTelemetry's protocol in files: what a collector reads and writes.
 //!
 //! Each event is a span, which is as long as the interval, and instants are 0 ns long. Its parent is the
-//! slice of its thread around it, or the span that caused it; what else caused it is a link. Spans are
-//! written as they begin; those that something may still cause are written when they end.
+//! slice of its thread around it, or the span that caused it; its other causes are links. Spans are
+//! written as they begin, except spans that a later edge may cause: they are written when they end.
 
 mod attributes;
 mod batch;
@@ -41,24 +41,24 @@ use crate::threads::{PidScope, Threads};
 #[derive(Debug)]
 pub struct Otlp<W> {
     traces: W,
-    /// None: metrics are between the traces.
+    /// None if metrics are between the traces.
     metrics: Option<W>,
     encoding: Encoding,
     kinds: Vec<Arc<TracedKind>>,
     threads: Threads,
     processes: Processes,
     resources: Resources,
-    /// When what is added up began, ns since the epoch.
+    /// The begin of all sums, ns since the epoch.
     start: u64,
     spans: SpanMaker,
     points: Points,
-    /// By process and kind.
+    /// The readings of histograms, by process and kind.
     readings: HashMap<(usize, usize), HistogramReadings>,
 }
 
 impl<W: Write> Otlp<W> {
-    /// Traces of events of `kinds`, and their metrics: in a file of their own, or between the traces.
-    /// What counters add up began at `start`, ns since the epoch.
+    /// Traces of events of `kinds`, and their metrics, in a file of their own or between the traces.
+    /// The sums of counters begin at `start`, ns since the epoch.
     pub fn new(
         (traces, metrics): (W, Option<W>),
         encoding: Encoding,

@@ -72,8 +72,8 @@ impl Tracks {
 }
 
 impl<W: Write> Perfetto<W> {
-    /// A trace of events of `kinds`. `readings` say how the monotonic clock went, where all are of one
-    /// boot of one host.
+    /// A trace of events of `kinds`. `readings` relate the monotonic clock to the realtime clock; empty if the
+    /// events are from several boots or hosts.
     ///
     /// # Errors
     /// It cannot be written.
@@ -365,7 +365,7 @@ impl<W: Write> Trace for Perfetto<W> {
     }
 }
 
-/// Id of a machine in packets; None: the first.
+/// Id of a machine in packets; None for the first machine.
 fn machine_id(machine: usize) -> Option<u32> {
     u32::try_from(machine).ok().filter(|&machine| machine > 0)
 }

@@ -41,11 +41,10 @@ impl TraceSelection {
         TraceSelection { states: false, ..self }
     }
 
-    /// What is called `name`: a kind of frames, or a table that is made of frames (`request_spans`,
-    /// `counters`).
+    /// The kind of frames, or the table made of frames (`request_spans`, `counters`), with this name.
     ///
     /// # Errors
-    /// There is nothing of that name.
+    /// Neither has this name.
     pub fn named(
         engine: &Engine,
         form: TraceFormat,

@@ -38,7 +38,7 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// The order of events. It is total, so that it does not depend on who sorts.
+/// The order of events. It is total, so that all ways of sorting agree.
 pub(crate) fn order(last_is_outer: bool) -> Vec<SortExpr> {
     let [begin, dur, _, _, capture, _, segment, ring, seqno, ..] =
         COLUMNS.map(|name| ident(column(name)));

@@ -19,7 +19,7 @@ pub(crate) struct Threads {
     batches: Vec<ThreadBatch>,
 }
 
-/// Where a pid identifies one process.
+/// The scope in which a pid identifies one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PidScope {
     /// In the whole trace.

@@ -74,7 +74,7 @@ macro_rules! columns {
         }
 
         impl Column {
-            /// The value in a row; None: NULL.
+            /// The value in a row; None if NULL.
             #[inline(always)]
             pub fn get(&self, row: usize) -> Option<FieldValue<'_>> {
                 Some(match self {

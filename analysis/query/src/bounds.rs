@@ -12,7 +12,7 @@ pub(crate) fn from_filters(filters: &[Expr], table: &dyn CaptureTable) -> Bounds
     bounds.fold(Bounds::default(), Bounds::and)
 }
 
-/// Bounds of the rows that pass a filter; None: unknown.
+/// Bounds of the rows that pass a filter; None if unknown.
 fn from_filter(filter: &Expr, table: &dyn CaptureTable) -> Option<Bounds> {
     match filter {
         Expr::Alias(alias) => from_filter(&alias.expr, table),

@@ -57,7 +57,7 @@ impl Causality {
             name == text || name.split_once('.').is_some_and(|(_, frame)| frame == text)
         };
         let all = self.points.iter().enumerate();
-        all.filter(|entry| is_named(entry.1)).map(|entry| entry.0 as u32).collect()
+        all.filter(|point| is_named(point.1)).map(|point| point.0 as u32).collect()
     }
 
     /// The message for a name that no point has.
@@ -103,7 +103,7 @@ impl Causality {
 
 /// The name of a point without its buffer.
 pub fn short(name: &str) -> &str {
-    name.split_once('.').map_or(name, |entry| entry.1)
+    name.split_once('.').map_or(name, |parts| parts.1)
 }
 
 fn arrow(by: StepCause) -> &'static str {

@@ -50,7 +50,7 @@ impl<W: Write + Send> Encoder<W> {
     /// An encoder for rows with these columns.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The output fails.
     pub fn new(out: W, format: ResultFormat, schema: &SchemaRef) -> io::Result<Encoder<W>> {
         Encoder::with(out, format, schema, &Parquet::default())
     }
@@ -58,7 +58,7 @@ impl<W: Write + Send> Encoder<W> {
     /// An encoder for rows with these columns, with options for Parquet.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The output fails.
     pub fn with(
         out: W,
         format: ResultFormat,
@@ -89,7 +89,7 @@ impl<W: Write + Send> Encoder<W> {
     /// Writes rows.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The output fails.
     pub fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         match &mut self.writer {
             FormatWriter::Text(output) => output.write(batch),
@@ -101,7 +101,7 @@ impl<W: Write + Send> Encoder<W> {
     /// Writes remaining rows, and the end of the format.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The output fails.
     pub fn finish(self) -> io::Result<W> {
         let mut out = match self.writer {
             FormatWriter::Text(output) => output.finish()?,

@@ -28,10 +28,10 @@ use crate::window::Window;
 
 pub use frame_names::KERNEL_BUFFER;
 
-/// How queries are answered.
+/// The options of an engine.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
-    /// Bytes of memory for sorts, joins and groups before they spill; None: no limit.
+    /// Bytes of memory for sorts, joins and groups before they spill; None for no limit.
     pub memory: Option<usize>,
     /// Number of parts that are processed in parallel.
     pub threads: usize,
@@ -152,7 +152,7 @@ impl Engine {
     }
 
     /// All rows of a fixed table, also those outside of the window.
-    pub(crate) fn whole(&self, name: &str) -> Result<Option<DataFrame>, QueryError> {
+    pub(crate) fn unwindowed_table(&self, name: &str) -> Result<Option<DataFrame>, QueryError> {
         let Some(table) = self.directory.plain().get(name) else { return Ok(None) };
         let provided = Provided::new(name, table.clone(), self.pushdown, self.memory);
         Ok(Some(self.context.read_table(Arc::new(provided))?))
@@ -164,20 +164,20 @@ impl Engine {
     }
 
     /// All rows of a kind of frames, also those outside of the window.
-    pub(crate) fn whole_frames(
+    pub(crate) fn unwindowed_frames(
         &self,
         buffer: &str,
         frame: &str,
     ) -> Result<Option<DataFrame>, QueryError> {
         let mut all = self.directory.frames().iter();
-        let Some((_, _, table)) = all.find(|entry| entry.0 == buffer && entry.1 == frame) else {
+        let Some((_, _, table)) = all.find(|kind| kind.0 == buffer && kind.1 == frame) else {
             return Ok(None);
         };
         let provided = Provided::new(frame, table.clone(), self.pushdown, self.memory);
         Ok(Some(self.context.read_table(Arc::new(provided))?))
     }
 
-    /// A filter for the visible rows of a table; None: all rows are visible.
+    /// A filter for the visible rows of a table; None if all rows are visible.
     pub(crate) fn filter(&self, table: &dyn CaptureTable) -> Result<Option<Expr>, QueryError> {
         self.window.filter(table, &self.set)
     }

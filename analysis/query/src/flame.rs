@@ -9,10 +9,10 @@ use crate::error::QueryError;
 use crate::stacks::{StackBatch, StackRow, StackState};
 use crate::why::WhyQuestion;
 
-/// Which stacks to add up.
+/// The stacks to add up.
 #[derive(Debug, Clone, Default)]
-pub struct FlameAsk {
-    /// Divide the stacks into those within the slowest of these intervals, and the others. None: all
+pub struct FlameRequest {
+    /// Divide the stacks into those within the slowest of these intervals, and the others. None to keep all
     /// stacks together.
     pub slowest: Option<WhyQuestion>,
     /// Take the stacks of threads that began to wait, instead of threads that ran.
@@ -142,9 +142,9 @@ impl Engine {
     ///
     /// # Errors
     /// There are no stacks, or no such intervals: see [`QueryError`].
-    pub async fn flames(&self, ask: &FlameAsk) -> Result<Flames, QueryError> {
+    pub async fn flames(&self, request: &FlameRequest) -> Result<Flames, QueryError> {
         let Some(stacks) = self.stacks().await? else { return Err(QueryError::NoStacks) };
-        let slow = match &ask.slowest {
+        let slow = match &request.slowest {
             Some(why) => self.slowest_only(why).await?,
             None => Vec::new(),
         };
@@ -156,7 +156,7 @@ impl Engine {
             }
         }
         within.join();
-        let state = if ask.waits { StackState::Waited } else { StackState::Ran };
+        let state = if request.waits { StackState::Waited } else { StackState::Ran };
         let (mut inside, mut others) = (FlameBuilder::default(), FlameBuilder::default());
         let mut stream = stacks.execute_stream().await?;
         while let Some(batch) = stream.next().await {
@@ -166,7 +166,7 @@ impl Engine {
                 to.add_row(&stack);
             }
         }
-        let slowest = ask.slowest.as_ref().map(|_| (slow.len(), inside.flame));
+        let slowest = request.slowest.as_ref().map(|_| (slow.len(), inside.flame));
         Ok(Flames { slowest, others: others.flame })
     }
 }

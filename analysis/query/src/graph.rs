@@ -25,7 +25,7 @@ pub use ways::{GraphPath, Hop, MissingEdge, PathGap, PlaceShare, Stage, Ways};
 /// Bytes that latencies may take before they are rounded to three digits.
 const BUDGET: usize = 256 << 20;
 
-/// The points of captures, and what leads from one to the next.
+/// The points of captures, and the edges between them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointGraph {
     /// In the order of their names.
@@ -95,11 +95,11 @@ pub struct Unmatched {
     pub of: String,
     /// `loss`: the other side may be among the missing frames. `none`: there is none.
     pub reason: String,
-    /// How often.
+    /// The number of times.
     pub count: u64,
 }
 
-/// How many identities of a hash type were matched.
+/// The numbers of matched identities of a hash type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in the table `matching`")]
 pub struct Matching {

@@ -40,7 +40,7 @@ pub struct JointFrameScan {
 /// The visible part of a kind of frames.
 #[derive(Debug)]
 struct VisibleFrames {
-    /// A filter for the visible rows; None: all rows are visible.
+    /// A filter for the visible rows; None if all rows are visible.
     filter: Option<Arc<dyn PhysicalExpr>>,
     /// Number of wanted columns. Columns after them are for the filter.
     columns: usize,
@@ -57,7 +57,7 @@ impl VisibleFrames {
 }
 
 impl Engine {
-    /// A joint scan of kinds of frames; None: one of them cannot be read this way.
+    /// A joint scan of kinds of frames; None if one of them cannot be read this way.
     ///
     /// # Errors
     /// See [`QueryError`].

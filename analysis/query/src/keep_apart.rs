@@ -105,7 +105,7 @@ struct Tests {
 /// The context of an expression within the whole expression.
 #[derive(Debug, Clone, Copy)]
 struct ExpressionContext {
-    /// The value that it must have for the whole expression to be wanted; None: either.
+    /// The value that it must have for the whole expression to be wanted; None if either will do.
     wanted: Option<bool>,
     /// It is joined with the rest by AND only.
     is_conjunct: bool,

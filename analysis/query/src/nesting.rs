@@ -1,4 +1,4 @@
-//! How deep a text of SQL is nested.
+//! The nesting depth of a text of SQL.
 
 /// How deep parentheses, brackets, CASEs and signs may be nested. The parser and planning descend by
 /// recursion.
@@ -101,7 +101,7 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-/// How deep something is nested.
+/// A nesting depth.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Nesting {
     /// Parentheses, brackets, CASEs, and signs before an operand.

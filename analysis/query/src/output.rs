@@ -112,7 +112,7 @@ impl<W: Write> TextWriter<W> {
         Ok(())
     }
 
-    /// Writes what remains.
+    /// Writes the remaining rows.
     ///
     /// # Errors
     /// The output fails.

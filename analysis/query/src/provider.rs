@@ -23,7 +23,7 @@ pub(crate) struct Provided {
     name: String,
     table: Arc<dyn CaptureTable>,
     pushdown: bool,
-    /// Bytes of memory for rows that depend on each other; None: no limit.
+    /// Bytes of memory for rows that depend on each other; None for no limit.
     memory: Option<usize>,
 }
 

@@ -17,7 +17,7 @@ const MAX_FUNCTIONS: usize = 30;
 /// The number of columns before the functions: `host pid thread ts why depth`.
 const OWNER_COLUMNS: usize = 6;
 
-/// What a thread did when its stack was taken.
+/// The activity of a thread when its stack was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StackState {
     Ran,
@@ -50,7 +50,7 @@ impl Engine {
     /// captures the engine shows.
     pub(crate) fn innermost_of(&self, pids: Vec<i32>) -> Result<Option<DataFrame>, QueryError> {
         let Some(buffer) = self.set().stacks_buffer() else { return Ok(None) };
-        let Some(rows) = self.whole_frames(buffer, FRAME)? else { return Ok(None) };
+        let Some(rows) = self.unwindowed_frames(buffer, FRAME)? else { return Ok(None) };
         let rows = rows.filter(ident("pid").in_list(pids.into_iter().map(lit).collect(), false))?;
         let rows = selected(rows, 1)?;
         Ok(Some(rows.sort(vec![ident("c3").sort(true, false)])?))
@@ -63,7 +63,7 @@ impl Engine {
         let shown = self.frames(Some(FRAME)).unwrap_or_default();
         let rows = match shown.into_iter().find(|table| table.buffer == buffer) {
             Some(table) => Some(self.context().table(table.name).await?),
-            None => self.whole_frames(buffer, FRAME)?,
+            None => self.unwindowed_frames(buffer, FRAME)?,
         };
         rows.map(|rows| selected(rows, MAX_FUNCTIONS)).transpose()
     }
@@ -78,7 +78,7 @@ fn selected(rows: DataFrame, functions: usize) -> Result<DataFrame, QueryError> 
     let functions = (0..functions).map(|place| word(&format!("frames_{place}_symbol")));
     let select = owner.into_iter().chain(functions).zip(0..);
     let select: Vec<Expr> =
-        select.map(|(entry, number)| entry.alias(format!("c{number}"))).collect();
+        select.map(|(column, number)| column.alias(format!("c{number}"))).collect();
     Ok(rows.select(select)?)
 }
 

@@ -22,8 +22,8 @@ use ppt_stats::{Budget, Samples};
 
 use crate::engine::{Engine, FrameTable, KERNEL_BUFFER, RowUnit};
 use crate::error::QueryError;
-pub use answer::{Ask, FieldSummary, FrameSummary, Group, SummaryValues};
-use gathered::{extend, whole};
+pub use answer::{FieldSummary, FrameSummary, Group, SummaryRequest, SummaryValues};
+use gathered::{cast_integers, extend};
 use partial_summary::PartialSummary;
 use plan::ReadPlan;
 pub use plan::{ends, is_identity, step_column};
@@ -34,12 +34,12 @@ impl Engine {
     ///
     /// # Errors
     /// See [`QueryError`].
-    pub async fn summary(&self, ask: &Ask) -> Result<Vec<FrameSummary>, QueryError> {
-        let budget = Budget::new(ask.memory);
+    pub async fn summary(&self, request: &SummaryRequest) -> Result<Vec<FrameSummary>, QueryError> {
+        let budget = Budget::new(request.memory);
         let (mut plans, mut missing) = (Vec::new(), Vec::new());
         let mut known: Vec<String> = Vec::new();
-        for (table, unit) in self.requested_tables(ask)? {
-            match ReadPlan::new(self, ask, (&table, unit)) {
+        for (table, unit) in self.requested_tables(request)? {
+            match ReadPlan::new(self, request, (&table, unit)) {
                 Ok(plan) => {
                     known.extend(plan.fields.iter().cloned());
                     plans.push(plan);
@@ -53,7 +53,7 @@ impl Engine {
             }
         }
         let is_missing = |name: &&String| !plans.iter().any(|plan| plan.fields.contains(name));
-        let unknown = ask.fields.iter().find(is_missing).cloned();
+        let unknown = request.fields.iter().find(is_missing).cloned();
         // A name that some table has is not a typo.
         let wrong = missing.iter().find(|name| !known.contains(name)).or(missing.first()).cloned();
         if let Some(name) = wrong.filter(|_| plans.is_empty()).or(unknown) {
@@ -61,19 +61,26 @@ impl Engine {
         }
         let mut all = Vec::new();
         for plan in plans {
-            all.push(plan.run(self, ask, &budget).await?);
+            all.push(plan.run(self, request, &budget).await?);
         }
         Ok(all)
     }
 
     /// The requested tables. Frames have precedence over spans and chains of the same name.
-    fn requested_tables(&self, ask: &Ask) -> Result<Vec<(FrameTable, RowUnit)>, QueryError> {
-        if let Some(name) = &ask.frame {
-            return self.frames_or_wholes(name);
+    fn requested_tables(
+        &self,
+        request: &SummaryRequest,
+    ) -> Result<Vec<(FrameTable, RowUnit)>, QueryError> {
+        if let Some(name) = &request.frame {
+            return self.frames_spans_or_chains(name);
         }
         let frames = self.frames(None)?.into_iter().map(|table| (table, RowUnit::Frame));
-        let wholes = if ask.has_wholes() { self.wholes(None) } else { Vec::new() };
-        let mut all: Vec<_> = frames.chain(wholes).collect();
+        let others = if request.includes_spans_and_chains() {
+            self.spans_and_chains(None)
+        } else {
+            Vec::new()
+        };
+        let mut all: Vec<_> = frames.chain(others).collect();
         // Frames of programs come before those of the kernel.
         all.sort_by_key(|(table, _)| table.buffer == KERNEL_BUFFER);
         Ok(all)
@@ -84,7 +91,7 @@ impl ReadPlan {
     async fn run(
         self,
         engine: &Engine,
-        ask: &Ask,
+        request: &SummaryRequest,
         budget: &Budget,
     ) -> Result<FrameSummary, QueryError> {
         let mut rows = engine.context().table(self.table.clone()).await?;
@@ -95,7 +102,7 @@ impl ReadPlan {
         let plan = Arc::new(self);
         let mut parts = JoinSet::new();
         for stream in streams {
-            let (plan, budget, every) = (plan.clone(), budget.clone(), ask.every);
+            let (plan, budget, every) = (plan.clone(), budget.clone(), request.every);
             parts.spawn(async move {
                 PartialSummary::new(plan, every.map(Into::into), budget).read(stream).await
             });
@@ -109,13 +116,13 @@ impl ReadPlan {
             }
         }
         let groups = match all {
-            Some(all) => all.finish(ask, engine.threads()).await?,
+            Some(all) => all.finish(request, engine.threads()).await?,
             None => Vec::new(),
         };
         let (buffer, frame, unit) = (plan.buffer.clone(), plan.frame.clone(), plan.unit);
         let mut summary = FrameSummary { buffer, frame, unit, groups };
-        if ask.self_time {
-            plan.add_self_time(engine, ask, budget, &mut summary).await?;
+        if request.self_time {
+            plan.add_self_time(engine, request, budget, &mut summary).await?;
         }
         Ok(summary)
     }
@@ -124,11 +131,11 @@ impl ReadPlan {
     async fn add_self_time(
         &self,
         engine: &Engine,
-        ask: &Ask,
+        request: &SummaryRequest,
         budget: &Budget,
         summary: &mut FrameSummary,
     ) -> Result<(), QueryError> {
-        if !ask.by.is_empty() || ask.every.is_some() || ask.filter.is_some() {
+        if !request.by.is_empty() || request.every.is_some() || request.filter.is_some() {
             let why = "self time is of whole captures: without --by, --every and --where";
             return Err(QueryError::NotHere(why.to_owned()));
         }
@@ -142,7 +149,7 @@ impl ReadPlan {
             let mut stream = rows.execute_stream().await?;
             let mut samples = Samples::<i64>::new(budget);
             while let Some(batch) = stream.next().await {
-                let values = whole::<Int64Type>(batch?.column(0))?;
+                let values = cast_integers::<Int64Type>(batch?.column(0))?;
                 extend(&mut samples, values.as_primitive::<Int64Type>());
             }
             let summary = Box::new(samples.finish());

@@ -28,7 +28,7 @@ use crate::error::QueryError;
 use crate::limits::within_limits;
 use crate::summary::ends;
 pub use cut::{Spent, TimeUse, WokenBy};
-use during::{During, long, text};
+use during::{ThreadStretch, long, text};
 pub use functions::FunctionCounts;
 use running::RunningTime;
 use slow::Longest;
@@ -110,7 +110,7 @@ impl Engine {
 
     /// The slowest of each kind, and a summary of its tail.
     async fn answer(&self, mut found: Vec<Longest>) -> Result<WhyAnswer, QueryError> {
-        let all = found.iter_mut().flat_map(|entry| std::mem::take(&mut entry.longest)).collect();
+        let all = found.iter_mut().flat_map(|kind| std::mem::take(&mut kind.longest)).collect();
         let mut all = self.explain_time(all).await?.into_iter();
         let mut answer = WhyAnswer::default();
         for kind in found {
@@ -119,14 +119,14 @@ impl Engine {
             longest.truncate(kind.slowest);
             answer.slowest.append(&mut longest);
         }
-        answer.tails.sort_by_key(|entry| std::cmp::Reverse(entry.ns));
+        answer.tails.sort_by_key(|tail| std::cmp::Reverse(tail.ns));
         Ok(answer)
     }
 
     /// The slowest of all requested intervals, with their times and threads only.
     pub(crate) async fn slowest_only(&self, why: &WhyQuestion) -> Result<Vec<Slow>, QueryError> {
         let found = self.slowest(why).await?;
-        let mut all: Vec<Slow> = found.into_iter().flat_map(|entry| entry.longest).collect();
+        let mut all: Vec<Slow> = found.into_iter().flat_map(|kind| kind.longest).collect();
         all.sort_by_cached_key(rank);
         all.truncate(why.slowest);
         Ok(all)
@@ -140,7 +140,7 @@ impl Engine {
         for (table, only_spans) in requested {
             let spans = self.spans(&table);
             let intervals = if only_spans { Vec::new() } else { intervals(&table) };
-            let intervals = intervals.into_iter().map(|entry| (table.clone(), entry, false));
+            let intervals = intervals.into_iter().map(|interval| (table.clone(), interval, false));
             let spans = spans.and_then(|span| Some((span.clone(), span_interval(&span)?, true)));
             for (table, interval, is_span) in intervals.chain(spans) {
                 available.push(interval.field.clone());
@@ -180,7 +180,7 @@ impl Engine {
         }
         columns.sort();
         columns.dedup();
-        match why.show.iter().find(|entry| !columns.contains(entry)) {
+        match why.show.iter().find(|name| !columns.contains(name)) {
             Some(name) => {
                 let nearest = nearest(name, &columns).cloned();
                 Err(QueryError::NoColumn { name: name.clone(), nearest, available: columns })
@@ -196,7 +196,7 @@ impl Engine {
             return Ok(self.frames(None)?.into_iter().map(|table| (table, false)).collect());
         };
         let mut requested = Vec::new();
-        for (table, unit) in self.frames_or_wholes(name)? {
+        for (table, unit) in self.frames_spans_or_chains(name)? {
             match unit {
                 RowUnit::Frame => requested.push((table, false)),
                 RowUnit::Span => {
@@ -239,7 +239,7 @@ impl Engine {
         let order = order.map(|(n, ascends)| ident(format!("c{n}")).sort(ascends, false));
         let all = rows.clone().count().await? as u64;
         let above = tail::above(all);
-        let max_rows = why.slowest.max(above.map_or(0, |entry| entry.min(tail::MAX_INTERVALS) + 1));
+        let max_rows = why.slowest.max(above.map_or(0, |count| count.min(tail::MAX_INTERVALS) + 1));
         let rows = rows.sort(order.into())?.limit(0, Some(max_rows))?;
         let longest = self.read_intervals(rows, of, interval, is_span, &shown).await?;
         let count = longest.len();
@@ -288,7 +288,7 @@ impl Engine {
                     ts,
                     dur,
                     is_span,
-                    request: request::values(shown, |entry| text(INTERVAL_COLUMNS + entry)),
+                    request: request::values(shown, |index| text(INTERVAL_COLUMNS + index)),
                     parts: Vec::new(),
                     answered_by: None,
                 });
@@ -299,7 +299,7 @@ impl Engine {
 
     /// Fills in the parts from the states of their threads. Returns when each thread ran.
     async fn fill_parts(&self, slow: &mut [Slow]) -> Result<Vec<RunningTime>, QueryError> {
-        let threads: Vec<During> = slow.iter().map(Slow::during).collect();
+        let threads: Vec<ThreadStretch> = slow.iter().map(Slow::during).collect();
         let mut running = Vec::new();
         for (slow, did) in slow.iter_mut().zip(self.states_during(&threads).await?) {
             slow.parts = did.parts.into_iter().map(SlowPart::new).collect();
@@ -319,22 +319,21 @@ impl Engine {
         for slow in &*slow {
             for part in slow.parts.iter().filter(|part| part.part.is_wait()) {
                 let (from, to) = part.spent.longest;
-                let whole = Some((slow.ts, slow.ts + slow.dur));
-                threads.push(During { from, to, whole, ..slow.during() });
+                let outer_interval = Some((slow.ts, slow.ts + slow.dur));
+                threads.push(ThreadStretch { from, to, outer_interval, ..slow.during() });
                 threads.push(slow.waker_during(part));
                 // The first hop is the waker itself, which is already in the list.
                 let hops = part.hops.iter().skip(1);
-                threads
-                    .extend(hops.map(|entry| slow.thread_during(Some(entry.thread), entry.within)));
+                threads.extend(hops.map(|hop| slow.thread_during(Some(hop.thread), hop.within)));
             }
         }
         let mut found = self.slices_during(&threads, &mut running).await?.into_iter();
         let mut next = || found.next().flatten();
         for (slow, (_, running)) in slow.iter_mut().zip(running) {
-            if let Some(ran) = slow.parts.iter_mut().find(|entry| entry.part == TimeUse::Running) {
+            if let Some(ran) = slow.parts.iter_mut().find(|part| part.part == TimeUse::Running) {
                 ran.running_in = running.finish();
             }
-            for part in slow.parts.iter_mut().filter(|entry| entry.part.is_wait()) {
+            for part in slow.parts.iter_mut().filter(|part| part.part.is_wait()) {
                 (part.inside, part.doing) = (next(), next());
                 for (at, hop) in part.hops.iter_mut().enumerate() {
                     hop.doing = if at == 0 { part.doing.clone() } else { next() };
@@ -392,9 +391,9 @@ fn as_intervals(
         cast_to(ts, DataType::Int64),
         dur,
     ];
-    let of_request = shown.iter().map(|entry| cast_to(column(entry.column), DataType::Utf8));
+    let of_request = shown.iter().map(|field| cast_to(column(field.column), DataType::Utf8));
     let select = select.into_iter().chain(of_request).zip(0..);
-    let select = select.map(|(entry, n)| entry.alias(format!("c{n}")));
+    let select = select.map(|(column, n)| column.alias(format!("c{n}")));
     let is_one = ident("c9").gt_eq(lit(0i64)).and(ident("c8").is_not_null());
     Ok(rows.select(select.collect::<Vec<_>>())?.filter(is_one)?)
 }

@@ -58,7 +58,7 @@ impl Window {
         Ok(Arc::new(ViewTable::new(plan.filter(filter)?.build()?, None)))
     }
 
-    /// A filter for the visible rows of `table`; None: all rows are visible.
+    /// A filter for the visible rows of `table`; None if all rows are visible.
     pub(crate) fn filter(
         &self,
         table: &dyn CaptureTable,

@@ -19,7 +19,7 @@ mod windows;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ppt_capture::frame_dsl::schema::{Clock, Edge, Field, Schema};
+use ppt_capture::frame_dsl::schema::{Clock, Field, IntervalEnd, Schema};
 use ppt_capture::frame_dsl::{ColumnType, Measure, Style, TimeType, columns};
 use ppt_capture::{Capture, CaptureItem, ClockTable};
 use ppt_dump::{DumpRequest as DumpOptions, Info, TimeFormat, dump};
@@ -125,7 +125,7 @@ fn expected(
             _ => number(name),
         }
     };
-    let halves = |edge: Edge| {
+    let halves = |edge: IntervalEnd| {
         let interval = field.interval.as_ref().unwrap();
         let frame = schema.frames.iter().find(|frame| frame.fields.iter().any(|own| own == field));
         let half = frame.unwrap().fields.iter().find(|field| {
@@ -148,7 +148,7 @@ fn expected(
         }
         ColumnType::Bool => Some(if cell(name) == "0" { "0" } else { "1" }.to_owned()),
         ColumnType::Length { of, .. } => {
-            let (start, end) = (halves(Edge::Start), halves(Edge::End));
+            let (start, end) = (halves(IntervalEnd::Start), halves(IntervalEnd::End));
             match of {
                 Measure::F32 | Measure::F64 => {
                     let number = |name: &str| cell(name).parse::<f64>().unwrap();

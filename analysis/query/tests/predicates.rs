@@ -18,7 +18,7 @@ use ppt_capture::{
 };
 use ppt_dump::{DumpError, DumpRequest as DumpOptions, Predicate, dump, dump_stream};
 use ppt_query::Engine;
-use ppt_query::summary::Ask;
+use ppt_query::summary::SummaryRequest;
 use proptest::prelude::*;
 use random::Dice;
 use support::{Files, Row, rows, runtime, with_pushdown};
@@ -479,9 +479,12 @@ fn asked(engine: &Engine, schema: &Schema, frame: &Frame) -> Vec<TestQuery> {
 
 /// How many rows `ppt stat --where` counts.
 fn counted(engine: &Engine, text: &str) -> u64 {
-    let ask =
-        Ask { frame: Some("job".to_owned()), filter: Some(text.to_owned()), ..Ask::default() };
-    let answer = runtime().block_on(engine.summary(&ask));
+    let request = SummaryRequest {
+        frame: Some("job".to_owned()),
+        filter: Some(text.to_owned()),
+        ..SummaryRequest::default()
+    };
+    let answer = runtime().block_on(engine.summary(&request));
     let answer = answer.unwrap_or_else(|error| panic!("{text}: {error}"));
     answer.iter().flat_map(|summary| &summary.groups).map(|group| group.count).sum()
 }

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use ppt_capture::frame_dsl::schema::{
-    Clock, Edge, Extra, Field, FieldType, Frame, Interval, Schema,
+    Clock, Extra, Field, FieldType, Frame, Interval, IntervalEnd, Schema,
 };
 use ppt_capture::{
     CaptureWriter, ClockId, ClockReading, End, EndReason, FileHeader, FramesHead, Process, Segment,
@@ -48,8 +48,8 @@ fn interval(name: &str, offset: u32) -> [Field; 2] {
         interval: Some(Interval { name: name.to_owned(), edge }),
         ..field(&format!("{name}_{word}"), ns(), offset)
     };
-    let end = half(Edge::End, "end", offset + 8);
-    [half(Edge::Start, "start", offset), Field { at: true, ..end }]
+    let end = half(IntervalEnd::End, "end", offset + 8);
+    [half(IntervalEnd::Start, "start", offset), Field { at: true, ..end }]
 }
 
 /// Kinds of frames with their fields, all of `size` bytes.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use ppt_query::{CaptureSet, Engine, EngineOptions};
-use ppt_report::{Ask, Facts, page};
+use ppt_report::{Facts, PageRequest, page};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
@@ -44,8 +44,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let engine = Engine::new(CaptureSet::open(&captures)?, &EngineOptions::default())?;
     let runtime = tokio::runtime::Runtime::new()?;
     let began = Instant::now();
-    let ask = Ask { command: "ppt report".to_owned(), views: None, memory: 1 << 30 };
-    let facts = runtime.block_on(Facts::gather(&engine, &ask))?;
+    let request = PageRequest { command: "ppt report".to_owned(), views: None, memory: 1 << 30 };
+    let facts = runtime.block_on(Facts::gather(&engine, &request))?;
     let page = page(&facts);
     let status = fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("?");

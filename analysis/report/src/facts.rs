@@ -36,7 +36,7 @@ pub use triggers::Trigger;
 
 /// A requested page.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct PageRequest {
     /// The command line, which the page shows.
     pub command: String,
     /// SQL that adds sections: a view or a SELECT each.
@@ -73,13 +73,16 @@ impl Facts {
     ///
     /// # Errors
     /// See [`ReportError`].
-    pub async fn gather(engine: &Engine, ask: &Ask) -> Result<Facts, ReportError> {
-        let ask_all = summary::Ask { memory: ask.memory, ..summary::Ask::default() };
+    pub async fn gather(engine: &Engine, request: &PageRequest) -> Result<Facts, ReportError> {
+        let summary_request = summary::SummaryRequest {
+            memory: request.memory,
+            ..summary::SummaryRequest::default()
+        };
         let frames = engine.frames(None)?.into_iter();
         let frames: Vec<FrameTable> = frames.filter(|table| !is_kernel(engine, table)).collect();
         let readings = ReadingTimes::ask(engine).await?;
-        let mut swept = SweptFacts::gather(engine, ask.memory, &frames, &readings).await?;
-        let tables = summaries(engine, &ask_all, frames, swept.as_ref()).await?;
+        let mut swept = SweptFacts::gather(engine, request.memory, &frames, &readings).await?;
+        let tables = summaries(engine, &summary_request, frames, swept.as_ref()).await?;
         let drained = match &swept {
             Some(swept) if !engine.set().has_kernel() => swept.drained,
             _ => account::drained(engine).await?,
@@ -96,7 +99,8 @@ impl Facts {
                 Some(KnownFields { slices: fields.slices.filter(|_| is_of_span), ..fields })
             });
             let span = (span.as_ref(), known);
-            let facts = fields::frame(engine, &ask_all, (table, total), &tables, span).await?;
+            let facts =
+                fields::frame(engine, &summary_request, (table, total), &tables, span).await?;
             if total.unit == RowUnit::Frame { &mut frames } else { &mut wholes }.push(facts);
         }
         [&mut frames, &mut wholes].into_iter().for_each(|facts| sort_by_cost(facts));
@@ -130,12 +134,12 @@ impl Facts {
         };
         let named = lanes::LaneNames { names, intervals: intervals.len() };
         let timeline = lanes::gather(engine, &drawn, named, span.as_ref()).await?;
-        let views = match &ask.views {
+        let views = match &request.views {
             None => Vec::new(),
             Some(text) => crate::views::all(engine, text).await?,
         };
         Ok(Facts {
-            command: ask.command.clone(),
+            command: request.command.clone(),
             loss: engine.loss(),
             programs: account::programs(engine).await?,
             captures: account::captures(engine).await?,
@@ -163,17 +167,17 @@ fn is_kernel(engine: &Engine, table: &FrameTable) -> bool {
 /// The summaries of all tables. If there was a common pass, it has those of `frames`.
 async fn summaries(
     engine: &Engine,
-    ask: &summary::Ask,
+    request: &summary::SummaryRequest,
     frames: Vec<FrameTable>,
     swept: Option<&SweptFacts>,
 ) -> Result<Vec<(FrameTable, FrameSummary)>, ReportError> {
     let mut tables: Vec<_> = swept.into_iter().flat_map(SweptFacts::totals).collect();
     let frames = frames.into_iter().filter(|_| swept.is_none());
     let frames = frames.map(|table| (table, RowUnit::Frame));
-    let wholes = engine.wholes(None).into_iter();
-    let wholes = wholes.filter(|(table, _)| !is_kernel(engine, table));
-    for (table, unit) in frames.chain(wholes) {
-        if let Some(total) = fields::total(engine, ask.clone(), (&table, unit)).await? {
+    let others = engine.spans_and_chains(None).into_iter();
+    let others = others.filter(|(table, _)| !is_kernel(engine, table));
+    for (table, unit) in frames.chain(others) {
+        if let Some(total) = fields::total(engine, request.clone(), (&table, unit)).await? {
             tables.push((table, total));
         }
     }

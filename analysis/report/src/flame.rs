@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use ppt_query::flame::{Flame, FlameAsk, FlameNode};
+use ppt_query::flame::{Flame, FlameNode, FlameRequest};
 use ppt_query::text::grouped;
 use ppt_query::{Engine, QueryError};
 
@@ -26,7 +26,7 @@ const FILLS: [&str; 8] =
 #[derive(Debug, Clone)]
 pub struct FlamePlot {
     /// The stacks that are drawn.
-    pub ask: FlameAsk,
+    pub request: FlameRequest,
     /// Title above the graph.
     pub title: String,
     /// Width in pixels. The height follows from the depth of the stacks.
@@ -38,12 +38,12 @@ pub struct FlamePlot {
 /// # Errors
 /// See [`ReportError`].
 pub async fn flame(engine: &Engine, plot: &FlamePlot) -> Result<String, ReportError> {
-    let flames = engine.flames(&plot.ask).await?;
-    let stacks = if plot.ask.waits { "waits" } else { "stacks" };
+    let flames = engine.flames(&plot.request).await?;
+    let stacks = if plot.request.waits { "waits" } else { "stacks" };
     let mut all: Vec<(String, &Flame)> = Vec::new();
     match &flames.slowest {
         Some((intervals, inside)) => {
-            let why = plot.ask.slowest.clone().unwrap_or_default();
+            let why = plot.request.slowest.clone().unwrap_or_default();
             let name = why.frame.or(why.field).unwrap_or_else(|| "intervals".to_owned());
             let what = format!("the {} slowest {name}", grouped(*intervals as u64));
             all.push((format!("{} {stacks} in {what}", grouped(inside.count())), inside));

@@ -31,7 +31,7 @@ mod times;
 mod views;
 
 pub use error::ReportError;
-pub use facts::{Ask, Facts};
+pub use facts::{Facts, PageRequest};
 pub use flame::{FlamePlot, flame};
 pub use page::page;
 pub use panels::{Panel, PanelLine, panels};

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use made::Shop;
 use ppt_query::{CaptureSet, Engine, EngineOptions};
-use ppt_report::{Ask, Facts, Plot, ReportError};
+use ppt_report::{Facts, PageRequest, Plot, ReportError};
 
 const HOSTILE: &str =
     "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>";
@@ -51,12 +51,12 @@ fn wait<T>(work: impl Future<Output = T>) -> T {
 }
 
 fn page_with(made: &MadePage, views: Option<&str>) -> Result<String, ReportError> {
-    let ask = Ask {
+    let request = PageRequest {
         command: "ppt report shop.bin -o report.html".to_owned(),
         views: views.map(str::to_owned),
         memory: 1 << 28,
     };
-    Ok(ppt_report::page(&wait(Facts::gather(&made.engine, &ask))?))
+    Ok(ppt_report::page(&wait(Facts::gather(&made.engine, &request))?))
 }
 
 fn page(shop: &Shop) -> (MadePage, String) {

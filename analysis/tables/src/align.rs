@@ -340,7 +340,7 @@ impl CaptureTimes<'_> {
         ticks
     }
 
-    /// The aligned time of a tick; None: it has no bounds.
+    /// The aligned time of a tick; None if it has no bounds.
     fn at(&self, tick: u64, clocks: &ClockTable, error: i64) -> Option<Aligned> {
         let near = u64::MAX;
         let mono = clocks.tick_to_monotonic(tick, near)?;

@@ -13,4 +13,4 @@ pub(crate) use endpoint::Endpoints;
 pub(crate) use in_memory::matched_in_memory;
 pub(crate) use matching::{HASH, KEY, Matching, WHEN, columns_read, needs_drained};
 pub(crate) use point_directory::{DataIdentity, PointDirectory};
-pub(crate) use shown::{EdgeColumn, EndColumn, ShownEnd, Shows, edge_column};
+pub(crate) use shown::{EdgeColumn, EndColumn, MatchingTable, ShownEnd, edge_column};

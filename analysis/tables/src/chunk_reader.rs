@@ -128,7 +128,7 @@ impl ChunkReader {
         end - first.offset
     }
 
-    /// Passes the rows of the next chunk to `take`. None: no chunk is left, or the chunk is damaged or was
+    /// Passes the rows of the next chunk to `take`. None if no chunk is left, or the chunk is damaged or was
     /// overwritten.
     pub fn read<R>(
         &mut self,
@@ -162,7 +162,7 @@ impl ChunkReader {
     }
 }
 
-/// Passes the rows of a chunk to `take`. None: the file was overwritten, and the payload is of another
+/// Passes the rows of a chunk to `take`. None if the file was overwritten, and the payload is of another
 /// chunk.
 pub(crate) fn with_chunk_rows<R>(
     facts: &CaptureFacts,

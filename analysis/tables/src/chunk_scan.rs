@@ -222,7 +222,7 @@ impl<'a> ChunkFilter<'a> {
                 || by_ts(BoundedNumber::Time))
     }
 
-    /// Bounds of the times of a chunk's rows, or of their draining if they have no times; None: unknown.
+    /// Bounds of the times of a chunk's rows, or of their draining if they have no times; None if unknown.
     pub fn times_taken(&self, chunk: &ChunkAt) -> Option<(i64, i64)> {
         match self.wanted.get(chunk.owner as usize)?.ts {
             Ts::At(at) => self.times(chunk, at),
@@ -231,14 +231,14 @@ impl<'a> ChunkFilter<'a> {
         }
     }
 
-    /// Bounds of the times at which the frames of a chunk were drained; None: unknown.
+    /// Bounds of the times at which the frames of a chunk were drained; None if unknown.
     pub fn times_drained(&self, chunk: &ChunkAt) -> Option<(i64, i64)> {
         let catalog = &self.facts.catalog;
         let by = catalog.epoch(chunk.drained_by.max(chunk.drained));
         catalog.epoch(chunk.drained).zip(by)
     }
 
-    /// Bounds of the times of a chunk's frames; None: unknown.
+    /// Bounds of the times of a chunk's frames; None if unknown.
     fn times(&self, chunk: &ChunkAt, at: Time) -> Option<(i64, i64)> {
         let catalog = &self.facts.catalog;
         let owner = self.facts.owner(chunk)?;

@@ -42,7 +42,7 @@ pub struct FrameChunk {
     pub count: u32,
     /// Time at which its first frame was drained, CLOCK_MONOTONIC ns; 0: unknown.
     pub drained: u64,
-    /// The earliest and the latest time of its frames, ns since the epoch; None: the head has no times.
+    /// The earliest and the latest time of its frames, ns since the epoch; None if the head has no times.
     pub times: Option<(i64, i64)>,
 }
 
@@ -55,7 +55,7 @@ pub struct RingOwner {
     pub segment: u64,
     /// The ring in the segment.
     pub ring: u32,
-    /// The thread; None: unknown.
+    /// The thread; None if unknown.
     pub tid: Option<u32>,
     /// Number of the process in the set.
     pub process: u32,
@@ -70,7 +70,7 @@ pub struct MissingFrames {
     pub segment: u64,
     /// The ring in the segment.
     pub ring: u32,
-    /// The thread; None: unknown.
+    /// The thread; None if unknown.
     pub tid: Option<u32>,
     /// The first number that is missing.
     pub first_seq: u64,
@@ -91,7 +91,7 @@ pub struct CounterReading {
     pub metric: usize,
     /// The nonce of the segment.
     pub segment: u64,
-    /// The ring; None: the row that all threads share.
+    /// The ring; None for the row that all threads share.
     pub ring: Option<u32>,
     /// Time of the reading, ns since the epoch.
     pub ts: Option<i64>,
@@ -139,7 +139,7 @@ impl Contents {
         self.opened().bytes
     }
 
-    /// The file header; None: it is damaged.
+    /// The file header; None if it is damaged.
     pub fn header(&self) -> Option<&FileHeader> {
         self.catalog.header.as_ref()
     }
@@ -195,7 +195,7 @@ impl Contents {
     }
 
     /// The time before which no frame is outstanding, ns since the epoch: every earlier frame is in this
-    /// capture or an earlier file of its series, or lost. None: unknown.
+    /// capture or an earlier file of its series, or lost. None if unknown.
     pub fn complete(&self) -> Option<i64> {
         self.catalog.epoch(self.catalog.complete)
     }

@@ -44,7 +44,7 @@ pub struct Directory {
     buffers: BTreeMap<String, Tables>,
     /// Each kind of frames: its buffer, name and table.
     frames: Vec<(String, String, Arc<dyn CaptureTable>)>,
-    wholes: Vec<SpansOrChains>,
+    spans_and_chains: Vec<SpansOrChains>,
     /// Names of tables in several buffers, with the buffers.
     ambiguous: BTreeMap<String, Vec<String>>,
 }
@@ -98,7 +98,7 @@ impl Directory {
                         name.insert_str(0, "ppt_");
                     }
                     of_buffers.push((buffer.clone(), name.clone(), table.clone()));
-                    directory.wholes.extend(growing.map(|growing| SpansOrChains {
+                    directory.spans_and_chains.extend(growing.map(|growing| SpansOrChains {
                         buffer,
                         frame,
                         is_chain,
@@ -152,8 +152,8 @@ impl Directory {
     }
 
     /// The tables of spans and chains.
-    pub fn wholes(&self) -> &[SpansOrChains] {
-        &self.wholes
+    pub fn spans_and_chains(&self) -> &[SpansOrChains] {
+        &self.spans_and_chains
     }
 
     /// The schema of a buffer's tables.

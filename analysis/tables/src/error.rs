@@ -19,7 +19,7 @@ pub enum SetError {
     NoMatch {
         /// The pattern.
         pattern: String,
-        /// Why it is invalid; None: it matches nothing.
+        /// Why it is invalid; None if it is valid and matches nothing.
         why: Option<String>,
     },
     /// A capture cannot be read.

@@ -48,7 +48,7 @@ pub(crate) struct Follow {
     pub steps: Vec<Vec<String>>,
     pub columns: Vec<ChainColumn>,
     pub schema: SchemaRef,
-    /// None: states are not requested.
+    /// None if states are not requested.
     pub missing: Option<FindMissing>,
 }
 

@@ -129,7 +129,7 @@ impl<'a> Neighbours<'a> {
         }
     }
 
-    /// Bounds of the times at which missing frames were begun, ns since the epoch; None: unknown.
+    /// Bounds of the times at which missing frames were begun, ns since the epoch; None if unknown.
     ///
     /// The bounds are never too narrow. Times that the program states are ignored. If heads have no
     /// times, a frame was written after the last drain that did not find the previous frame, and before

@@ -40,9 +40,9 @@ pub struct SettledWholes {
     pub late: u64,
     /// Number of frames that stopped waiting because too many waited.
     pub let_go: u64,
-    /// Of the finished rows, by `LINK_COLUMNS`: each begin with its end, or each step with the next one.
+    /// The links within the finished rows, by `LINK_COLUMNS`: each begin with its end, or each step with the next.
     pub links: Vec<RecordBatch>,
-    /// What names the frames that are done: capture, segment, ring, number.
+    /// The identity of complete frames: capture, segment, ring, number.
     pub done: Option<RecordBatch>,
 }
 
@@ -51,13 +51,13 @@ pub struct SettledWholes {
 pub struct Settling {
     /// The time up to which frames were settled before, ns since the epoch.
     pub settled: Option<i64>,
-    /// The time up to which all frames have arrived, ns since the epoch; None: all frames have arrived.
+    /// The time up to which all frames have arrived, ns since the epoch; None if all frames have arrived.
     pub until: Option<i64>,
-    /// The part is of another capture than the previous part.
+    /// Whether the part is of another capture than the previous part.
     pub is_next: bool,
     /// Largest number of frames that may wait.
     pub most: usize,
-    /// Whether somebody asks for [`SettledWholes::links`] and [`SettledWholes::done`].
+    /// Whether [`SettledWholes::links`] and [`SettledWholes::done`] are wanted.
     pub with_links: bool,
 }
 
@@ -194,7 +194,7 @@ impl GrowingWholes {
         Ok(settled)
     }
 
-    /// Number of frames that are older than what was settled before.
+    /// Number of frames that are older than the previous settled time.
     fn late(&self, batch: &RecordBatch, settling: Settling) -> u64 {
         let Some(settled) = settling.settled else { return 0 };
         let times = batch.column(self.columns.ts).as_primitive::<TimestampNanosecondType>();

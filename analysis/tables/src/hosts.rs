@@ -104,7 +104,7 @@ impl Clocks {
         self.captures.get(capture).map_or(u32::MAX, |clock| clock.scale)
     }
 
-    /// The bounds of a time of a capture, ns since the epoch; None: it has no bounds.
+    /// The bounds of a time of a capture, ns since the epoch; None if it has no bounds.
     pub fn around(&self, capture: usize, ts: i64) -> Option<(i64, i64)> {
         match &self.captures.get(capture)?.bounds {
             TimeBounds::Error(error) => {

@@ -101,7 +101,7 @@ pub struct ScanBatch {
 }
 
 impl JointScan {
-    /// Plans a scan of `tables`; None: the rows of one of them are not frames.
+    /// Plans a scan of `tables`; None if the rows of one of them are not frames.
     ///
     /// # Errors
     /// See [`TableError`].

@@ -75,7 +75,7 @@ impl CaptureSet {
         all
     }
 
-    /// The time at which the first capture began, ns since the epoch; None: unknown.
+    /// The time at which the first capture began, ns since the epoch; None if unknown.
     pub fn began(&self) -> Option<i64> {
         let began = |catalog: &crate::catalog::Catalog| {
             catalog.epoch(catalog.header.as_ref()?.created_mono_ns)

@@ -50,15 +50,15 @@ pub(crate) struct Pair {
     pub key: usize,
     pub mark: usize,
     pub ts: usize,
-    /// By group: an end belongs to the earliest open begin, instead of the latest.
+    /// For each group, whether an end belongs to the earliest open begin instead of the latest.
     pub fifo: Vec<bool>,
     pub columns: Vec<PairColumn>,
     pub schema: SchemaRef,
-    /// Only closed pairs are rows.
+    /// Whether only closed pairs are rows.
     pub closed: bool,
-    /// Marks are steps: a frame forms a pair with the next one if that has a later step.
+    /// Whether marks are steps: a frame forms a pair with the next one if that has a later step.
     pub steps: bool,
-    /// None: states are not requested.
+    /// None if states are not requested.
     pub missing: Option<FindMissing>,
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Change {
     /// Index in the counters and histograms of the source.
     pub metric: usize,
     pub nonce: u64,
-    /// None: the row that all threads share.
+    /// None for the row that all threads share.
     pub ring: Option<u32>,
     /// The thread that added since the previous reading; 0: unknown, or several threads.
     pub tid: u32,

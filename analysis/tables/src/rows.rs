@@ -7,7 +7,7 @@ use ppt_capture::columns::frame_id;
 pub(crate) struct RowsInChunk<'a> {
     pub bytes: &'a [u8],
     pub stride: usize,
-    /// Row numbers of the selected frames, ascending; None: all frames.
+    /// Row numbers of the selected frames, ascending; None for all frames.
     pub selected: Option<&'a [u32]>,
 }
 

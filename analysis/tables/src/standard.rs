@@ -102,7 +102,7 @@ impl Standard {
     }
 }
 
-/// Frames of a chunk, with what they have in common.
+/// Frames of a chunk, with their common values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChunkRows<'a> {
     /// Index of the capture.

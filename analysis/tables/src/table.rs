@@ -49,7 +49,7 @@ pub struct TableRequest<'a> {
     pub limit: Option<usize>,
     /// Number of parts that may be read in parallel.
     pub parts: usize,
-    /// Bytes of memory for rows that depend on each other; None: no limit.
+    /// Bytes of memory for rows that depend on each other; None for no limit.
     pub memory: Option<usize>,
 }
 
@@ -91,7 +91,7 @@ pub trait Scan: Debug + Send + Sync {
     /// Reads part `part`, from its beginning.
     fn read(&self, part: usize) -> Batches;
 
-    /// The exact number of rows of a part (None: of all parts), if it is known without reading them.
+    /// The exact number of rows of a part (None for all parts), if it is known without reading them.
     fn rows(&self, part: Option<usize>) -> Option<usize>;
 
     /// The text for EXPLAIN: what the scan reads, and what it skips.
@@ -103,7 +103,7 @@ pub trait Scan: Debug + Send + Sync {
     }
 
     /// A scan of the same rows that is sorted by `columns` over all parts, ascending, NULLs last;
-    /// None: this needs a sort.
+    /// None if this needs a sort.
     fn ordered(&self, columns: &[usize]) -> Option<Arc<dyn Scan>> {
         let _ = columns;
         None

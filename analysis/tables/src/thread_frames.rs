@@ -11,9 +11,9 @@ use crate::set::CaptureSet;
 pub struct ThreadFrames {
     /// The name of its host.
     pub host: String,
-    /// Its process; None: unknown.
+    /// Its process; None if unknown.
     pub pid: Option<i32>,
-    /// The thread; None: unknown.
+    /// The thread; None if unknown.
     pub tid: Option<i32>,
     /// Number of frames.
     pub frames: u64,

@@ -29,7 +29,7 @@ pub(crate) struct Bracketed {
     ts: usize,
 }
 
-/// Adds the bounds of times to a table that has the columns `capture` and `ts`; None: it has not.
+/// Adds the bounds of times to a table that has the columns `capture` and `ts`; None if it lacks them.
 pub(crate) fn bracketed(
     table: &Arc<dyn CaptureTable>,
     clocks: &Arc<Clocks>,

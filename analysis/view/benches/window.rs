@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use ppt_capture::frame_dsl::schema::{Edge, Extra, Field, FieldType, Frame, Interval, Schema};
+use ppt_capture::frame_dsl::schema::{
+    Extra, Field, FieldType, Frame, Interval, IntervalEnd, Schema,
+};
 use ppt_capture::{
     CaptureWriter, ClockId, ClockReading, End, EndReason, FileHeader, FramesHead, Process, Segment,
     Source,
@@ -26,9 +28,9 @@ const EPOCH: u64 = 1_795_238_091_000_000_000;
 const INNER: u64 = 9;
 
 fn schema() -> Schema {
-    let field = |name: &str, ty: FieldType, offset, edge: Option<Edge>| Field {
+    let field = |name: &str, ty: FieldType, offset, edge: Option<IntervalEnd>| Field {
         name: name.into(),
-        at: edge == Some(Edge::End),
+        at: edge == Some(IntervalEnd::End),
         ty,
         array: None,
         offset,
@@ -42,8 +44,8 @@ fn schema() -> Schema {
         field("a", FieldType::U64, 8, None),
         field("b", FieldType::U64, 16, None),
         field("c", FieldType::U64, 24, None),
-        field("handle_start", FieldType::Tsc, 32, Some(Edge::Start)),
-        field("handle_end", FieldType::Tsc, 40, Some(Edge::End)),
+        field("handle_start", FieldType::Tsc, 32, Some(IntervalEnd::Start)),
+        field("handle_end", FieldType::Tsc, 40, Some(IntervalEnd::End)),
     ];
     let (kind, doc, attributes) = ("plain".into(), String::new(), Vec::new());
     let (size, extra) = (STRIDE, Extra::new());

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use ppt_capture::columns::{Time, TimeScale, frame_id};
-use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame, Schema};
+use ppt_capture::frame_dsl::schema::{Clock, Frame, IntervalEnd, Schema};
 use ppt_capture::{Payload, Stamps};
 
 /// The bit of a stamp in ns of the monotonic clock.
@@ -129,16 +129,16 @@ impl SourceKinds {
 /// The intervals of a kind of frames, except those of CPU time, which are not on the timeline.
 fn intervals(frame: &Frame) -> impl Iterator<Item = (Time, Time, &str)> {
     let ends = frame.fields.iter().filter_map(|field| {
-        let interval = field.interval.as_ref().filter(|interval| interval.edge == Edge::End)?;
+        let interval =
+            field.interval.as_ref().filter(|interval| interval.edge == IntervalEnd::End)?;
         Some((field, interval))
     });
     ends.filter(|(field, _)| !field.ty.clock().is_some_and(Clock::is_cpu)).filter_map(
         |(field, interval)| {
             let start = frame.fields.iter().find(|other| {
-                let is_start = other
-                    .interval
-                    .as_ref()
-                    .is_some_and(|start| start.edge == Edge::Start && start.name == interval.name);
+                let is_start = other.interval.as_ref().is_some_and(|start| {
+                    start.edge == IntervalEnd::Start && start.name == interval.name
+                });
                 is_start && other.ty == field.ty
             })?;
             Some((Time::from_field(start)?, Time::from_field(field)?, interval.name.as_str()))

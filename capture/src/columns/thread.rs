@@ -13,7 +13,7 @@ pub struct FrameThreads {
 }
 
 impl FrameThreads {
-    /// Of a checked schema; None: no kind of frames has such a field.
+    /// Of a checked schema; None if no kind of frames has such a field.
     pub fn from_schema(schema: &Schema) -> Option<FrameThreads> {
         let offset = |frame: &ppt_frame_dsl::schema::Frame| {
             frame.thread().map(|field| field.offset as usize)
@@ -23,7 +23,7 @@ impl FrameThreads {
         has_any.then_some(FrameThreads { multi: schema.multi(), offsets })
     }
 
-    /// The thread that a frame is about; None: the one that wrote it. A number that no thread can have counts
+    /// The thread that a frame is about; None if it is the one that wrote it. A number that no thread can have counts
     /// as none.
     #[inline]
     pub fn of(&self, frame: &[u8]) -> Option<i32> {
@@ -56,7 +56,7 @@ mod tests {
             assert_eq!(threads.of(&frame(id, number)), None, "{id} {number}");
         }
         assert_eq!(threads.of(&frame(0, 7)[..14]), None, "a frame that is cut off");
-        // A schema of somebody else.
+        // Another schema.
         for other in [
             text.replacen(r#""thread":true"#, r#""thread":1"#, 1),
             text.replacen(r#""type":"u32""#, r#""type":"f32""#, 1),

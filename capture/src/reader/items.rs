@@ -1,4 +1,4 @@
-//! What a reader returns.
+//! The items that a reader returns.
 
 use ppt_clock::ClockReading;
 

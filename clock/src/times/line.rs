@@ -19,7 +19,7 @@ pub struct TickBounds {
 /// The time of one tick of a host. Between two neighbouring knots of a part, `lo` and `hi` are
 /// linear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Knot {
+pub struct TickKnot {
     /// A tick of the host.
     pub tick: u64,
     /// Lower bound, in ticks of the reference.
@@ -31,16 +31,16 @@ pub struct Knot {
 /// Converts what a host reads when the reference reads `x` (θ is their difference) into knots in
 /// the order of the host's own ticks.
 pub(super) fn turn(
-    knots: &[track::Knot],
+    knots: &[track::DifferenceKnot],
     model: &ClockModel,
     host: TickOrigin,
     to: TickOrigin,
-) -> Vec<Knot> {
+) -> Vec<TickKnot> {
     // So that the bounds also hold on the lines between knots.
     let at: Vec<_> = knots.iter().map(|knot| knot.x / BLOCK).collect();
     let loose = knots.iter().enumerate().map(|(i, knot)| {
         let slack = slack(&at, i, model);
-        track::Knot { x: knot.x, lo: knot.lo - slack, hi: knot.hi + slack }
+        track::DifferenceKnot { x: knot.x, lo: knot.lo - slack, hi: knot.hi + slack }
     });
     let lines = SteadyStretch::new(loose.collect());
     let mut found: Vec<(u64, f64, f64)> = Vec::with_capacity(knots.len());
@@ -56,7 +56,7 @@ pub(super) fn turn(
     let at: Vec<_> = found.iter().map(blocks).collect();
     let knot = |(i, &(tick, lo, hi)): (usize, &(u64, f64, f64))| {
         let slack = slack(&at, i, model);
-        Knot { tick, lo: to.tick_before(lo - slack), hi: to.tick_after(hi + slack) }
+        TickKnot { tick, lo: to.tick_before(lo - slack), hi: to.tick_after(hi + slack) }
     };
     found.iter().enumerate().map(knot).collect()
 }
@@ -70,7 +70,7 @@ fn slack(at: &[f64], i: usize, model: &ClockModel) -> f64 {
 }
 
 /// The time of `tick` on the line between the knots around it.
-pub(super) fn at(knots: &[Knot], tick: u64) -> Option<TickBounds> {
+pub(super) fn at(knots: &[TickKnot], tick: u64) -> Option<TickBounds> {
     let after = knots.partition_point(|knot| knot.tick < tick);
     let to = knots.get(after)?;
     let (lo, hi) = if to.tick == tick {

@@ -1,6 +1,6 @@
 //! Lines between knots, with lookup in both directions.
 
-use super::track::{Jump, Knot, Track};
+use super::track::{DifferenceKnot, Jump, Track};
 
 /// The relation of two hosts from their readings. The near host reads `x`; the far host's reading
 /// at the same moment is between two lines over `x`.
@@ -16,7 +16,7 @@ pub(super) struct HostEdge {
 /// An interval without a step: lines between knots.
 #[derive(Debug)]
 pub(super) struct SteadyStretch {
-    knots: Vec<Knot>,
+    knots: Vec<DifferenceKnot>,
     /// The largest reading of the far host that is certainly reached at a knot.
     reached: Vec<f64>,
     /// The smallest reading of the far host that is certainly not yet reached at a knot.
@@ -24,7 +24,7 @@ pub(super) struct SteadyStretch {
 }
 
 impl SteadyStretch {
-    pub fn new(knots: Vec<Knot>) -> Self {
+    pub fn new(knots: Vec<DifferenceKnot>) -> Self {
         let mut reached: Vec<_> = knots.iter().map(|knot| knot.x + knot.lo).collect();
         for i in 1..reached.len() {
             reached[i] = reached[i].max(reached[i - 1]);
@@ -110,7 +110,7 @@ impl HostEdge {
     }
 
     /// All knots.
-    pub fn knots(&self) -> impl Iterator<Item = &Knot> {
+    pub fn knots(&self) -> impl Iterator<Item = &DifferenceKnot> {
         self.parts.iter().flat_map(|part| &part.knots)
     }
 }

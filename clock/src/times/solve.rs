@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::blocks::{self, Blocks};
 use super::clocks::HostClocks;
 use super::levels;
-use super::line::{self, Knot, TickBounds};
+use super::line::{self, TickBounds, TickKnot};
 use super::messages::{self, Unused};
 use super::model::ClockModel;
 use super::network::{NetworkMoment, Wrong};
@@ -23,7 +23,7 @@ pub struct Times {
     root: usize,
     clocks: HostClocks,
     /// By clock, the parts of its line.
-    lines: Vec<Vec<Vec<Knot>>>,
+    lines: Vec<Vec<Vec<TickKnot>>>,
     steps: Vec<ClockStep>,
     loops: Vec<Loop>,
     wrong: Vec<usize>,
@@ -139,7 +139,7 @@ impl Times {
         let wrong = wrong(&mut edges, &moments, root, clocks.scales.len());
         let (tracks, loops) = tracks(&edges, &moments, &parents, root, &clocks);
         let scale = |clock: usize| -> TickOrigin { clocks.scales[clock] };
-        let line = |(clock, parts): (usize, Vec<Vec<track::Knot>>)| {
+        let line = |(clock, parts): (usize, Vec<Vec<track::DifferenceKnot>>)| {
             let parts = parts.iter().map(|part| line::turn(part, model, scale(clock), scale(root)));
             parts.filter(|part| !part.is_empty()).collect()
         };
@@ -174,7 +174,7 @@ impl Times {
 
     /// The parts of a host's line: [`Times::at`] is linear between the knots of a part, and `None`
     /// between parts. Empty for the reference itself, and for hosts that are not comparable.
-    pub fn parts(&self, host: usize) -> impl Iterator<Item = &[Knot]> {
+    pub fn parts(&self, host: usize) -> impl Iterator<Item = &[TickKnot]> {
         let clock = self.clocks.of_host.get(host).filter(|_| !self.is_reference(host));
         clock.into_iter().flat_map(|&index| &self.lines[index]).map(Vec::as_slice)
     }
@@ -297,9 +297,9 @@ fn tracks(
     parents: &[Option<usize>],
     root: usize,
     clocks: &HostClocks,
-) -> (Vec<Vec<Vec<track::Knot>>>, Vec<Loop>) {
+) -> (Vec<Vec<Vec<track::DifferenceKnot>>>, Vec<Loop>) {
     let count = clocks.scales.len();
-    let mut tracks: Vec<Vec<Vec<track::Knot>>> = vec![Vec::new(); count];
+    let mut tracks: Vec<Vec<Vec<track::DifferenceKnot>>> = vec![Vec::new(); count];
     let mut open = vec![false; count];
     let loops = edges.iter().filter(|edge| parents[edge.far] != Some(edge.near));
     let mut loops: Vec<_> = loops.map(|edge| (edge, 0.0, 0.0, 0.0f64)).collect();
@@ -317,7 +317,7 @@ fn tracks(
             }
             if is_bounded && let Some(part) = tracks[clock].last_mut() {
                 // Rounding may have moved a lower bound slightly above the upper one.
-                part.push(track::Knot { x, lo: lo.min(hi) - x, hi: hi.max(lo) - x });
+                part.push(track::DifferenceKnot { x, lo: lo.min(hi) - x, hi: hi.max(lo) - x });
             }
             open[clock] = is_bounded;
         }

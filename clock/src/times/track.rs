@@ -11,10 +11,10 @@ pub(super) struct TrackLimits {
     pub slope: f64,
 }
 
-/// At `x` of the near host, θ is from `lo` to `hi`; between two knots it is between the lines.
-/// Infinite where there is no bound. All in ns.
+/// Bounds of the difference θ: at `x` of the near host it is from `lo` to `hi`, between two knots
+/// it is between the lines. Infinite where there is no bound. All in ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Knot {
+pub(super) struct DifferenceKnot {
     pub x: f64,
     pub lo: f64,
     pub hi: f64,
@@ -32,7 +32,7 @@ pub(super) struct Jump {
 /// Knots without a step, and the steps between.
 #[derive(Debug, Default)]
 pub(super) struct Track {
-    pub parts: Vec<Vec<Knot>>,
+    pub parts: Vec<Vec<DifferenceKnot>>,
     pub jumps: Vec<Jump>,
     /// Blocks without a result.
     pub unbounded: Vec<i64>,
@@ -159,7 +159,7 @@ impl<'a> Tracker<'a> {
     }
 
     /// Knots that use all of `part`, before and after them.
-    fn smooth(&self, part: &[usize], before: bool, after: bool) -> Vec<Knot> {
+    fn smooth(&self, part: &[usize], before: bool, after: bool) -> Vec<DifferenceKnot> {
         let data: Vec<_> = part.iter().map(|&index| self.blocks.blocks[index].index).collect();
         let grid = grid::fill(&data, before, after);
         let mut corners = Vec::new();
@@ -203,7 +203,7 @@ impl<'a> Tracker<'a> {
             let lo = if lo < -UNBOUNDED / 2.0 { f64::NEG_INFINITY } else { lo - slack };
             let hi = if hi > UNBOUNDED / 2.0 { f64::INFINITY } else { hi + slack };
             let pivot = self.blocks.pivot;
-            knots.push(Knot { x: middle(index), lo: lo + pivot, hi: hi + pivot });
+            knots.push(DifferenceKnot { x: middle(index), lo: lo + pivot, hi: hi + pivot });
         }
         knots.reverse();
         knots

@@ -1,6 +1,6 @@
 //! The interval that a scope measures.
 
-use ppt_frame_dsl::schema::{Edge, Field, Frame};
+use ppt_frame_dsl::schema::{Field, Frame, IntervalEnd};
 
 /// The fields that a scope stamps.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub(super) fn interval(frame: &Frame) -> Option<ScopeInterval<usize>> {
     let last =
         || frame.fields.iter().rev().filter(|field| field.is_stamped()).find_map(interval_name);
     let name = frame.at().and_then(interval_name).or_else(last);
-    let find = |edge: Edge, plain: &str| {
+    let find = |edge: IntervalEnd, plain: &str| {
         frame.fields.iter().position(|field| {
             field.is_stamped()
                 && match (&name, &field.interval) {
@@ -37,5 +37,8 @@ pub(super) fn interval(frame: &Frame) -> Option<ScopeInterval<usize>> {
                 }
         })
     };
-    Some(ScopeInterval { start: find(Edge::Start, "start")?, end: find(Edge::End, "end")? })
+    Some(ScopeInterval {
+        start: find(IntervalEnd::Start, "start")?,
+        end: find(IntervalEnd::End, "end")?,
+    })
 }

@@ -3,7 +3,7 @@
 use ppt_frame_dsl::Stored;
 use ppt_frame_dsl::metric::{Metric, MetricShape};
 use ppt_frame_dsl::role::SpanHalf;
-use ppt_frame_dsl::schema::Edge;
+use ppt_frame_dsl::schema::IntervalEnd;
 
 use super::methods::methods;
 use super::spelling::{function_name, string};
@@ -107,8 +107,9 @@ fn table(
     out.close("};");
     out.blank();
     let edges = frame.interval();
-    for (edge, field) in
-        edges.iter().flat_map(|edge| [(Edge::Start, edge.start), (Edge::End, edge.end)])
+    for (edge, field) in edges
+        .iter()
+        .flat_map(|edge| [(IntervalEnd::Start, edge.start), (IntervalEnd::End, edge.end)])
     {
         let stamp = model.stamp_of(field);
         out.open(&format!("static void pptpy_{}_{name}(void *frame) {{", word(edge)));
@@ -129,15 +130,19 @@ fn table(
     let count = frame.given_in(half).count();
     out.open(&format!("static const pptpy_frame pptpy_frame_{table} = {{"));
     out.line(&format!("\"{name}\", pptpy_fields_{table}, {count}, {first},"));
-    out.line(&format!("{}, {}, pptpy_commit_{table},", stamper(Edge::Start), stamper(Edge::End)));
+    out.line(&format!(
+        "{}, {}, pptpy_commit_{table},",
+        stamper(IntervalEnd::Start),
+        stamper(IntervalEnd::End)
+    ));
     out.close("};");
     out.blank();
 }
 
-fn word(edge: Edge) -> &'static str {
+fn word(edge: IntervalEnd) -> &'static str {
     match edge {
-        Edge::Start => "start",
-        Edge::End => "end",
+        IntervalEnd::Start => "start",
+        IntervalEnd::End => "end",
     }
 }
 

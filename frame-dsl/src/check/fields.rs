@@ -13,7 +13,9 @@ use crate::foreign_types::from_elsewhere;
 use crate::mistake::{AttributeMistake, NameMistake, TypeMistake};
 use crate::reserved::RESERVED_FOR_LATER;
 use crate::role::{HASH, Hash, SpanHalf};
-use crate::schema::{Edge, Extra, Field, FieldType, Interval, MAX_FRAME_BYTES, MAX_NAME_BYTES};
+use crate::schema::{
+    Extra, Field, FieldType, Interval, IntervalEnd, MAX_FRAME_BYTES, MAX_NAME_BYTES,
+};
 use crate::stored::plain;
 use crate::type_words::{HASHES, type_words};
 
@@ -210,12 +212,12 @@ fn interval(
         let mistake = NameMistake::NameTooLong { name: format!("{base}_start"), bytes: longest };
         sink.report(place, mistake);
     }
-    [(Edge::Start, "start"), (Edge::End, "end")]
+    [(IntervalEnd::Start, "start"), (IntervalEnd::End, "end")]
         .map(|(edge, word)| {
             let interval = Interval { name: base.clone(), edge };
             let mut half =
                 draft(field, format!("{base}_{word}"), ty.clone(), None, Some(interval), said);
-            if edge == Edge::Start {
+            if edge == IntervalEnd::Start {
                 half.at = None;
                 half.field.attributes.retain(|attribute| attribute.name != "at");
             }

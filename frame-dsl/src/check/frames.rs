@@ -13,7 +13,7 @@ use super::threads;
 use crate::ast::{self, FrameFile};
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::mistake::{AttributeMistake, FrameMistake, NameKind, NameMistake};
-use crate::schema::{Edge, Field, Frame, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, Schema};
+use crate::schema::{Field, Frame, IntervalEnd, MAX_FIELDS, MAX_FRAME_BYTES, MAX_FRAMES, Schema};
 
 /// Frames above this many bytes get a hint.
 const LARGE_FRAME_BYTES: u32 = 512;
@@ -143,8 +143,9 @@ fn place_in_time(fields: &mut [DraftField], sink: &mut DiagnosticSink) {
     let last = |fits: &dyn Fn(&Field) -> bool| {
         fields.iter().rposition(|draft| not_in_time(&draft.field).is_none() && fits(&draft.field))
     };
-    let is_end =
-        |field: &Field| field.interval.as_ref().is_some_and(|interval| interval.edge == Edge::End);
+    let is_end = |field: &Field| {
+        field.interval.as_ref().is_some_and(|interval| interval.edge == IntervalEnd::End)
+    };
     let at = match chosen {
         Some((index, _)) => Some(*index),
         None => last(&is_end).or_else(|| last(&|_| true)),

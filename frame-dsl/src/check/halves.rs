@@ -5,7 +5,7 @@ use crate::ast;
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink};
 use crate::mistake::RoleMistake;
 use crate::role::{CHAIN, HALF, SPAN};
-use crate::schema::Edge;
+use crate::schema::IntervalEnd;
 
 /// Marks the fields that only one half of a span sets. Reports fields that cannot be such a field.
 pub(super) fn halves(
@@ -17,7 +17,8 @@ pub(super) fn halves(
     for DraftField { field, halves, key, at, .. } in fields {
         let [(half, place), rest @ ..] = halves.as_slice() else { continue };
         // The fields of an interval have one span.
-        let is_first = field.interval.as_ref().is_none_or(|interval| interval.edge == Edge::Start);
+        let is_first =
+            field.interval.as_ref().is_none_or(|interval| interval.edge == IntervalEnd::Start);
         let name = half.word();
         let said = |span: &crate::diagnostic::SourceRange, label: &str| {
             Some(DiagnosticNote { span: span.clone(), label: label.to_owned() })

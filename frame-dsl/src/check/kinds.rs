@@ -13,7 +13,7 @@ use crate::names::mark_enum;
 use crate::role::{
     ACROSS, AT, Across, CHAIN, EDGE, EDGES, FIFO, KEY, PLAIN, POINT, SPAN, STAMP, STEP,
 };
-use crate::schema::{Edge, Enum, Extra, Field, FieldType, Int, MAX_NAME_BYTES, MAX_VALUES};
+use crate::schema::{Enum, Extra, Field, FieldType, Int, IntervalEnd, MAX_NAME_BYTES, MAX_VALUES};
 
 const SPAN_FORM: &str = "@span(process, fifo)";
 const CHAIN_FORM: &str = "@chain(first, second, third)";
@@ -145,7 +145,8 @@ pub(super) fn keys(
     let said = said.filter(|attribute| attribute.mark().is_some());
     for DraftField { field, key, .. } in fields {
         let Some(place) = key.clone() else { continue };
-        let start = field.interval.as_ref().is_none_or(|interval| interval.edge == Edge::Start);
+        let start =
+            field.interval.as_ref().is_none_or(|interval| interval.edge == IntervalEnd::Start);
         let mistake = match said {
             None => RoleMistake::KeyOfPlain { name: frame.name.text.clone() },
             Some(_) if field.interval.is_some() => RoleMistake::KeyType { what: "an interval" },

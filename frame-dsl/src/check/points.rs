@@ -6,7 +6,7 @@ use crate::ast;
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::mistake::PointMistake;
 use crate::role::{IN, MAX_IDENTITIES, OUT, POINT};
-use crate::schema::Edge;
+use crate::schema::IntervalEnd;
 
 /// Marks the incoming and outgoing identities among the fields. Reports invalid ones, and a point
 /// without any.
@@ -16,7 +16,7 @@ pub(super) fn sides(frame: &ast::FrameDecl, fields: &mut [DraftField], sink: &mu
     let mut seen: Vec<PointSide> = Vec::new();
     for DraftField { field, sides, .. } in fields.iter_mut() {
         // The halves of an interval have one span.
-        if field.interval.as_ref().is_some_and(|interval| interval.edge == Edge::End) {
+        if field.interval.as_ref().is_some_and(|interval| interval.edge == IntervalEnd::End) {
             continue;
         }
         for point_side in sides {

@@ -4,7 +4,7 @@ use super::fields::DraftField;
 use crate::diagnostic::{DiagnosticNote, DiagnosticSink, SourceRange};
 use crate::mistake::AttributeMistake;
 use crate::role::{POINT, THREAD};
-use crate::schema::Edge;
+use crate::schema::IntervalEnd;
 
 /// Marks the field. Reports fields that cannot name a thread, and every one but the first.
 pub(super) fn mark(kind: &str, fields: &mut [DraftField], sink: &mut DiagnosticSink) {
@@ -12,7 +12,7 @@ pub(super) fn mark(kind: &str, fields: &mut [DraftField], sink: &mut DiagnosticS
     for DraftField { field, thread, .. } in fields {
         let Some(place) = thread.clone() else { continue };
         // The halves of an interval have one span.
-        if field.interval.as_ref().is_some_and(|interval| interval.edge == Edge::End) {
+        if field.interval.as_ref().is_some_and(|interval| interval.edge == IntervalEnd::End) {
             continue;
         }
         if kind == POINT {

@@ -1,4 +1,4 @@
-//! What rules of the grammar are called in messages.
+//! The names of the grammar's rules in messages.
 
 use super::grammar::Rule;
 

@@ -21,7 +21,7 @@ impl Segment {
     /// Allocates the pages before the slots.
     ///
     /// # Errors
-    /// Those of madvise(2).
+    /// madvise(2) fails.
     pub fn populate_headers(&self) -> io::Result<()> {
         self.populate(0, self.geometry.slots_offset())
     }
@@ -30,7 +30,7 @@ impl Segment {
     /// it is smaller. Each further page costs the writer a page fault.
     ///
     /// # Errors
-    /// Those of madvise(2).
+    /// madvise(2) fails.
     pub fn populate_ring(&self, index: u32, ahead: u64) -> io::Result<()> {
         let (start, bytes) = (self.ring_offset(index), self.geometry.ring_bytes());
         if bytes <= ahead {
@@ -63,7 +63,7 @@ impl Segment {
     /// after it).
     ///
     /// # Errors
-    /// Those of madvise(2).
+    /// madvise(2) fails.
     pub fn give_back(&self) -> io::Result<()> {
         self.give_back_around(&self.tails())
     }
@@ -72,7 +72,7 @@ impl Segment {
     /// `populated` rings were populated at the start. It skips rings that were never used.
     ///
     /// # Errors
-    /// Those of madvise(2).
+    /// madvise(2) fails.
     pub fn give_back_new(&self, populated: u32) -> io::Result<()> {
         let rings = self.geometry.rings();
         let claimed = (0..rings).rfind(|&ring| self.ring(ring).owner().epoch > 0);
@@ -85,7 +85,7 @@ impl Segment {
     /// same time stays.
     ///
     /// # Errors
-    /// Those of madvise(2).
+    /// madvise(2) fails.
     pub fn give_back_attended(&self) -> io::Result<bool> {
         let tails = self.tails();
         let attended = (0..).zip(&tails).all(|(ring, &tail)| self.ring(ring).attended() == tail);

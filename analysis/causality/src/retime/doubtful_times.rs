@@ -104,7 +104,7 @@ impl DoubtfulTimes {
     }
 }
 
-/// When the queues of a group recover from a loss.
+/// The times at which the queues of a group recover from a loss.
 struct Recovery {
     /// The times in which a job waits.
     busy: Vec<TimeRange>,

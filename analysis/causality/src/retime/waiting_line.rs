@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 pub(super) struct WaitingLine {
     /// Time and number of each waiting job.
     pub jobs: VecDeque<(i64, u32)>,
-    /// Time of each waiting request for a job, and who asks.
+    /// The time of each waiting request for a job, and its worker.
     pub asks: VecDeque<(i64, u32)>,
 }
 

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use ppt_query::flame::FlameAsk;
+use ppt_query::flame::FlameRequest;
 use ppt_query::why::WhyQuestion;
 use ppt_report::{FlamePlot, Plot, PlotForm};
 
@@ -61,6 +61,6 @@ fn flame(args: &args::Plot) -> FlamePlot {
         slowest: args.slowest.unwrap_or(SLOWEST),
         show: Vec::new(),
     });
-    let ask = FlameAsk { slowest, waits: args.waits };
-    FlamePlot { ask, title: args.title.clone(), width: args.width }
+    let request = FlameRequest { slowest, waits: args.waits };
+    FlamePlot { request, title: args.title.clone(), width: args.width }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use ppt_report::{Ask, Facts};
+use ppt_report::{Facts, PageRequest};
 
 use crate::args;
 use crate::failure::Failure;
@@ -25,8 +25,8 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
         open::output_distinct_from(&args.to.output, args.to.force, &engine, args.sql.as_deref())?;
     let runtime = run::runtime(engine.threads())?;
     let memory = terms::memory(args.captures.memory).of_values(VALUES);
-    let ask = Ask { command: command(), views, memory };
-    let work = async { Ok(Facts::gather(&engine, &ask).await?) };
+    let request = PageRequest { command: command(), views, memory };
+    let work = async { Ok(Facts::gather(&engine, &request).await?) };
     let facts = runtime.block_on(run::question(engine.set().watch(), work))?;
     let page = ppt_report::page(&facts);
     output.file().write_all(page.as_bytes()).map_err(Failure::writing(&output.name()))?;

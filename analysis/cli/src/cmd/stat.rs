@@ -9,7 +9,7 @@ mod totals;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
-use ppt_query::summary::{Ask, FrameSummary};
+use ppt_query::summary::{FrameSummary, SummaryRequest};
 use ppt_query::{Encoder, Engine, ResultFormat, Total};
 
 use crate::args;
@@ -22,9 +22,9 @@ const VALUES: usize = 1 << 30;
 pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
     let engine = open::engine(&args.captures)?;
     let memory = terms::memory(args.captures.memory).of_values(VALUES);
-    let ask = Ask {
+    let request = SummaryRequest {
         frame: args.frame.clone(),
-        wholes: true,
+        spans_and_chains: true,
         fields: args.field.clone(),
         by: args.by.clone(),
         every: args.every,
@@ -36,12 +36,12 @@ pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
     signals::end_questions();
     let mut output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
-    let work = async { Ok(engine.summary(&ask).await?) };
+    let work = async { Ok(engine.summary(&request).await?) };
     let frames = runtime.block_on(run::question(engine.set().watch(), work))?;
     let totals = if is_of_all(args) { engine.totals()? } else { Vec::new() };
     let name = output.name();
     let mut out = BufWriter::new(output.file());
-    write_answer(args, &ask, &engine, (&frames, &totals), &mut out)
+    write_answer(args, &request, &engine, (&frames, &totals), &mut out)
         .map_err(Failure::writing(&name))?;
     drop(out);
     output.publish()?;
@@ -59,7 +59,7 @@ fn is_of_all(args: &args::Stat) -> bool {
 
 fn write_answer(
     args: &args::Stat,
-    ask: &Ask,
+    request: &SummaryRequest,
     engine: &Engine,
     (frames, totals): (&[FrameSummary], &[Total]),
     mut out: impl Write + Send,
@@ -75,13 +75,13 @@ fn write_answer(
     match format {
         _ if args.hist.is_some() => drawn::write(frames, &mut out)?,
         None => {
-            text::write(frames, ask, engine.loss(), &mut out)?;
+            text::write(frames, request, engine.loss(), &mut out)?;
             totals::write(totals, &mut out)?;
         }
-        Some(ResultFormat::Json) => json::write((frames, totals), ask, &mut out)?,
+        Some(ResultFormat::Json) => json::write((frames, totals), request, &mut out)?,
         Some(format) => {
-            let batch =
-                rows::batch((frames, totals), ask, format.is_binary()).map_err(io::Error::other)?;
+            let batch = rows::batch((frames, totals), request, format.is_binary())
+                .map_err(io::Error::other)?;
             let mut encoder = Encoder::new(&mut out, format, &batch.schema())?;
             encoder.write(&batch)?;
             encoder.finish()?;

@@ -1,4 +1,4 @@
-//! What a row says, as attributes: keys are unique, as the protocol demands.
+//! The fields of a row as attributes. Keys are unique, as the protocol demands.
 
 use super::message::{Any, AnyValue, KeyValue};
 use crate::event::{EventRows, EventSchema};
@@ -31,7 +31,7 @@ fn any(value: FieldValue<'_>) -> Any {
     }
 }
 
-/// The attributes of a row: its fields, and which frame it is. A field hides what has its name.
+/// The attributes of a row: its fields, and the identity of its frame. A field hides an attribute of the same name.
 pub(super) fn attributes(kind: &EventSchema, rows: &EventRows, row: usize) -> Vec<KeyValue> {
     let names = kind.fields.iter().map(|field| field.name().as_str());
     let fields = names.clone().zip(&rows.fields);

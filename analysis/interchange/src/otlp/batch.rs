@@ -1,4 +1,4 @@
-//! Spans and points on their way into the file: requests of a bounded size.
+//! Spans and points in requests of a bounded size.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,16 +12,16 @@ use super::message::{
     ScopeSpans, SpanMessage, TracesData,
 };
 
-/// Spans or points of a request: about what collectors send at once.
+/// The number of spans or points of a request, similar to that of collectors.
 pub(super) const REQUEST: usize = 512;
 
-/// How requests are written.
+/// The encoding of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// Messages, each with its length before it, in 4 bytes, the most significant one first: the format
     /// `proto` of the collector's file exporter.
     Protobuf,
-    /// A line each: what the receiver `otlpjsonfile` of the collector reads.
+    /// A line each: the format of the collector's receiver `otlpjsonfile`.
     Json,
 }
 
@@ -54,12 +54,12 @@ fn write<M: Message + Serialize>(
 pub(super) struct Spans {
     full: Vec<BTreeMap<usize, Vec<SpanMessage>>>,
     last: BTreeMap<usize, Vec<SpanMessage>>,
-    /// How many are in the last request.
+    /// The number of spans in the last request.
     count: usize,
 }
 
 impl Spans {
-    /// Takes in a span of a process.
+    /// Adds a span of a process.
     pub fn push(&mut self, process: usize, span: SpanMessage) {
         self.last.entry(process).or_default().push(span);
         self.count += 1;
@@ -68,14 +68,14 @@ impl Spans {
         }
     }
 
-    /// The last request gets no more spans.
+    /// Closes the last request.
     pub fn close(&mut self) {
         self.count = 0;
         let last = std::mem::take(&mut self.last);
         self.full.extend(Some(last).filter(|last| !last.is_empty()));
     }
 
-    /// Writes the requests that get no more spans.
+    /// Writes the closed requests.
     pub fn write(
         &mut self,
         out: &mut impl Write,

@@ -1,4 +1,4 @@
-//! Which span caused which: edges wait for their effects, and causes for the edges that name them.
+//! Matches edges with spans: edges wait for their effects, and causes wait for the edges that name them.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
@@ -11,15 +11,15 @@ use crate::values::FieldValue;
 /// are enough.
 const RECENT: usize = 1 << 15;
 
-/// Edges that wait for their effects at once. Of more, the oldest are let go of: their effects were lost, or
-/// come very late.
+/// The maximum number of edges that wait for their effects. Beyond it, the oldest are dropped: their effects were
+/// lost, or come very late.
 const MOST_WAITING: usize = 1 << 18;
 
-/// An edge whose effect is still to come.
+/// An edge that waits for its effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CauseEdge {
     pub cause: FrameId,
-    /// Cause and effect are of one whole, a span or a chain.
+    /// Whether cause and effect belong to one span or chain.
     pub is_of_whole: bool,
     /// Its kind, and its type if it has one.
     pub words: [Option<String>; 2],
@@ -35,7 +35,7 @@ pub(super) struct EdgeRow {
 }
 
 impl EdgeRow {
-    /// Reads a row; None: one of its ends has no frame.
+    /// Reads a row; None if one of its ends has no frame.
     pub fn read(rows: &EventRows, row: usize) -> Option<EdgeRow> {
         let word = |at: usize| match rows.fields.get(at)?.get(row)? {
             FieldValue::Word(text) | FieldValue::Text(text) => Some(text),
@@ -60,23 +60,23 @@ struct Needed {
     context: Option<SpanContext>,
 }
 
-/// Causes and edges on their way. What is kept is under way, not what was.
+/// Causes and edges that wait. Memory is bounded by the waiting ones.
 #[derive(Debug, Default)]
 pub(super) struct Causes {
     /// The last frames that may be causes, and those before.
     recent: [HashMap<FrameId, SpanContext>; 2],
     needed: HashMap<FrameId, Needed>,
     waiting: HashMap<FrameId, Vec<CauseEdge>>,
-    /// How many edges wait.
+    /// The number of waiting edges.
     count: usize,
     /// The effects that edges wait for, in the order in which edges came; some are no longer waited for.
     effects: VecDeque<FrameId>,
-    /// Edges that were let go of.
+    /// The number of dropped edges.
     let_go: u64,
 }
 
 impl Causes {
-    /// A frame is the span of this context, if it is none yet.
+    /// Records that a frame has a span with this context, unless it has one already.
     pub fn seen(&mut self, frame: FrameId, context: SpanContext) {
         if self.get(frame).is_some() {
             return;
@@ -96,7 +96,7 @@ impl Causes {
         needed.or_else(|| self.recent.iter().find_map(|recent| recent.get(&frame).copied()))
     }
 
-    /// An edge to that effect.
+    /// Adds an edge to that effect.
     pub fn edge(&mut self, effect: FrameId, edge: CauseEdge) {
         let context = self.get(edge.cause);
         let needed = self.needed.entry(edge.cause).or_default();
@@ -116,12 +116,12 @@ impl Causes {
         }
     }
 
-    /// How many edges were let go of.
+    /// The number of dropped edges.
     pub fn let_go(&self) -> u64 {
         self.let_go
     }
 
-    /// The edges to an effect that are known, each with the span of its cause. An edge is given out once.
+    /// The edges to an effect that are known, each with the span of its cause. Each edge is returned once.
     pub fn take(&mut self, effect: FrameId) -> Vec<(CauseEdge, SpanContext)> {
         let edges = self.waiting.remove(&effect).unwrap_or_default();
         self.count -= edges.len();

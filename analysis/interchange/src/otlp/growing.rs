@@ -1,9 +1,9 @@
-//! OpenTelemetry's protocol while captures grow: each span goes out once, when nothing that comes can be around
-//! it, cause it or end it any more.
+//! OpenTelemetry's protocol while captures grow. Each span is exported once, when no later frame can enclose,
+//! cause or end it.
 //!
 //! A range of a capture is read as rows, as [`Otlp`](super::Otlp) reads captures, and each row becomes a
-//! draft: a span without its parent. Drafts wait until all that they hang together with is done. What waits is
-//! the state of an export, which goes from range to range as bytes.
+//! draft: a span without its parent. Drafts wait until all spans that they refer to are complete. The waiting
+//! drafts are the state of an export, which passes from range to range as bytes.
 
 mod assembly;
 mod drafts;
@@ -30,18 +30,18 @@ use assembly::{Assembly, Limits};
 use drafts::Drafts;
 use state::{Cause, State};
 
-/// What became of the spans and the chains of a range.
+/// The complete spans and chains of a range.
 #[derive(Debug, Default)]
 pub struct RangeWholes {
-    /// By buffer and frame: the spans that are done.
+    /// The complete spans, by buffer and frame.
     pub spans: BTreeMap<(String, String), Vec<RecordBatch>>,
-    /// The frames of those that are done that cause each other, with the word for such edges.
+    /// The edges between their frames, with the kind of those edges.
     pub links: Vec<(&'static str, RecordBatch)>,
-    /// The frames of those that are done: their capture, segment, ring and number.
+    /// Their frames: capture, segment, ring and number.
     pub done: Vec<RecordBatch>,
 }
 
-/// What is read of a range.
+/// A range to read.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadRange<'a> {
     /// Its frames.
@@ -50,20 +50,20 @@ pub struct ReadRange<'a> {
     pub selection: &'a TraceSelection,
     /// The id of the capture.
     pub capture: &'a str,
-    /// Nothing of the capture follows.
+    /// Whether this is the last range of the capture.
     pub is_last: bool,
-    /// Bytes that frames may take until they are in order.
+    /// The maximum bytes of frames that wait for earlier ones.
     pub memory: usize,
 }
 
-/// The files of a range; None: there is nothing for it.
+/// The files of a range. A file without content is None.
 #[derive(Debug, Default)]
 pub struct OtlpFiles {
-    /// Requests with spans, and how many spans.
+    /// Requests with spans, and the number of spans.
     pub traces: Option<(Vec<u8>, u64)>,
-    /// Requests with points of metrics, and how many points.
+    /// Requests with points of metrics, and the number of points.
     pub metrics: Option<(Vec<u8>, u64)>,
-    /// Spans that went out before they were done, because too many waited.
+    /// The number of spans exported before they were complete, because too many waited.
     pub let_go: u64,
 }
 
@@ -71,19 +71,19 @@ pub struct OtlpFiles {
 #[derive(Debug, Default)]
 pub struct GrowingOtlp {
     state: State,
-    /// Frames of spans and chains that are done.
+    /// Frames of complete spans and chains.
     done: HashSet<FrameId>,
     meters: meters::Points,
 }
 
 impl GrowingOtlp {
-    /// Goes on with what [`GrowingOtlp::encode`] made; None: it is something else.
+    /// Decodes the state that [`GrowingOtlp::encode`] returned; None if the bytes are invalid.
     pub fn decode(bytes: &[u8]) -> Option<GrowingOtlp> {
         let state = State::decode(bytes).ok()?;
         state.is_sound().then(|| GrowingOtlp { state, ..GrowingOtlp::default() })
     }
 
-    /// What the next range needs to know.
+    /// Encodes the state for the next range.
     pub fn encode(&self) -> Vec<u8> {
         self.state.encode_to_vec()
     }
@@ -126,10 +126,11 @@ impl GrowingOtlp {
         Ok(())
     }
 
-    /// Gives out what is done: `until` then frames are complete; None: nothing follows.
+    /// Returns the complete spans and points. `until` is the time up to which all frames have arrived; None if no
+    /// frame follows.
     ///
     /// # Errors
-    /// It cannot be encoded.
+    /// They cannot be encoded.
     pub fn settle(&mut self, until: Option<i64>, encoding: Encoding) -> io::Result<OtlpFiles> {
         let drafts = std::mem::take(&mut self.state.drafts);
         let causes = std::mem::take(&mut self.state.causes);
@@ -179,8 +180,8 @@ fn frame_at(batch: &RecordBatch, at: usize, row: usize) -> Option<FrameId> {
     frame_id(word(0).as_deref(), word(1).as_deref(), long(2), long(3))
 }
 
-/// Edges between frames of wholes: the columns are the time of the cause, what names it, and what names the
-/// effect.
+/// Edges between frames of spans and chains. The columns are the time of the cause, the four columns that name
+/// it, and those that name the effect.
 fn causes(word: &str, batch: &RecordBatch) -> Vec<Cause> {
     let times = Column::from_column(batch.column(0)).ok();
     let of_row = |row: usize| {

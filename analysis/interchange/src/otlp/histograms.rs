@@ -10,24 +10,23 @@ use crate::values::FieldValue;
 /// The end of a bucket, and how many values it has.
 type BucketCount = (Option<i64>, u64);
 
-/// Whose cells: capture, segment, ring.
+/// A ring with cells: capture, segment, ring.
 type RingKey = (String, String, Option<i32>);
 
 /// One histogram of one process.
 #[derive(Debug, Default)]
 pub(super) struct HistogramReadings {
-    /// When the rows were read that are taken in; None: everything that was taken in has been
-    /// written.
+    /// The time of the reading that is being added; None if all readings have been written.
     read: Option<i64>,
-    /// By the beginning of the bucket; None: it has none.
+    /// By the lower bound of the bucket; None if it has none.
     buckets: BTreeMap<Option<i64>, BucketCount>,
-    /// What was in each bucket of each ring.
+    /// The count of each bucket of each ring.
     counts: HashMap<(RingKey, Option<i64>), u64>,
     sums: HashMap<RingKey, i64>,
 }
 
 impl HistogramReadings {
-    /// Takes in a bucket; the point of the reading before, if this is of another one. The fields are
+    /// Adds a bucket. If it belongs to another reading, returns the point of the previous one. The fields are
     /// `lo hi count sum`.
     pub fn add(&mut self, rows: &EventRows, row: usize, start: u64) -> Option<HistogramDataPoint> {
         let time = rows.begin(row);
@@ -54,12 +53,12 @@ impl HistogramReadings {
         before
     }
 
-    /// The point of what was read last; None: it has been written.
+    /// The point of the last reading; None if it has been written.
     pub fn point(&mut self, start: u64) -> Option<HistogramDataPoint> {
         let time = self.read.take()?;
         let (explicit_bounds, bucket_counts) = bounds(&self.buckets);
         let count = bucket_counts.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
-        // The protocol has no sums of what may be negative.
+        // The protocol has no sums of values that may be negative.
         let is_positive = self.buckets.keys().all(|lo| lo.is_some_and(|lo| lo >= 0));
         let sum = self.sums.values().fold(0i64, |sum, of| sum.saturating_add(*of)) as f64;
         Some(HistogramDataPoint {
@@ -74,7 +73,7 @@ impl HistogramReadings {
 }
 
 impl HistogramReadings {
-    /// All that was taken in and written.
+    /// All buckets and cells so far.
     pub fn total(&self) -> (Vec<BucketTotal>, Vec<CellTotal>) {
         let bucket =
             |(&lo, &(hi, count)): (&Option<i64>, &BucketCount)| BucketTotal { lo, hi, count };
@@ -94,7 +93,7 @@ impl HistogramReadings {
         (buckets, cells)
     }
 
-    /// Goes on from there.
+    /// Continues from a total.
     pub fn from_total(total: &HistogramTotal) -> HistogramReadings {
         let mut readings = HistogramReadings::default();
         for bucket in &total.buckets {

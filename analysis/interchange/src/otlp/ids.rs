@@ -9,7 +9,7 @@ use crate::values::FieldValue;
 /// The number of a frame: of its capture, segment, ring and number there.
 pub(super) type FrameId = u64;
 
-/// Where a span is.
+/// The ids of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SpanContext {
     pub trace: [u8; 16],
@@ -17,12 +17,12 @@ pub(super) struct SpanContext {
 }
 
 fn add(hash: &mut Xxh3, text: Option<&str>) {
-    // No text has this byte, so what stands beside each other stays apart.
+    // No text has this byte, so it separates adjacent texts.
     hash.update(text.unwrap_or("").as_bytes());
     hash.update(&[0xff]);
 }
 
-/// The number of a frame; None: the row is of no frame.
+/// The number of a frame; None if the row has no frame.
 pub(super) fn frame_id(
     capture: Option<&str>,
     segment: Option<&str>,

@@ -1,4 +1,4 @@
-//! What the JSON of OTLP has otherwise than serde.
+//! The differences between the JSON of OTLP and serde's.
 
 use std::fmt::Display;
 
@@ -14,7 +14,7 @@ pub(super) fn hex<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error>
     to.serialize_str(&hex::encode(bytes))
 }
 
-/// What JSON has no number for is text.
+/// Values for which JSON has no number are text.
 pub(super) fn double<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
     match *value {
         value if value.is_finite() => to.serialize_f64(value),

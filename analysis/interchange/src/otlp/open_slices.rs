@@ -1,6 +1,6 @@
-//! The slices of a thread that are open: one is the parent of what it contains.
+//! The open slices of a thread. A slice is the parent of the events that it contains.
 
-/// Slices of a thread that are looked at. Of more that overlap, the first ones contain nothing.
+/// The maximum number of open slices of a thread. If more overlap, the first ones contain nothing.
 const MAX_SLICES: usize = 500;
 
 /// The open slices of one thread, in the order of their beginnings.
@@ -16,15 +16,14 @@ impl<T> Default for OpenSlices<T> {
 }
 
 impl<T: Copy> OpenSlices<T> {
-    /// The innermost slice that contains what is from `begin` to `end`, which begins no sooner than
-    /// all before it.
+    /// The innermost slice that contains the time from `begin` to `end`. Begins of successive calls ascend.
     pub fn around(&mut self, begin: i64, end: i64) -> Option<T> {
         while self.slices.pop_if(|last| last.0 <= begin).is_some() {}
         let mut inner_first = self.slices.iter().rev();
         inner_first.find(|slice| slice.0 > begin && slice.0 >= end).map(|slice| slice.1)
     }
 
-    /// A slice that ends then is open.
+    /// Adds an open slice, which ends at `end`.
     pub fn push(&mut self, end: i64, slice: T) {
         if self.slices.len() >= MAX_SLICES {
             self.slices.remove(0);

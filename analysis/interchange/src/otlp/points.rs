@@ -10,7 +10,7 @@ use super::message::{
 use crate::event::EventRows;
 use crate::values::FieldValue;
 
-/// Which metric: the process, the kind, and the field.
+/// A metric: its process, kind and field.
 pub(super) type MetricId = (usize, usize, usize);
 
 /// A point of a metric.
@@ -18,12 +18,12 @@ pub(super) type MetricId = (usize, usize, usize);
 pub(super) enum MetricPoint {
     /// A value of its own.
     Gauge(NumberDataPoint),
-    /// What was added up so far; whether it only rises.
+    /// The sum so far, and whether it only rises.
     Sum(NumberDataPoint, bool),
     Histogram(HistogramDataPoint),
 }
 
-/// The value of a field in a row; None: there is none. What exceeds 63 bits becomes a double.
+/// The value of a field in a row; None if it has none. A value that exceeds 63 bits becomes a double.
 pub(super) fn number_value(rows: &EventRows, field: usize, row: usize) -> Option<NumberValue> {
     match rows.fields.get(field)?.get(row)? {
         FieldValue::Int(value) => Some(NumberValue::AsInt(value)),
@@ -43,7 +43,7 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Takes in a point of a metric with that name and unit; whether it is time to write.
+    /// Adds a point of a metric with that name and unit. Returns whether it is time to write.
     pub fn push(
         &mut self,
         of: MetricId,

@@ -1,4 +1,4 @@
-//! The resources of a trace: processes, each with what is known of its program and its losses.
+//! The resources of a trace: processes, with their programs and losses.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::attributes::{int, text};
 use super::message::{KeyValue, Resource};
 use crate::event::is_loss;
 
-/// What captures say of processes, by [number](Processes::find).
+/// Programs and losses of processes, by [number](Processes::find).
 #[derive(Debug, Clone, Default)]
 pub struct Resources {
     build_ids: BTreeMap<usize, String>,
@@ -19,7 +19,7 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Those of the captures of an engine.
+    /// Reads them from the captures of an engine.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -71,7 +71,7 @@ impl Resources {
     pub(super) fn resource(&self, processes: &Processes, number: usize) -> Resource {
         let process = processes.get(number);
         let name = process.exe.rsplit('/').next().unwrap_or_default();
-        // What backends show of a service without a name.
+        // Backends show this name for a service without one.
         let service = if name.is_empty() { "unknown_service" } else { name };
         let mut all = vec![text("service.name", service)];
         let mut add = |key: &str, word: &str| {

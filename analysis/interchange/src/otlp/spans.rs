@@ -13,23 +13,24 @@ use crate::event::{EventRole, EventRows, is_loss};
 use crate::threads::Threads;
 use crate::values::FieldValue;
 
-/// Spans that are held at once. Of more, those that end first are written: what causes them may follow later.
+/// The maximum number of held spans. Beyond it, the spans that end first are written, although their causes may
+/// follow later.
 const MOST_HELD: usize = 1 << 16;
 
-/// Rows on their way into spans.
+/// Converts rows into spans.
 #[derive(Debug, Default)]
 pub(super) struct SpanMaker {
-    /// By thread.
+    /// The open slices of each thread.
     open: Vec<OpenSlices<SpanContext>>,
     causes: Causes,
     held: HeldSpans,
-    /// How many spans are of no frame.
+    /// The number of spans without a frame.
     of_no_frame: u64,
-    /// Those that are made.
+    /// The finished spans.
     pub made: Spans,
 }
 
-/// Spans that something may still cause, by their end, in the order in which they came.
+/// Spans that a later edge may cause, by their ends, in the order of their rows.
 #[derive(Debug, Default)]
 struct HeldSpans {
     all: BTreeMap<(i64, u64), (FrameId, usize, SpanMessage)>,
@@ -38,10 +39,10 @@ struct HeldSpans {
     early: u64,
 }
 
-/// What a link says of where it leads.
+/// The meaning of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Link {
-    /// To what caused the span: the kind of the edge, and its type.
+    /// To a cause of the span: the kind of the edge, and its type.
     Edge([Option<String>; 2]),
     /// To the slice around a span whose parent is another one.
     Around,
@@ -61,21 +62,21 @@ impl Link {
     }
 }
 
-/// What is around a row, and what caused it. A span is known by `T`.
+/// The candidates for the parent of a row: the slice around it, and its causes. `T` identifies a span.
 pub(super) struct ParentCandidates<T> {
     pub whole: Option<T>,
     pub around: Option<T>,
-    /// Whether the cause is of the same whole, the words of the edge, and the cause.
+    /// Whether the cause belongs to the same span or chain, the words of the edge, and the cause.
     pub edges: Vec<(bool, [Option<String>; 2], T)>,
 }
 
 impl<T: Copy> ParentCandidates<T> {
-    /// The parent of the span, and what it is linked to.
+    /// The parent of the span, and its links.
     pub fn parent(mut self) -> (Option<T>, Vec<(T, Link)>) {
         let cause = self.edges.iter().position(|edge| edge.0);
         let cause = match (self.whole, cause, self.around) {
             (Some(_), ..) => None,
-            // What is in a slice belongs to it; what is in none belongs to its cause.
+            // A row in a slice belongs to the slice; a row in none belongs to its cause.
             (None, None, None) if !self.edges.is_empty() => Some(0),
             (None, cause, _) => cause,
         };
@@ -90,14 +91,14 @@ impl<T: Copy> ParentCandidates<T> {
 }
 
 impl SpanMaker {
-    /// Takes in an edge, at the time of its cause.
+    /// Adds an edge, at the time of its cause.
     pub fn edge(&mut self, rows: &EventRows, row: usize) {
         let Some(EdgeRow { cause, effect, words }) = EdgeRow::read(rows, row) else { return };
         let is_of_whole = matches!(words[0].as_deref(), Some("span" | "chain"));
         self.causes.edge(effect, CauseEdge { cause, is_of_whole, words });
     }
 
-    /// Tells a row of a thread as a span.
+    /// Converts a row of a thread into a span.
     pub fn span(
         &mut self,
         of: &TracedKind,
@@ -190,8 +191,7 @@ impl SpanMaker {
         found
     }
 
-    /// Lets go of spans that ended before `time`, or all; edges that came in the meantime are
-    /// links.
+    /// Writes spans that ended before `time`, or all. Edges that came in the meantime become links.
     pub fn release(&mut self, time: Option<i64>) {
         while let Some((&(end, _), _)) = self.held.all.first_key_value() {
             if time.is_some_and(|time| end >= time) {
@@ -201,7 +201,7 @@ impl SpanMaker {
         }
     }
 
-    /// Lets go of the span that ends first.
+    /// Writes the span that ends first.
     fn release_first(&mut self) {
         let Some((_, (frame, process, mut span))) = self.held.all.pop_first() else { return };
         let late = self.causes.take(frame);
@@ -209,13 +209,13 @@ impl SpanMaker {
         self.made.push(process, span);
     }
 
-    /// How many links may be missing, because more was on its way than is kept.
+    /// The number of links that may be missing, because too many spans and edges were held.
     pub fn let_go(&self) -> u64 {
         self.causes.let_go() + self.held.early
     }
 }
 
-/// What a span is called.
+/// The name of a span.
 pub(super) fn name(of: &TracedKind, rows: &EventRows, row: usize) -> String {
     if of.kind.what == EventRole::Missing {
         let (_, cause) = rows.missing(row);

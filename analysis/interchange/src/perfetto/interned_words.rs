@@ -30,7 +30,7 @@ impl InternedWords {
         InternedWords { ids: HashMap::new(), columns: (0..kinds).map(|_| Vec::new()).collect() }
     }
 
-    /// The word of a row in a column of a kind; `event` interns it if it is new. None: NULL.
+    /// The word of a row in a column of a kind; `event` interns it if it is new. None if NULL.
     pub fn note<'a>(
         &mut self,
         kind: usize,

@@ -155,7 +155,7 @@ impl Loader {
             + self.edges.capacity() * size_of::<LoadedEdge>()
     }
 
-    /// The frames of rows, whose columns begin at `from`; None: the frame has no time.
+    /// The frames of rows, whose columns begin at `from`; None if the frame has no time.
     fn ends(&mut self, batch: &RecordBatch, from: usize) -> Result<Vec<Option<LoadedFrame>>> {
         let words = |at: usize| Texts::new(batch, from + at);
         let (captures, buffers, segments, points) = (words(0)?, words(1)?, words(2)?, words(7)?);
@@ -245,7 +245,7 @@ impl Loader {
             .collect();
         let mut processes = Numbering::default();
         let processes: Vec<u32> =
-            threads.all.iter().map(|entry| processes.number((entry.0, entry.1))).collect();
+            threads.all.iter().map(|thread| processes.number((thread.0, thread.1))).collect();
         let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
         order.sort_unstable_by_key(|&at| {
             let frame = &self.frames[at as usize];

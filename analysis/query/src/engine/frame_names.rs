@@ -33,54 +33,60 @@ impl Engine {
 
     /// The spans of a kind of frames, if it has some, and if its hosts have comparable clocks.
     pub fn spans(&self, frames: &FrameTable) -> Option<FrameTable> {
-        let is_of_frames = |whole: &&SpansOrChains| {
-            !whole.is_chain && whole.buffer == frames.buffer && whole.frame == frames.frame
+        let is_of_frames = |paired: &&SpansOrChains| {
+            !paired.is_chain && paired.buffer == frames.buffer && paired.frame == frames.frame
         };
-        let spans = self.directory.wholes().iter().find(is_of_frames)?;
+        let spans = self.directory.spans_and_chains().iter().find(is_of_frames)?;
         let frame = frames.frame.clone();
-        is_comparable(spans).then(|| FrameTable { frame, ..table_of_whole(spans) })
+        is_comparable(spans).then(|| FrameTable { frame, ..frame_table(spans) })
     }
 
     /// The spans and chains of the visible buffers, or those whose table has the name `name`, if their
     /// hosts have comparable clocks.
-    pub fn wholes(&self, name: Option<&str>) -> Vec<(FrameTable, RowUnit)> {
-        let is_visible = |whole: &&SpansOrChains| self.window.has_buffer(&whole.buffer);
-        let is_named = |whole: &&SpansOrChains| name.is_none_or(|name| whole.name == name);
-        let all = self.directory.wholes().iter().filter(is_visible).filter(is_named);
-        let comparable = all.filter(|whole| is_comparable(whole));
-        comparable.map(|whole| (table_of_whole(whole), unit(whole))).collect()
+    pub fn spans_and_chains(&self, name: Option<&str>) -> Vec<(FrameTable, RowUnit)> {
+        let is_visible = |paired: &&SpansOrChains| self.window.has_buffer(&paired.buffer);
+        let is_named = |paired: &&SpansOrChains| name.is_none_or(|name| paired.name == name);
+        let all = self.directory.spans_and_chains().iter().filter(is_visible).filter(is_named);
+        let comparable = all.filter(|paired| is_comparable(paired));
+        comparable.map(|paired| (frame_table(paired), unit(paired))).collect()
     }
 
     /// The spans and chains of the visible buffers, for readers of growing captures.
-    pub fn growing_wholes(&self) -> impl Iterator<Item = &SpansOrChains> {
-        self.directory.wholes().iter().filter(|whole| self.window.has_buffer(&whole.buffer))
+    pub fn growing_spans_and_chains(&self) -> impl Iterator<Item = &SpansOrChains> {
+        self.directory
+            .spans_and_chains()
+            .iter()
+            .filter(|paired| self.window.has_buffer(&paired.buffer))
     }
 
     /// The kinds of frames with this name or, if there are none, spans or chains (`request_spans`).
     ///
     /// # Errors
     /// Nothing has this name.
-    pub fn frames_or_wholes(&self, name: &str) -> Result<Vec<(FrameTable, RowUnit)>, QueryError> {
+    pub fn frames_spans_or_chains(
+        &self,
+        name: &str,
+    ) -> Result<Vec<(FrameTable, RowUnit)>, QueryError> {
         let frames = self.frames_named(|frame| frame == name);
         if !frames.is_empty() {
             return Ok(frames.into_iter().map(|table| (table, RowUnit::Frame)).collect());
         }
-        let wholes = self.wholes(Some(name));
-        if !wholes.is_empty() {
-            return Ok(wholes);
+        let found = self.spans_and_chains(Some(name));
+        if !found.is_empty() {
+            return Ok(found);
         }
-        let wholes = self.wholes(None).into_iter().map(|(table, _)| table);
-        Err(no_frame(name, names(self.all_frames().into_iter().chain(wholes))))
+        let others = self.spans_and_chains(None).into_iter().map(|(table, _)| table);
+        Err(no_frame(name, names(self.all_frames().into_iter().chain(others))))
     }
 
     /// The kind of frames that a table of spans or chains is made from, and the unit of its rows.
     pub fn frames_of(&self, table: &FrameTable) -> Option<(FrameTable, RowUnit)> {
         let is_it =
-            |whole: &&SpansOrChains| whole.buffer == table.buffer && whole.name == table.frame;
-        let whole = self.directory.wholes().iter().find(is_it)?;
-        let mut frames = self.frames_named(|name| name == whole.frame);
-        frames.retain(|frame| frame.buffer == whole.buffer);
-        Some((frames.pop()?, unit(whole)))
+            |paired: &&SpansOrChains| paired.buffer == table.buffer && paired.name == table.frame;
+        let paired = self.directory.spans_and_chains().iter().find(is_it)?;
+        let mut frames = self.frames_named(|name| name == paired.frame);
+        frames.retain(|frame| frame.buffer == paired.buffer);
+        Some((frames.pop()?, unit(paired)))
     }
 
     /// The tables that can be exported, or those with the name `name`: frames, spans and chains, metrics and
@@ -90,7 +96,7 @@ impl Engine {
     /// No table has this name.
     pub fn exportable(&self, name: Option<&str>) -> Result<Vec<FrameTable>, QueryError> {
         let mut others: Vec<FrameTable> =
-            self.wholes(None).into_iter().map(|whole| whole.0).collect();
+            self.spans_and_chains(None).into_iter().map(|(table, _)| table).collect();
         if !self.totals()?.is_empty() {
             others.extend(METRICS.into_iter().filter_map(|name| self.fixed(name)));
         }
@@ -149,23 +155,23 @@ fn no_frame(name: &str, available: Vec<String>) -> QueryError {
     QueryError::NoFrame { name: name.to_owned(), nearest, available }
 }
 
-fn unit(whole: &SpansOrChains) -> RowUnit {
-    if whole.is_chain { RowUnit::Chain } else { RowUnit::Span }
+fn unit(paired: &SpansOrChains) -> RowUnit {
+    if paired.is_chain { RowUnit::Chain } else { RowUnit::Span }
 }
 
 /// Whether the hosts of the frames have comparable clocks.
-fn is_comparable(whole: &SpansOrChains) -> bool {
+fn is_comparable(paired: &SpansOrChains) -> bool {
     let bounds = Bounds::default();
     let request =
         TableRequest { columns: &[], bounds: &bounds, limit: Some(0), parts: 1, memory: None };
-    whole.table.plan(&request).is_ok()
+    paired.table.plan(&request).is_ok()
 }
 
-fn table_of_whole(whole: &SpansOrChains) -> FrameTable {
+fn frame_table(paired: &SpansOrChains) -> FrameTable {
     FrameTable {
-        buffer: whole.buffer.clone(),
-        frame: whole.name.clone(),
-        name: TableReference::partial(Directory::schema_of(&whole.buffer), whole.name.as_str()),
-        table: whole.table.clone(),
+        buffer: paired.buffer.clone(),
+        frame: paired.name.clone(),
+        name: TableReference::partial(Directory::schema_of(&paired.buffer), paired.name.as_str()),
+        table: paired.table.clone(),
     }
 }

@@ -342,7 +342,7 @@ impl Side {
         })
     }
 
-    /// The key and the interval of the next row; None: there are no more rows. Skips rows without a start
+    /// The key and the interval of the next row; None if there are no more rows. Skips rows without a start
     /// or a length, which overlap nothing.
     async fn peek(&mut self) -> Result<Option<(OwnedRow, OpenInterval)>> {
         loop {

@@ -148,7 +148,7 @@ impl PathOutput {
     }
 }
 
-/// Which paths to find, and what to return of them.
+/// The paths to find, and the columns to return.
 #[derive(Debug)]
 struct PathRequest {
     from: String,

@@ -1,4 +1,4 @@
-//! Which thread woke which, from the kernel's frames.
+//! Wake-ups between threads, from the kernel's frames.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::error::QueryError;
 /// Bytes that latencies may take before they are rounded to three digits.
 const BUDGET: usize = 64 << 20;
 
-/// How often one thread woke another one of its process.
+/// The wake-ups of one thread by another one of its process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadWakes {
     /// Its host.
@@ -27,7 +27,7 @@ pub struct ThreadWakes {
     pub waker: i64,
     /// The thread that was woken.
     pub woken: i64,
-    /// How often.
+    /// The number of wake-ups.
     pub count: u64,
     /// How long the woken thread then waited for a CPU, in ns: the median. `p99` is the 99th percentile.
     pub p50: f64,
@@ -38,7 +38,7 @@ pub struct ThreadWakes {
 }
 
 impl Engine {
-    /// Which thread woke which, the most frequent first. Empty if no capture has frames of the kernel.
+    /// The wake-ups between threads, the most frequent pair first. Empty if no capture has frames of the kernel.
     /// These edges lead from thread to thread, so the graph of points does not have them.
     ///
     /// # Errors

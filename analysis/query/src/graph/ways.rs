@@ -352,13 +352,13 @@ fn process_name(causality: &Causality, processes: &Processes, process: u32) -> O
 
 /// The share of each place in the time of all of them, the largest first.
 fn shares(times: Vec<(String, i128)>) -> Vec<PlaceShare> {
-    let all: i128 = times.iter().map(|entry| entry.1).sum();
+    let all: i128 = times.iter().map(|place| place.1).sum();
     let share = |(place, time): (String, i128)| PlaceShare {
         place,
         time,
         share: if all > 0 { time as f64 / all as f64 } else { 0.0 },
     };
-    let mut shares: Vec<_> = times.into_iter().filter(|entry| entry.1 != 0).map(share).collect();
+    let mut shares: Vec<_> = times.into_iter().filter(|place| place.1 != 0).map(share).collect();
     shares.sort_by_key(|share| std::cmp::Reverse(share.time));
     shares
 }
@@ -406,8 +406,8 @@ fn meanwhile(causality: &Causality, step: &RouteStep) -> Vec<(String, u64)> {
         (step.src + 1..step.dst).filter(|&number| graph.thread(number) == graph.thread(step.dst));
     let mut passed: BTreeMap<u32, u64> = BTreeMap::new();
     own.for_each(|number| *passed.entry(graph.point(number)).or_default() += 1);
-    let name = |entry: (u32, u64)| (short(&causality.points[entry.0 as usize]).to_owned(), entry.1);
+    let name = |point: (u32, u64)| (short(&causality.points[point.0 as usize]).to_owned(), point.1);
     let mut passed: Vec<(String, u64)> = passed.into_iter().map(name).collect();
-    passed.sort_by_key(|entry| std::cmp::Reverse(entry.1));
+    passed.sort_by_key(|point| std::cmp::Reverse(point.1));
     passed
 }

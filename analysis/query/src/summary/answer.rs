@@ -6,16 +6,16 @@ use crate::engine::RowUnit;
 
 /// A request for summaries.
 #[derive(Debug, Clone)]
-pub struct Ask {
-    /// The kind of frames, or the spans or chains (`request_spans`); None: all.
+pub struct SummaryRequest {
+    /// The kind of frames, or the spans or chains (`request_spans`); None for all.
     pub frame: Option<String>,
     /// Whether to include spans and chains if `frame` is None.
-    pub wholes: bool,
+    pub spans_and_chains: bool,
     /// The fields to summarise; empty: all.
     pub fields: Vec<String>,
     /// Columns by which rows are grouped.
     pub by: Vec<String>,
-    /// Width of slices of time, in ns; None: no slices.
+    /// Width of slices of time, in ns; None without slices.
     pub every: Option<i64>,
     /// A filter expression for rows.
     pub filter: Option<String>,
@@ -27,7 +27,7 @@ pub struct Ask {
     pub spread: Option<String>,
 }
 
-impl Ask {
+impl SummaryRequest {
     /// Whether the request has options that may not apply to spans and chains.
     fn is_special(&self) -> bool {
         let is_divided = !self.by.is_empty() || self.every.is_some() || self.self_time;
@@ -35,16 +35,16 @@ impl Ask {
     }
 
     /// Whether to report spans and chains although none are named.
-    pub(super) fn has_wholes(&self) -> bool {
-        self.wholes && self.frame.is_none() && !self.is_special()
+    pub(super) fn includes_spans_and_chains(&self) -> bool {
+        self.spans_and_chains && self.frame.is_none() && !self.is_special()
     }
 }
 
-impl Default for Ask {
+impl Default for SummaryRequest {
     fn default() -> Self {
-        Ask {
+        SummaryRequest {
             frame: None,
-            wholes: false,
+            spans_and_chains: false,
             fields: Vec::new(),
             by: Vec::new(),
             every: None,
@@ -72,9 +72,9 @@ pub struct FrameSummary {
 /// The summary of a group of frames.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// The value of each column of [`Ask::by`], as text.
+    /// The value of each column of [`SummaryRequest::by`], as text.
     pub by: Vec<Option<String>>,
-    /// The begin of the slice of time, ns since the epoch; None: no slices, or unknown times.
+    /// The begin of the slice of time, ns since the epoch; None without slices, or if times are unknown.
     pub slice: Option<i64>,
     /// Number of frames.
     pub count: u64,
@@ -87,7 +87,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Frames per second; None: no time has passed.
+    /// Frames per second; None if no time has passed.
     pub fn rate(&self, every: Option<i64>) -> Option<f64> {
         let wall = match (every, self.time) {
             (Some(every), _) => every,
@@ -103,7 +103,7 @@ impl Group {
 pub struct FieldSummary {
     /// Its name.
     pub name: String,
-    /// The step of a span or a chain whose frames are summarised: `begin`, `end` or a step; None: all frames.
+    /// The step of a span or a chain whose frames are summarised: `begin`, `end` or a step; None for all frames.
     pub step: Option<String>,
     /// Its unit; may be empty.
     pub unit: String,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use datafusion::common::runtime::SpawnedTask;
 use futures::{StreamExt, stream};
 
-use super::answer::{Ask, FieldSummary, Group, SummaryValues};
-use super::gathered::{Gathered, hull, whole_and_slices};
+use super::answer::{FieldSummary, Group, SummaryRequest, SummaryValues};
+use super::gathered::{Gathered, hull, total_and_slices};
 use super::partial_summary::{GroupedRows, PartialSummary};
 use super::steps::{StepValues, by_group};
 use crate::error::QueryError;
@@ -46,7 +46,7 @@ impl PartialSummary {
         let finish = |(at, step, all): (usize, Option<String>, Vec<Gathered>)| {
             let (plan, budget) = (plan.clone(), self.budget.clone());
             let finish = async move {
-                whole_and_slices(all, &plan.roles[at], step.as_ref(), every, &budget)
+                total_and_slices(all, &plan.roles[at], step.as_ref(), every, &budget)
             };
             SpawnedTask::spawn(finish).join()
         };
@@ -69,8 +69,12 @@ impl PartialSummary {
     }
 
     /// The summaries of all groups. Fields are finished in parallel.
-    pub(super) async fn finish(self, ask: &Ask, threads: usize) -> Result<Vec<Group>, QueryError> {
-        let (plan, ask) = (self.plan, Arc::new(ask.clone()));
+    pub(super) async fn finish(
+        self,
+        request: &SummaryRequest,
+        threads: usize,
+    ) -> Result<Vec<Group>, QueryError> {
+        let (plan, request) = (self.plan, Arc::new(request.clone()));
         let (mut gathered, mut groups) = (Vec::new(), Vec::new());
         for rows in self.groups {
             groups.push(group_of(&rows));
@@ -82,10 +86,10 @@ impl PartialSummary {
             .flat_map(|(group, fields)| fields.into_iter().map(move |field| (group, field)))
             .collect();
         let finish = |(group, field): (usize, StepValues)| {
-            let (plan, ask) = (plan.clone(), ask.clone());
+            let (plan, request) = (plan.clone(), request.clone());
             let finish = async move {
                 let StepValues { at, step, gathered } = field;
-                (group, gathered.finish(&plan.roles[at], step, &ask))
+                (group, gathered.finish(&plan.roles[at], step, &request))
             };
             SpawnedTask::spawn(finish).join()
         };

@@ -7,7 +7,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::ArrowPrimitiveType;
 use ppt_stats::{Budget, ColumnValue, Distinct, Samples, Summary};
 
-use super::answer::{Ask, FieldSummary, SummaryValues};
+use super::answer::{FieldSummary, SummaryRequest, SummaryValues};
 use super::plan::{Role, ValueType};
 use crate::error::QueryError;
 
@@ -69,7 +69,7 @@ impl Gathered {
 
 /// The summary of all values of a field, with their distribution, and that of each slice of time, if
 /// there are slices.
-pub(super) fn whole_and_slices(
+pub(super) fn total_and_slices(
     mut all: Vec<Gathered>,
     role: &Role,
     step: Option<&String>,
@@ -80,8 +80,8 @@ pub(super) fn whole_and_slices(
         Some(_) => all.iter_mut().map(Gathered::summary).collect(),
         None => all.iter().map(|_| None).collect(),
     };
-    let whole = Gathered::union(all, role.kind, budget);
-    (whole.field_summary(role, step.cloned(), (None, true)), slices)
+    let total = Gathered::union(all, role.kind, budget);
+    (total.field_summary(role, step.cloned(), (None, true)), slices)
 }
 
 /// The hull of two periods.
@@ -138,9 +138,14 @@ impl Gathered {
         if let Gathered::Real(samples) = self { Some(samples) } else { None }
     }
 
-    pub(super) fn finish(self, role: &Role, step: Option<String>, ask: &Ask) -> FieldSummary {
-        let with_spread = ask.spread.as_ref() == Some(role.field.name());
-        self.field_summary(role, step, (ask.every, with_spread))
+    pub(super) fn finish(
+        self,
+        role: &Role,
+        step: Option<String>,
+        request: &SummaryRequest,
+    ) -> FieldSummary {
+        let with_spread = request.spread.as_ref() == Some(role.field.name());
+        self.field_summary(role, step, (request.every, with_spread))
     }
 
     /// `every`: the width of slices of time, in ns; `with_spread`: whether the distribution is wanted.
@@ -199,7 +204,9 @@ pub(super) fn extend<T: ArrowPrimitiveType<Native: ColumnValue>>(
 }
 
 /// Casts integers of any width.
-pub(super) fn whole<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<ArrayRef, QueryError> {
+pub(super) fn cast_integers<T: ArrowPrimitiveType>(
+    column: &ArrayRef,
+) -> Result<ArrayRef, QueryError> {
     cast(column, &T::DATA_TYPE).map_err(arrow)
 }
 

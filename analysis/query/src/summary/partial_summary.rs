@@ -18,7 +18,7 @@ use futures::StreamExt;
 use ppt_stats::Budget;
 
 use self::runs::{GroupRun, RowsOfStep, runs, runs_of};
-use super::gathered::{Gathered, arrow, hull, whole};
+use super::gathered::{Gathered, arrow, cast_integers, hull};
 use super::plan::ReadPlan;
 use super::steps::{ByStep, by_step};
 use crate::error::QueryError;
@@ -153,7 +153,7 @@ impl PartialSummary {
         Ok((0..column.len()).map(key).collect())
     }
 
-    /// The index of the group of each row; None: rows are not grouped.
+    /// The index of the group of each row; None if rows are not grouped.
     fn groups_of_rows(
         &mut self,
         batch: &RecordBatch,
@@ -201,8 +201,8 @@ impl PartialSummary {
                 continue;
             }
             let slice = slice(row);
-            let same = |entry: &(Vec<u32>, Option<i64>, usize)| {
-                entry.1 == slice && entry.0.iter().zip(&keys).all(|(key, keys)| *key == keys[row])
+            let same = |group: &(Vec<u32>, Option<i64>, usize)| {
+                group.1 == slice && group.0.iter().zip(&keys).all(|(key, keys)| *key == keys[row])
             };
             let group = match last.as_ref().filter(|last| same(last)) {
                 Some(pair) => pair.2,
@@ -220,7 +220,7 @@ impl PartialSummary {
 
     pub(super) fn batch(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let plan = self.plan.clone();
-        let times = whole::<Int64Type>(batch.column(plan.time))?;
+        let times = cast_integers::<Int64Type>(batch.column(plan.time))?;
         let (runs, order) = match self.groups_of_rows(batch, times.as_primitive())? {
             None => {
                 (vec![GroupRun { group: self.group(&[], None), rows: 0..batch.num_rows() }], None)
@@ -231,7 +231,7 @@ impl PartialSummary {
             None => batch,
             Some(order) => &take_record_batch(batch, &order).map_err(arrow)?,
         };
-        let times = whole::<Int64Type>(batch.column(plan.time))?;
+        let times = cast_integers::<Int64Type>(batch.column(plan.time))?;
         for run in &runs {
             let times = times.slice(run.rows.start, run.rows.len());
             let times = times.as_primitive::<Int64Type>();
@@ -288,8 +288,10 @@ impl PartialSummary {
             let names = names.map(|text| text.map_or(0, |name| self.hosts.key(name)));
             (host.keys(), names.collect::<Vec<u32>>())
         });
-        let (pid, tid) =
-            (whole::<Int32Type>(batch.column(pid))?, whole::<Int32Type>(batch.column(tid))?);
+        let (pid, tid) = (
+            cast_integers::<Int32Type>(batch.column(pid))?,
+            cast_integers::<Int32Type>(batch.column(tid))?,
+        );
         let (pid, tid) = (pid.as_primitive::<Int32Type>(), tid.as_primitive::<Int32Type>());
         let value =
             |array: &Int32Array, row| if array.is_null(row) { -1 } else { array.value(row) };

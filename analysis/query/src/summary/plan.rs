@@ -11,7 +11,7 @@ use datafusion::prelude::ident;
 use ppt_predicate::to_sql;
 use ppt_tables::{Bounded, BoundedNumber, BoundedText, CaptureTable, SYMBOL};
 
-use super::answer::Ask;
+use super::answer::SummaryRequest;
 use ppt_text::nearest;
 
 use crate::engine::{Engine, FrameTable, RowUnit};
@@ -110,7 +110,7 @@ pub(super) struct ReadPlan {
 impl ReadPlan {
     pub(super) fn new(
         engine: &Engine,
-        ask: &Ask,
+        request: &SummaryRequest,
         (table, unit): (&FrameTable, RowUnit),
     ) -> Result<ReadPlan, QueryError> {
         let schema = table.table.schema();
@@ -128,7 +128,7 @@ impl ReadPlan {
             [read(host), read(number(BoundedNumber::Pid)), read(number(BoundedNumber::Tid))];
 
         let by_name = |name: &str| schema.index_of(name).ok();
-        let by = ask.by.iter().map(|name| match by_name(name) {
+        let by = request.by.iter().map(|name| match by_name(name) {
             // Addresses are grouped by function.
             Some(index) => Ok(read(match schema.field(index).metadata().get(SYMBOL) {
                 Some(symbol) => function_of(ident(symbol.as_str())),
@@ -137,7 +137,7 @@ impl ReadPlan {
             None => Err(no_column(name, schema.fields().iter().map(|field| field.name().clone()))),
         });
         let by = by.collect::<Result<Vec<_>, _>>()?;
-        let (wanted, fields) = wanted_fields(table, ask)?;
+        let (wanted, fields) = wanted_fields(table, request)?;
         let step = step_column(schema).filter(|_| unit == RowUnit::Frame);
         let steps = |index: usize, field: &Field| {
             let half = field.metadata().get("half").cloned();
@@ -158,7 +158,7 @@ impl ReadPlan {
         let roles: Vec<Role> = roles.collect();
         let step = step.filter(|_| roles.iter().any(|role| role.steps != Steps::All));
         let step = step.map(|index| read(column(index)));
-        let filter = match &ask.filter {
+        let filter = match &request.filter {
             None => None,
             Some(text) => {
                 let known = DFSchema::try_from_qualified_schema(table.name.clone(), schema)?;
@@ -193,25 +193,26 @@ type FieldColumn<'a> = (usize, &'a Arc<Field>, ValueType);
 /// The fields that are wanted, and the names of all that could be.
 fn wanted_fields<'a>(
     table: &'a FrameTable,
-    ask: &Ask,
+    request: &SummaryRequest,
 ) -> Result<(Vec<FieldColumn<'a>>, Vec<String>), QueryError> {
     let schema = table.table.schema();
     let candidates = schema.fields().iter().enumerate().filter_map(|(index, field)| {
         let is_end = ["at", "start", "end", "where"].contains(&role_of(field));
-        let is_other = table.table.bounded(index).is_some() || ask.by.contains(field.name());
+        let is_other = table.table.bounded(index).is_some() || request.by.contains(field.name());
         Some((index, field, kind(field).filter(|_| !is_end && !is_other)?))
     });
     // Words and keys have no distribution.
     let is_number = |kind| !matches!(kind, ValueType::Words | ValueType::Keys);
     let candidates: Vec<_> =
-        candidates.filter(|(.., kind)| ask.spread.is_none() || is_number(*kind)).collect();
-    let fields: Vec<String> = candidates.iter().map(|entry| entry.1.name().clone()).collect();
-    let wanted = candidates.into_iter().filter(|(_, field, _)| match &ask.spread {
+        candidates.filter(|(.., kind)| request.spread.is_none() || is_number(*kind)).collect();
+    let fields: Vec<String> =
+        candidates.iter().map(|candidate| candidate.1.name().clone()).collect();
+    let wanted = candidates.into_iter().filter(|(_, field, _)| match &request.spread {
         Some(name) => field.name() == name,
-        None => ask.fields.is_empty() || ask.fields.contains(field.name()),
+        None => request.fields.is_empty() || request.fields.contains(field.name()),
     });
     let wanted: Vec<_> = wanted.collect();
-    let requested = ask.spread.as_ref().or(ask.fields.first());
+    let requested = request.spread.as_ref().or(request.fields.first());
     if let Some(name) = requested.filter(|_| wanted.is_empty()) {
         return Err(no_column(name, fields));
     }
@@ -263,7 +264,7 @@ pub(super) fn no_column(name: &str, available: impl IntoIterator<Item = String>)
     }
 }
 
-/// The columns with the begin and end of an interval of time; None: its clock has no position in time.
+/// The columns with the begin and end of an interval of time; None if its clock has no position in time.
 pub fn ends(schema: &Schema, length: &Field) -> Option<(usize, usize)> {
     let interval = length.metadata().get("interval")?;
     let place = |role: &str| {

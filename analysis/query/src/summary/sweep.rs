@@ -52,7 +52,7 @@ struct SweepState {
 }
 
 impl Engine {
-    /// Summarises these kinds of frames in one pass over their chunks. None: they cannot be read this way.
+    /// Summarises these kinds of frames in one pass over their chunks. None if they cannot be read this way.
     ///
     /// # Errors
     /// See [`QueryError`].

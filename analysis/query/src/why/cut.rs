@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What a thread did in a part of an interval.
+/// The state of a thread in a part of an interval.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum TimeUse {
@@ -21,16 +21,16 @@ pub enum TimeUse {
     Blocked {
         /// The system call.
         call: Option<String>,
-        /// What ended the wait.
+        /// The waker that ended the wait.
         by: WokenBy,
     },
     /// It waited for a page.
     Faulting(WokenBy),
-    /// It is not known what it did.
+    /// Unknown.
     Unknown,
 }
 
-/// What woke a thread.
+/// The waker of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WokenBy {
     /// `THREAD`, `PROCESS` or `INTERRUPT`.
@@ -42,7 +42,7 @@ pub struct WokenBy {
 }
 
 impl TimeUse {
-    /// What woke the thread, if it had to be woken.
+    /// The waker of the thread, if it had to be woken.
     pub fn woken(&self) -> Option<&WokenBy> {
         match self {
             TimeUse::Blocked { by, .. } | TimeUse::Faulting(by) | TimeUse::WokenLate(by) => {
@@ -58,7 +58,7 @@ impl TimeUse {
     }
 }
 
-/// How much of an interval a part took.
+/// The time that a part of an interval took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spent {
     /// ns.
@@ -69,7 +69,7 @@ pub struct Spent {
     pub longest: (i64, i64),
 }
 
-/// What a thread did from one time to another.
+/// The parts of a thread's time in an interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ThreadTime {
     /// Parts that add up to that time, the largest first.
@@ -98,7 +98,7 @@ impl Cut {
     /// first one counts.
     pub fn add_state(&mut self, from: i64, to: i64, part: &TimeUse) {
         let (from, to) = (from.max(self.at), to.min(self.to));
-        // What one session does not know may come from another session.
+        // Another session may know a part that one session does not.
         if from >= to || *part == TimeUse::Unknown {
             return;
         }

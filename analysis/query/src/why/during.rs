@@ -1,4 +1,4 @@
-//! What threads did in a stretch of time: their states, and their own slices.
+//! The activity of threads in stretches of time: their states, and their own slices.
 
 use std::collections::HashMap;
 
@@ -17,42 +17,49 @@ use crate::error::QueryError;
 
 /// A thread in a stretch of time.
 #[derive(Debug, Clone)]
-pub(super) struct During {
+pub(super) struct ThreadStretch {
     pub host: String,
     pub pid: Option<i32>,
     pub tid: Option<i32>,
     pub from: i64,
     pub to: i64,
-    /// Slices that cover all of this stretch add no information.
-    pub whole: Option<(i64, i64)>,
+    /// The interval that contains the stretch. Slices that cover all of it add no information.
+    pub outer_interval: Option<(i64, i64)>,
 }
 
-impl During {
-    /// Whether the slice covers all of `whole`, so that it adds no information.
+impl ThreadStretch {
+    /// Whether the slice covers all of `outer_interval`, so that it adds no information.
     fn is_covered(&self, slice: &ThreadRow) -> bool {
-        self.whole.is_some_and(|(from, to)| slice.from <= from && to <= slice.to)
+        self.outer_interval.is_some_and(|(from, to)| slice.from <= from && to <= slice.to)
     }
 }
 
 impl Slow {
     /// Its own thread during the interval, without slices around the whole interval.
-    pub(super) fn inner(&self) -> During {
-        During { whole: Some((self.ts, self.ts + self.dur)), ..self.during() }
+    pub(super) fn inner(&self) -> ThreadStretch {
+        ThreadStretch { outer_interval: Some((self.ts, self.ts + self.dur)), ..self.during() }
     }
 
     /// Its own thread during the interval.
-    pub(super) fn during(&self) -> During {
+    pub(super) fn during(&self) -> ThreadStretch {
         self.thread_during(self.tid, (self.ts, self.ts + self.dur))
     }
 
     /// A thread of its process.
-    pub(super) fn thread_during(&self, tid: Option<i32>, (from, to): (i64, i64)) -> During {
-        During { host: self.host.clone(), pid: self.pid, tid, from, to, whole: None }
+    pub(super) fn thread_during(&self, tid: Option<i32>, (from, to): (i64, i64)) -> ThreadStretch {
+        ThreadStretch {
+            host: self.host.clone(),
+            pid: self.pid,
+            tid,
+            from,
+            to,
+            outer_interval: None,
+        }
     }
 
     /// The thread that ended a wait, during the longest piece of that wait.
-    pub(super) fn waker_during(&self, part: &SlowPart) -> During {
-        let waker = part.part.woken().and_then(|entry| entry.thread);
+    pub(super) fn waker_during(&self, part: &SlowPart) -> ThreadStretch {
+        let waker = part.part.woken().and_then(|by| by.thread);
         self.thread_during(waker, part.spent.longest)
     }
 }
@@ -67,14 +74,14 @@ struct StretchesOfThread {
 }
 
 /// Finds the stretches that overlap a row. Rows must come in the order of their beginnings.
-pub(super) struct Sweep<'a> {
-    stretches: &'a [During],
+pub(super) struct StretchSweep<'a> {
+    stretches: &'a [ThreadStretch],
     /// By process and thread.
     threads: HashMap<(i64, i64), StretchesOfThread>,
 }
 
-impl<'a> Sweep<'a> {
-    pub(super) fn new(stretches: &'a [During]) -> Self {
+impl<'a> StretchSweep<'a> {
+    pub(super) fn new(stretches: &'a [ThreadStretch]) -> Self {
         let mut threads: HashMap<(i64, i64), StretchesOfThread> = HashMap::new();
         for (number, stretch) in stretches.iter().enumerate() {
             if let (Some(pid), Some(tid)) = (stretch.pid, stretch.tid) {
@@ -84,7 +91,7 @@ impl<'a> Sweep<'a> {
         for of_thread in threads.values_mut() {
             of_thread.order.sort_by_key(|&number| stretches[number].from);
         }
-        Sweep { stretches, threads }
+        StretchSweep { stretches, threads }
     }
 
     /// Calls `then` with the place of each stretch that overlaps the row.
@@ -109,19 +116,19 @@ impl<'a> Sweep<'a> {
 }
 
 impl Engine {
-    /// What each thread did in its stretch, by its states.
+    /// The time of each thread in its stretch, by its states.
     pub(super) async fn states_during(
         &self,
-        stretches: &[During],
+        stretches: &[ThreadStretch],
     ) -> Result<Vec<ThreadTime>, QueryError> {
         let mut cuts: Vec<Cut> =
-            stretches.iter().map(|entry| Cut::new(entry.from, entry.to)).collect();
-        let mut sweep = Sweep::new(stretches);
+            stretches.iter().map(|stretch| Cut::new(stretch.from, stretch.to)).collect();
+        let mut sweep = StretchSweep::new(stretches);
         if let Some(states) = self.rows_during("thread_states", stretches)? {
             let words = ["state", "blocked_in", "woken_by", "successor_name"];
             let numbers = ["waker", "successor"];
-            let words = words.map(|entry| cast_to(ident(entry), DataType::Utf8).alias(entry));
-            let numbers = numbers.map(|entry| cast_to(ident(entry), DataType::Int64).alias(entry));
+            let words = words.map(|name| cast_to(ident(name), DataType::Utf8).alias(name));
+            let numbers = numbers.map(|name| cast_to(ident(name), DataType::Int64).alias(name));
             let select =
                 thread_columns().into_iter().chain(words).chain(numbers).collect::<Vec<_>>();
             let mut stream = states.select(select)?.sort(in_order(true))?.execute_stream().await?;
@@ -139,35 +146,36 @@ impl Engine {
         Ok(cuts.into_iter().map(Cut::finish).collect())
     }
 
-    /// What each thread was doing, by its own frames: the innermost slice around the end of the stretch,
+    /// The slice of each thread, by its own frames: the innermost slice around the end of the stretch,
     /// or else the slice that overlaps it longest. Also adds the slices of the threads in `running` to
     /// their running time.
     pub(super) async fn slices_during(
         &self,
-        stretches: &[During],
-        running: &mut [(During, RunningTime)],
+        stretches: &[ThreadStretch],
+        running: &mut [(ThreadStretch, RunningTime)],
     ) -> Result<Vec<Option<Doing>>, QueryError> {
         let mut found: Vec<Option<Doing>> = vec![None; stretches.len()];
-        let owners: Vec<During> = running.iter().map(|entry| entry.0.clone()).collect();
+        let owners: Vec<ThreadStretch> = running.iter().map(|thread| thread.0.clone()).collect();
         let all = [stretches, &owners].concat();
         let Some(slices) = self.rows_during("slices", &all)? else { return Ok(found) };
         let words = ["name", "capture", "buffer", "segment"];
-        let words = words.map(|entry| cast_to(ident(entry), DataType::Utf8).alias(entry));
+        let words = words.map(|name| cast_to(ident(name), DataType::Utf8).alias(name));
         let numbers =
-            ["ring", "seqno"].map(|entry| cast_to(ident(entry), DataType::Int64).alias(entry));
+            ["ring", "seqno"].map(|name| cast_to(ident(name), DataType::Int64).alias(name));
         let select = thread_columns().into_iter().chain(words).chain(numbers).collect::<Vec<_>>();
         let mut stream = slices.select(select)?.sort(in_order(false))?.execute_stream().await?;
-        let (mut sweep, mut running_sweep) = (Sweep::new(stretches), Sweep::new(&owners));
+        let (mut sweep, mut running_sweep) =
+            (StretchSweep::new(stretches), StretchSweep::new(&owners));
         while let Some(batch) = stream.next().await {
             let batch = batch?;
             for row in 0..batch.num_rows() {
                 let Some(slice) = ThreadRow::from_row(&batch, row) else { continue };
                 let Some(name) = text(&batch, 5, row) else { continue };
                 let word = |at| text(&batch, at, row).unwrap_or_default().to_owned();
-                let doing = |entry: &During| Doing {
+                let doing = |stretch: &ThreadStretch| Doing {
                     name: name.to_owned(),
                     about: None,
-                    ns: slice.to.min(entry.to) - slice.from.max(entry.from),
+                    ns: slice.to.min(stretch.to) - slice.from.max(stretch.from),
                     ts: slice.from,
                     dur: slice.to - slice.from,
                     frame: FrameName {
@@ -177,21 +185,21 @@ impl Engine {
                         ring: long(&batch, 9, row),
                         seqno: long(&batch, 10, row),
                     },
-                    around: slice.to >= entry.to,
+                    around: slice.to >= stretch.to,
                 };
                 running_sweep.each_overlapping(&slice, |number| {
-                    let (entry, running) = &mut running[number];
-                    if !entry.is_covered(&slice) {
-                        running.enter(doing(entry));
+                    let (stretch, running) = &mut running[number];
+                    if !stretch.is_covered(&slice) {
+                        running.enter(doing(stretch));
                     }
                 });
                 sweep.each_overlapping(&slice, |number| {
-                    let entry = &stretches[number];
-                    if entry.is_covered(&slice) {
+                    let stretch = &stretches[number];
+                    if stretch.is_covered(&slice) {
                         return;
                     }
-                    let doing = doing(entry);
-                    if found[number].as_ref().is_none_or(|entry| entry.rank() < doing.rank()) {
+                    let doing = doing(stretch);
+                    if found[number].as_ref().is_none_or(|known| known.rank() < doing.rank()) {
                         found[number] = Some(doing);
                     }
                 });
@@ -201,29 +209,29 @@ impl Engine {
     }
 
     /// The rows of a table with `ts` and `dur` that belong to these threads and overlap the whole stretch
-    /// of time from the first to the last of `stretches`, whatever window the engine shows. None: no
+    /// of time from the first to the last of `stretches`, whatever window the engine shows. None if no
     /// thread is known.
     fn rows_during(
         &self,
         table: &str,
-        stretches: &[During],
+        stretches: &[ThreadStretch],
     ) -> Result<Option<DataFrame>, QueryError> {
         let with_thread =
-            || stretches.iter().filter(|entry| entry.pid.is_some() && entry.tid.is_some());
+            || stretches.iter().filter(|stretch| stretch.pid.is_some() && stretch.tid.is_some());
         let (Some(from), Some(to)) = (
-            with_thread().map(|entry| entry.from).min(),
-            with_thread().map(|entry| entry.to).max(),
+            with_thread().map(|stretch| stretch.from).min(),
+            with_thread().map(|stretch| stretch.to).max(),
         ) else {
             return Ok(None);
         };
-        let numbers = |number_of: fn(&During) -> Option<i32>| {
+        let numbers = |number_of: fn(&ThreadStretch) -> Option<i32>| {
             let mut all: Vec<i32> = with_thread().filter_map(number_of).collect();
             all.sort_unstable();
             all.dedup();
             all.into_iter().map(lit).collect::<Vec<Expr>>()
         };
-        let (pids, tids) = (numbers(|entry| entry.pid), numbers(|entry| entry.tid));
-        let Some(rows) = self.whole(table)? else { return Ok(None) };
+        let (pids, tids) = (numbers(|stretch| stretch.pid), numbers(|stretch| stretch.tid));
+        let Some(rows) = self.unwindowed_table(table)? else { return Ok(None) };
         let ts = || cast_to(ident("ts"), DataType::Int64);
         let rows = rows.filter(ident("pid").in_list(pids, false))?;
         let rows = rows.filter(ident("tid").in_list(tids, false))?;
@@ -243,7 +251,7 @@ fn thread_columns() -> Vec<Expr> {
     let long = |name: &str| cast_to(ident(name), DataType::Int64);
     let host = cast_to(ident("host"), DataType::Utf8);
     let all = [host, long("pid"), long("tid"), long("ts"), ident("dur")];
-    all.into_iter().zip(0..).map(|(entry, n)| entry.alias(format!("c{n}"))).collect()
+    all.into_iter().zip(0..).map(|(column, n)| column.alias(format!("c{n}"))).collect()
 }
 
 /// A row that belongs to a thread, and its time.
@@ -269,10 +277,10 @@ impl ThreadRow {
     }
 }
 
-/// The part of an interval that a state is; None: the state is not one of those known.
+/// The part of an interval that a state is; None if the state is not one of those known.
 fn part(batch: &RecordBatch, row: usize) -> Option<TimeUse> {
     let text = |at| text(batch, at, row).map(str::to_owned);
-    let small = |at| long(batch, at, row).and_then(|entry| i32::try_from(entry).ok());
+    let small = |at| long(batch, at, row).and_then(|number| i32::try_from(number).ok());
     let by = || WokenBy { kind: text(7), thread: small(9), name: None };
     Some(match text(5)?.as_str() {
         "running" => TimeUse::Running,
@@ -294,7 +302,7 @@ pub(super) fn text(batch: &RecordBatch, at: usize, row: usize) -> Option<&str> {
     match column.data_type() {
         DataType::Utf8View => Some(column.as_string_view().value(row)),
         DataType::Utf8 => {
-            column.as_any().downcast_ref::<StringArray>().map(|entry| entry.value(row))
+            column.as_any().downcast_ref::<StringArray>().map(|texts| texts.value(row))
         }
         _ => None,
     }

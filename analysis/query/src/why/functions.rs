@@ -21,8 +21,8 @@ pub struct FunctionCounts {
 impl FunctionCounts {
     pub(super) fn add(&mut self, function: &str, count: u64) {
         self.stacks += count;
-        match self.functions.iter_mut().find(|entry| entry.0 == function) {
-            Some(entry) => entry.1 += count,
+        match self.functions.iter_mut().find(|known| known.0 == function) {
+            Some(known) => known.1 += count,
             None => self.functions.push((function.to_owned(), count)),
         }
     }
@@ -42,7 +42,7 @@ impl FunctionCounts {
         }
         let share = |count: u64| count as f64 / self.stacks as f64;
         let shown = self.functions.iter().take(MAX_SHOWN).enumerate();
-        let shown = shown.filter(|(rank, entry)| *rank == 0 || share(entry.1) >= MIN_SHARE);
+        let shown = shown.filter(|(rank, function)| *rank == 0 || share(function.1) >= MIN_SHARE);
         let shown: Vec<String> = shown
             .map(|(_, (function, count))| {
                 let name = function.rsplit_once(" (").map_or(function.as_str(), |parts| parts.0);

@@ -1,7 +1,8 @@
-//! Which thread woke a thread, what that waker did during the wait, which thread woke the waker, and so on.
+//! Chains of wakers: the thread that woke a thread, its activity during the wait, the thread that woke it, and so
+//! on.
 
 use super::cut::TimeUse;
-use super::during::During;
+use super::during::ThreadStretch;
 use super::slow::{Hop, Slow};
 use crate::engine::Engine;
 use crate::error::QueryError;
@@ -15,7 +16,7 @@ const MIN_SHARE: f64 = 0.05;
 struct FollowedWait {
     slow: usize,
     part: usize,
-    waker: During,
+    waker: ThreadStretch,
     /// The threads that were already visited.
     visited: Vec<i32>,
 }
@@ -29,7 +30,7 @@ impl Engine {
             if next.is_empty() {
                 break;
             }
-            let wakers: Vec<During> = next.iter().map(|wait| wait.waker.clone()).collect();
+            let wakers: Vec<ThreadStretch> = next.iter().map(|wait| wait.waker.clone()).collect();
             let answers = self.states_during(&wakers).await?;
             let mut further = Vec::new();
             for (mut wait, did) in next.into_iter().zip(answers) {
@@ -37,14 +38,14 @@ impl Engine {
                 let Some(thread) = wait.waker.tid.filter(|_| part != TimeUse::Unknown) else {
                     continue;
                 };
-                let waker = part.woken().and_then(|entry| entry.thread).filter(|_| part.is_wait());
+                let waker = part.woken().and_then(|by| by.thread).filter(|_| part.is_wait());
                 let within = (wait.waker.from, wait.waker.to);
                 let hop = Hop { thread, name: None, within, part, spent, doing: None };
                 slow[wait.slow].parts[wait.part].hops.push(hop);
                 wait.visited.push(thread);
-                if let Some(waker) = waker.filter(|entry| !wait.visited.contains(entry)) {
+                if let Some(waker) = waker.filter(|waker| !wait.visited.contains(waker)) {
                     let (from, to) = spent.longest;
-                    wait.waker = During { tid: Some(waker), from, to, ..wait.waker };
+                    wait.waker = ThreadStretch { tid: Some(waker), from, to, ..wait.waker };
                     further.push(wait);
                 }
             }
@@ -57,10 +58,9 @@ impl Engine {
 /// The largest wait that a thread of the program ended, if it is large enough.
 fn largest_wait((number, slow): (usize, &Slow)) -> Option<FollowedWait> {
     let mut parts = slow.parts.iter().enumerate();
-    let of_thread = |entry: &TimeUse| {
-        entry.is_wait() && entry.woken().is_some_and(|entry| entry.thread.is_some())
-    };
-    let (at, part) = parts.find(|entry| of_thread(&entry.1.part))?;
+    let of_thread =
+        |used: &TimeUse| used.is_wait() && used.woken().is_some_and(|by| by.thread.is_some());
+    let (at, part) = parts.find(|numbered| of_thread(&numbered.1.part))?;
     let matters = part.spent.ns as f64 >= MIN_SHARE * slow.dur as f64;
     let waker = slow.waker_during(part);
     let visited = slow.tid.into_iter().collect();

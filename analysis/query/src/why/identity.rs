@@ -74,7 +74,7 @@ impl Engine {
     ) -> Result<HashMap<FrameName, HashSet<Identity>>, QueryError> {
         let frames: HashSet<FrameName> = slow.iter().map(frame_name).collect();
         let mut identities: HashMap<FrameName, HashSet<Identity>> = HashMap::new();
-        let Some(points) = self.whole("points")? else { return Ok(identities) };
+        let Some(points) = self.unwindowed_table("points")? else { return Ok(identities) };
         let rows = among(points, "pid", slow.iter().filter_map(|slow| slow.pid.map(i64::from)))?;
         let rows = among(rows, "seqno", slow.iter().filter_map(|slow| slow.seqno))?;
         for (frame, identity) in self.points(rows).await? {
@@ -92,7 +92,7 @@ impl Engine {
     ) -> Result<HashMap<FrameName, HashSet<Identity>>, QueryError> {
         let wanted: HashSet<&Identity> = identities.collect();
         let mut frames: HashMap<FrameName, HashSet<Identity>> = HashMap::new();
-        let Some(points) = self.whole("points")?.filter(|_| !wanted.is_empty()) else {
+        let Some(points) = self.unwindowed_table("points")?.filter(|_| !wanted.is_empty()) else {
             return Ok(frames);
         };
         let mut hashes: Vec<&str> = wanted.iter().map(|identity| &*identity.1).collect();
@@ -154,7 +154,9 @@ impl Engine {
             seqnos.sort_unstable();
             seqnos.dedup();
             for interval in intervals(&table).iter().filter(|_| !seqnos.is_empty()) {
-                let Some(rows) = self.whole_frames(&table.buffer, &table.frame)? else { continue };
+                let Some(rows) = self.unwindowed_frames(&table.buffer, &table.frame)? else {
+                    continue;
+                };
                 let shown = request::shown(&table, false, &[]);
                 let rows = as_intervals(rows, &table, interval, &shown)?;
                 let rows = among(rows, "c5", seqnos.iter().copied())?;

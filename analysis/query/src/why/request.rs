@@ -1,4 +1,4 @@
-//! What identifies a request: keys, enums and texts of its frame.
+//! The identity of a request: keys, enums and texts of its frame.
 
 use datafusion::arrow::datatypes::{DataType, Field};
 
@@ -47,7 +47,9 @@ fn without_side(name: &str) -> &str {
 pub(super) fn fields(of: &FrameTable) -> Vec<String> {
     own_fields(of)
         .iter()
-        .flat_map(|entry| [entry.1.name().clone(), without_side(entry.1.name()).to_owned()])
+        .flat_map(|numbered| {
+            [numbered.1.name().clone(), without_side(numbered.1.name()).to_owned()]
+        })
         .collect()
 }
 
@@ -55,11 +57,11 @@ pub(super) fn fields(of: &FrameTable) -> Vec<String> {
 pub(super) fn shown(of: &FrameTable, is_span: bool, chosen: &[String]) -> Vec<ShownField> {
     let all = own_fields(of);
     let fields = of.table.schema().fields();
-    let is_dur = |entry: &Field| entry.metadata().get("role").is_some_and(|entry| entry == "dur");
+    let is_dur = |field: &Field| field.metadata().get("role").is_some_and(|role| role == "dur");
     // The keys of a span come before its length.
-    let keys = fields.iter().position(|entry| is_span && is_dur(entry)).unwrap_or(0);
-    let is_word = |entry: &Field| {
-        matches!(entry.data_type(), DataType::Dictionary(..) | DataType::Utf8 | DataType::Boolean)
+    let keys = fields.iter().position(|field| is_span && is_dur(field)).unwrap_or(0);
+    let is_word = |field: &Field| {
+        matches!(field.data_type(), DataType::Dictionary(..) | DataType::Utf8 | DataType::Boolean)
     };
     let of_field = |&(column, field): &(usize, &Field)| {
         let name = if is_span { without_side(field.name()) } else { field.name() };
@@ -68,33 +70,34 @@ pub(super) fn shown(of: &FrameTable, is_span: bool, chosen: &[String]) -> Vec<Sh
     };
     if !chosen.is_empty() {
         let named = |name: &String| {
-            let is_match = |entry: &&(usize, &Field)| {
-                entry.1.name() == name || is_span && without_side(entry.1.name()) == name
+            let is_match = |numbered: &&(usize, &Field)| {
+                numbered.1.name() == name || is_span && without_side(numbered.1.name()) == name
             };
             all.iter().filter(is_match).map(of_field).collect::<Vec<_>>()
         };
         return chosen.iter().flat_map(named).collect();
     }
     let mut shown: Vec<ShownField> =
-        all.iter().filter(|entry| entry.0 < keys).map(of_field).collect();
+        all.iter().filter(|numbered| numbered.0 < keys).map(of_field).collect();
     let has_key = !shown.is_empty();
     let mut names: Vec<String> = Vec::new();
     let mut rest = |is_match: &dyn Fn(&Field) -> bool, max: usize| {
-        let own = all.iter().filter(|entry| entry.0 >= keys && is_match(entry.1)).map(of_field);
-        for entry in own {
-            let is_new = !names.contains(&entry.name);
+        let own =
+            all.iter().filter(|numbered| numbered.0 >= keys && is_match(numbered.1)).map(of_field);
+        for field in own {
+            let is_new = !names.contains(&field.name);
             if is_new && names.len() >= max {
                 continue;
             }
             if is_new {
-                names.push(entry.name.clone());
+                names.push(field.name.clone());
             }
-            shown.push(entry);
+            shown.push(field);
         }
     };
     rest(&is_word, MAX_WORDS);
     if !has_key {
-        rest(&|entry| entry.data_type().is_integer(), MAX_NUMBERS);
+        rest(&|field| field.data_type().is_integer(), MAX_NUMBERS);
     }
     shown
 }
@@ -111,7 +114,7 @@ pub(super) fn values(
             value.truncate(cut);
             value.push('…');
         }
-        let begin = values.iter().find(|entry| entry.0 == field.name);
+        let begin = values.iter().find(|value| value.0 == field.name);
         match begin {
             _ if value.is_empty() => {}
             None => values.push((field.name.clone(), value)),
@@ -127,7 +130,8 @@ pub(super) fn values(
 /// In one line: `id=88 kind=UPDATE sql='UPDATE t SET …'`.
 pub(super) fn label(values: &[(String, String)]) -> String {
     let one = |(name, value): &(String, String)| {
-        let is_plain = |entry: char| entry.is_alphanumeric() || "-_.:/+%".contains(entry);
+        let is_plain =
+            |character: char| character.is_alphanumeric() || "-_.:/+%".contains(character);
         if value.chars().all(is_plain) {
             format!("{name}={value}")
         } else {

@@ -51,7 +51,7 @@ impl WokenBy {
         }
     }
 
-    /// What the thread waited for: ` for thread 5`.
+    /// The awaited thread or process: ` for thread 5`.
     pub(super) fn awaited(&self) -> String {
         match (self.kind.as_deref(), self.label()) {
             (_, Some(thread)) => format!(" for thread {thread}"),
@@ -73,7 +73,7 @@ impl SlowPart {
             .filter(move |share| share.ns as f64 / all >= MIN_SHARE)
     }
 
-    /// In which slices the thread ran: `62 % in exec.run, 20 % in exec.sort`. None: no slice has a large
+    /// In which slices the thread ran: `62 % in exec.run, 20 % in exec.sort`. None if no slice has a large
     /// enough share.
     pub fn running_words(&self) -> Option<String> {
         let percent = |ns: i64| 100.0 * ns as f64 / self.spent.ns.max(1) as f64;
@@ -111,7 +111,7 @@ impl Slow {
         };
         let share = |clause: &Clause<'_>| clause.ns as f64 / self.dur.max(1) as f64;
         let shown: Vec<String> =
-            self.shown_clauses().iter().map(|entry| entry.phrase(share(entry))).collect();
+            self.shown_clauses().iter().map(|clause| clause.phrase(share(clause))).collect();
         let Some((last, others)) = shown.split_last() else {
             return format!("It took no time in {who}.");
         };
@@ -122,13 +122,13 @@ impl Slow {
         };
         let hops = self.hops().iter().enumerate();
         let hops: String =
-            hops.map(|(at, entry)| format!(" {}", entry.sentence(at, self.hops()))).collect();
+            hops.map(|(at, hop)| format!(" {}", hop.sentence(at, self.hops()))).collect();
         let answered = self.answered_by.as_ref();
         let answered = answered.map_or_else(String::new, |call| format!(" {}", call.sentence()));
         format!("Of {}, {who} {shown}.{hops}{answered}", duration(self.dur as f64))
     }
 
-    /// What identifies the request in one line, `id=88 kind=UPDATE`; empty where nothing does.
+    /// The identity of the request in one line, `id=88 kind=UPDATE`; empty if it has none.
     pub fn label(&self) -> String {
         request::label(&self.request)
     }
@@ -137,15 +137,15 @@ impl Slow {
     pub fn hops(&self) -> &[Hop] {
         self.parts
             .iter()
-            .map(|entry| entry.hops.as_slice())
-            .find(|entry| !entry.is_empty())
+            .map(|part| part.hops.as_slice())
+            .find(|hops| !hops.is_empty())
             .unwrap_or(&[])
     }
 
     /// Why it took so long, without numbers. Intervals whose sentences differ only in numbers have the
     /// same shape.
     pub fn shape(&self) -> String {
-        let shown = self.shown_clauses().into_iter().map(|entry| entry.largest.shape());
+        let shown = self.shown_clauses().into_iter().map(|clause| clause.largest.shape());
         let hops = self.hops().iter().map(Hop::shape);
         let answered = self.answered_by.iter().map(|call| call.shape());
         let name = std::iter::once(self.name.clone());
@@ -157,9 +157,10 @@ impl Slow {
     fn shown_clauses(&self) -> Vec<Clause<'_>> {
         let mut clauses = self.clauses();
         let mut rank = 0..;
-        clauses.retain(|entry| {
+        clauses.retain(|clause| {
             let rank = rank.next().unwrap_or(MAX_SHOWN);
-            rank == 0 || (rank < MAX_SHOWN && entry.ns as f64 / self.dur.max(1) as f64 >= MIN_SHARE)
+            rank == 0
+                || (rank < MAX_SHOWN && clause.ns as f64 / self.dur.max(1) as f64 >= MIN_SHARE)
         });
         clauses
     }
@@ -204,7 +205,7 @@ impl Clause<'_> {
         match &self.largest.part {
             TimeUse::Running => {
                 let slices = self.largest.running_words();
-                // The first one also says what it is a share of.
+                // The first one also names the whole of the share.
                 let slices = slices.map(|words| words.replacen(" % in ", " % of it in ", 1));
                 let slices = slices.map_or_else(String::new, |words| format!("; {words}"));
                 let functions = self.largest.functions.text();
@@ -228,7 +229,7 @@ impl Clause<'_> {
                 let inside = &self.largest.inside;
                 let inside = inside
                     .as_ref()
-                    .map_or_else(String::new, |entry| format!(" ({})", entry.label()));
+                    .map_or_else(String::new, |slice| format!(" ({})", slice.label()));
                 format!("was blocked{call}{inside}{times} for {length}{}", until(by))
             }
             TimeUse::Faulting(by) => format!("waited for a page{times} for {length}{}", until(by)),
@@ -236,7 +237,7 @@ impl Clause<'_> {
         }
     }
 
-    /// What the waker was doing.
+    /// The slice of the waker.
     fn doing(&self) -> String {
         match &self.largest.doing {
             Some(doing) if doing.around => format!(", which was in {} then", doing.label()),
@@ -247,7 +248,7 @@ impl Clause<'_> {
 }
 
 impl ServiceCall {
-    /// Which process answered, and what took the time in it.
+    /// The process that answered, and where its time went.
     fn sentence(&self) -> String {
         let pid = self.request.pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string());
         let name = self.process_name.as_ref();
@@ -279,10 +280,10 @@ impl Hop {
         labelled(self.thread, self.name.as_deref())
     }
 
-    /// What the thread did during the wait for it. `at` is its place in `all`.
+    /// A sentence about the thread during the wait for it. `at` is its place in `all`.
     fn sentence(&self, at: usize, all: &[Hop]) -> String {
         let length = duration((self.within.1 - self.within.0) as f64);
-        let during = match at.checked_sub(1).and_then(|entry| all.get(entry)) {
+        let during = match at.checked_sub(1).and_then(|index| all.get(index)) {
             None => format!("In the longest wait ({length})"),
             Some(before) => format!("In the longest wait of thread {} ({length})", before.label()),
         };
@@ -296,7 +297,7 @@ impl Hop {
             TimeUse::Running => format!("ran for {ns}"),
             TimeUse::Preempted { .. } | TimeUse::WokenLate(_) => format!("wanted a CPU for {ns}"),
             TimeUse::Blocked { call, by } => {
-                let call = call.as_ref().map_or_else(String::new, |entry| format!(" in {entry}"));
+                let call = call.as_ref().map_or_else(String::new, |name| format!(" in {name}"));
                 format!("was blocked{call} for {ns}{}", until(by))
             }
             TimeUse::Faulting(by) => format!("waited for a page for {ns}{}", until(by)),
@@ -304,12 +305,12 @@ impl Hop {
         };
         // For the first hop, the sentence before already says this.
         let doing = self.doing.as_ref().filter(|_| at > 0);
-        let doing = doing.map_or_else(String::new, |entry| format!(" (in {})", entry.label()));
+        let doing = doing.map_or_else(String::new, |slice| format!(" (in {})", slice.label()));
         format!("{during}, thread {thread}{doing} {did}.")
     }
 
     fn shape(&self) -> String {
-        let doing = self.doing.as_ref().map_or("", |entry| entry.name.as_str());
+        let doing = self.doing.as_ref().map_or("", |slice| slice.name.as_str());
         let what = match &self.part {
             TimeUse::Blocked { call, .. } => call.clone().unwrap_or_default(),
             part => <&str>::from(part).to_owned(),

@@ -138,7 +138,7 @@ impl Engine {
             number("call_start").gt_eq(lit(from)).and(number("call_start").lt(lit(to)))
         };
         let within = disjoint(ends.collect()).iter().map(is_within).collect();
-        let (Some(within), Some(rows)) = (any_of(within), self.whole_frames("net", "called")?)
+        let (Some(within), Some(rows)) = (any_of(within), self.unwindowed_frames("net", "called")?)
         else {
             return Ok(calls);
         };
@@ -172,7 +172,9 @@ impl Engine {
         starts: impl Iterator<Item = &ServiceTime> + Clone,
     ) -> Result<HashMap<ServiceTime, (ServiceTime, i64)>, QueryError> {
         let mut taken = HashMap::new();
-        let Some(edges) = self.whole("edges")?.filter(|_| starts.clone().next().is_some()) else {
+        let Some(edges) =
+            self.unwindowed_table("edges")?.filter(|_| starts.clone().next().is_some())
+        else {
             return Ok(taken);
         };
         let points = word("src_point").eq(lit("asked")).and(word("dst_point").eq(lit("taken")));
@@ -200,7 +202,7 @@ impl Engine {
     async fn answers_of(&self, slow: &[Slow]) -> Result<HashMap<FrameName, i64>, QueryError> {
         let mut answers = HashMap::new();
         let requests = || slow.iter().filter(|slow| slow.name == SERVED);
-        let served = self.whole_frames("net", "served")?;
+        let served = self.unwindowed_frames("net", "served")?;
         let Some(served) = served.filter(|_| requests().next().is_some()) else {
             return Ok(answers);
         };
@@ -227,7 +229,7 @@ impl Engine {
         moments: impl Iterator<Item = &ServiceTime> + Clone,
     ) -> Result<HashMap<ServiceTime, Slow>, QueryError> {
         let mut requests = HashMap::new();
-        let served = self.whole_frames("net", "served")?;
+        let served = self.unwindowed_frames("net", "served")?;
         let has_moments = moments.clone().next().is_some();
         let Some(served) = served.filter(|_| has_moments) else { return Ok(requests) };
         let rows = among(served, "pid", moments.clone().map(|at| at.pid))?;

@@ -21,7 +21,7 @@ pub struct FrameName {
 pub struct Slow {
     /// The frame and the interval, `job.handle`; for a span, the frame.
     pub name: String,
-    /// What identifies the frame: capture, buffer, segment, ring and number.
+    /// The identity of the frame: capture, buffer, segment, ring and number.
     pub capture: String,
     #[expect(missing_docs, reason = "see `capture`")]
     pub buffer: String,
@@ -45,7 +45,7 @@ pub struct Slow {
     pub dur: i64,
     /// It is a span, during which the thread may have done other work.
     pub is_span: bool,
-    /// What identifies the request: names of fields, and their values.
+    /// The identity of the request: names of fields, and their values.
     pub request: Vec<(String, String)>,
     /// The parts, the largest first.
     pub parts: Vec<SlowPart>,
@@ -59,7 +59,7 @@ pub struct ServiceCall {
     /// The service: `:5432`, or the path of a Unix socket. If found by identity: the frame and the
     /// interval in the other process.
     pub service: String,
-    /// The hash type by which the points of both programs identify the same request; None: it was found
+    /// The hash type by which the points of both programs identify the same request; None if it was found
     /// by the frames of `libppt-with.so`.
     pub identity: Option<String>,
     /// When the call began, ns since the epoch.
@@ -80,11 +80,11 @@ pub struct ServiceCall {
 /// A part of a slow interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlowPart {
-    /// What the thread did.
+    /// The state of the thread.
     pub part: TimeUse,
     /// How much time.
     pub spent: Spent,
-    /// What the waker was doing during the longest piece of a wait, by its own frames: the innermost
+    /// The slice of the waker during the longest piece of a wait, by its own frames: the innermost
     /// slice around the end of that piece, or else the slice that overlaps it longest.
     pub doing: Option<Doing>,
     /// The same for the thread that waited: the innermost slice within the interval shows what it waited for.
@@ -94,7 +94,7 @@ pub struct SlowPart {
     pub running_in: Vec<RunningIn>,
     /// In which functions the thread ran, by its stacks. Only for [`TimeUse::Running`].
     pub functions: FunctionCounts,
-    /// What the waker did during the wait, and which thread woke it. Only for the largest wait.
+    /// The activity of the waker during the wait, and the thread that woke it. Only for the largest wait.
     pub hops: Vec<Hop>,
 }
 
@@ -133,14 +133,14 @@ impl fmt::Display for About {
     }
 }
 
-/// What a thread was doing.
+/// The slice in which a thread was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doing {
     /// The slice.
     pub name: String,
     /// Its description by a frame of the preloaded library.
     pub about: Option<About>,
-    /// How long it overlapped the wait, ns.
+    /// Its overlap with the wait, ns.
     pub ns: i64,
     /// When it began, ns since the epoch.
     pub ts: i64,
@@ -165,7 +165,7 @@ pub struct RunningIn {
     pub longest: Doing,
 }
 
-/// What a thread did while another one waited for it.
+/// The activity of a thread for which another one waited.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hop {
     /// The thread.
@@ -174,11 +174,11 @@ pub struct Hop {
     pub name: Option<String>,
     /// The longest wait for it, from and to, ns since the epoch.
     pub within: (i64, i64),
-    /// What this thread did for most of that wait.
+    /// The state of this thread for most of that wait.
     pub part: TimeUse,
     /// How much time.
     pub spent: Spent,
-    /// What it was doing, by its own frames.
+    /// Its slice, by its own frames.
     pub doing: Option<Doing>,
 }
 
@@ -206,7 +206,7 @@ pub(super) struct Longest {
     pub(super) name: String,
     /// How many intervals there are.
     pub(super) all: u64,
-    /// How many are above the 99th percentile; None: none.
+    /// How many are above the 99th percentile; None if there are none.
     pub(super) above: Option<usize>,
     /// How many are shown one by one.
     pub(super) slowest: usize,

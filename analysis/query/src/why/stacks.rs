@@ -3,7 +3,7 @@
 use futures::StreamExt;
 
 use super::cut::TimeUse;
-use super::during::{Sweep, ThreadRow};
+use super::during::{StretchSweep, ThreadRow};
 use super::functions::FunctionCounts;
 use super::slow::Slow;
 use crate::engine::Engine;
@@ -14,7 +14,7 @@ impl Engine {
     /// Counts the stacks of threads that ran in these intervals.
     pub(super) async fn ask_stacks(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
         let threads: Vec<_> = slow.iter().map(Slow::during).collect();
-        let mut pids: Vec<i32> = threads.iter().filter_map(|entry| entry.pid).collect();
+        let mut pids: Vec<i32> = threads.iter().filter_map(|thread| thread.pid).collect();
         pids.sort_unstable();
         pids.dedup();
         if pids.is_empty() {
@@ -22,7 +22,7 @@ impl Engine {
         }
         let Some(stacks) = self.innermost_of(pids)? else { return Ok(()) };
         let mut stream = stacks.execute_stream().await?;
-        let mut sweep = Sweep::new(&threads);
+        let mut sweep = StretchSweep::new(&threads);
         let mut found = vec![FunctionCounts::default(); slow.len()];
         while let Some(batch) = stream.next().await {
             let batch = StackBatch::new(&batch?)?;
@@ -36,7 +36,7 @@ impl Engine {
         }
         for (slow, mut functions) in slow.iter_mut().zip(found) {
             functions.sort();
-            if let Some(ran) = slow.parts.iter_mut().find(|entry| entry.part == TimeUse::Running) {
+            if let Some(ran) = slow.parts.iter_mut().find(|part| part.part == TimeUse::Running) {
                 ran.functions = functions;
             }
         }

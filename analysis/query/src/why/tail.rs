@@ -15,7 +15,7 @@ pub struct Tail {
     pub name: String,
     /// How many intervals there are.
     pub all: u64,
-    /// The 99th percentile, ns: 1 % of the intervals are longer. None: there are too few
+    /// The 99th percentile, ns: 1 % of the intervals are longer. None if there are too few
     /// intervals, and the requested slowest ones are used as the tail.
     pub p99: Option<i64>,
     /// How many are longer.
@@ -41,22 +41,22 @@ pub struct TailCause {
     pub intervals: u64,
 }
 
-/// How many of `all` are above the 99th percentile by rank; None: none.
+/// How many of `all` are above the 99th percentile by rank; None if there are none.
 pub(super) fn above(all: u64) -> Option<usize> {
     // Rank ⌈0.99 n⌉, without a float.
     let rank = (all * 99).div_ceil(100);
-    usize::try_from(all - rank).ok().filter(|&entry| entry > 0)
+    usize::try_from(all - rank).ok().filter(|&count| count > 0)
 }
 
 impl Tail {
-    /// `longest` are the longest intervals of the kind, the slowest first. None: there are none.
+    /// `longest` are the longest intervals of the kind, the slowest first. None if there are none.
     pub(super) fn new(kind: &Longest, longest: &[Slow]) -> Option<Tail> {
         // The first interval that is not above the percentile marks where the tail begins.
-        let looked_at = kind.above.map(|entry| entry.min(MAX_INTERVALS));
-        let p99 = looked_at.and_then(|entry| Some(longest.get(entry)?.dur));
+        let looked_at = kind.above.map(|count| count.min(MAX_INTERVALS));
+        let p99 = looked_at.and_then(|index| Some(longest.get(index)?.dur));
         let own: Vec<&Slow> = match (p99, looked_at) {
             (Some(p99), Some(above)) => {
-                longest[..above].iter().take_while(|entry| entry.dur > p99).collect()
+                longest[..above].iter().take_while(|interval| interval.dur > p99).collect()
             }
             _ => Vec::new(),
         };
@@ -77,10 +77,10 @@ impl Tail {
             for part in &slow.parts {
                 for (cause, ns) in part.causes() {
                     let is_new = !counted.contains(&cause);
-                    match causes.iter_mut().find(|entry| entry.cause == cause) {
-                        Some(entry) => {
-                            entry.ns += ns;
-                            entry.intervals += u64::from(is_new);
+                    match causes.iter_mut().find(|known| known.cause == cause) {
+                        Some(known) => {
+                            known.ns += ns;
+                            known.intervals += u64::from(is_new);
                         }
                         None => causes.push(TailCause { cause: cause.clone(), ns, intervals: 1 }),
                     }
@@ -99,7 +99,7 @@ impl Tail {
             p99,
             above: above as u64,
             count: own.len() as u64,
-            ns: own.iter().map(|entry| entry.dur).sum(),
+            ns: own.iter().map(|interval| interval.dur).sum(),
             causes,
             functions,
         })
@@ -136,7 +136,7 @@ impl SlowPart {
     fn causes(&self) -> Vec<(String, i64)> {
         let of_slices = |share: &RunningIn| (format!("running in {}", share.name), share.ns);
         let mut causes: Vec<(String, i64)> = self.running_in.iter().map(of_slices).collect();
-        let rest = self.spent.ns - causes.iter().map(|entry| entry.1).sum::<i64>();
+        let rest = self.spent.ns - causes.iter().map(|cause| cause.1).sum::<i64>();
         if rest > 0 {
             causes.push((self.cause(), rest));
         }
@@ -153,11 +153,11 @@ impl SlowPart {
                 format!("waiting for a page{}{}", by.awaited(), self.doing_in())
             }
             TimeUse::Blocked { call, by } => {
-                let call = call.as_ref().map_or_else(String::new, |entry| format!(" in {entry}"));
+                let call = call.as_ref().map_or_else(String::new, |name| format!(" in {name}"));
                 let inside = self
                     .inside
                     .as_ref()
-                    .map_or_else(String::new, |entry| format!(" ({})", entry.shared_words()));
+                    .map_or_else(String::new, |slice| format!(" ({})", slice.shared_words()));
                 format!("waiting{call}{inside}{}{}", by.awaited(), self.doing_in())
             }
         }
@@ -166,6 +166,6 @@ impl SlowPart {
     fn doing_in(&self) -> String {
         self.doing
             .as_ref()
-            .map_or_else(String::new, |entry| format!(" in {}", entry.shared_words()))
+            .map_or_else(String::new, |slice| format!(" in {}", slice.shared_words()))
     }
 }

@@ -4,7 +4,7 @@
 
 use ppt_capture::columns::Time;
 use ppt_capture::frame_dsl::schema::{
-    Clock, Edge, Enum, Extra, Field, FieldType, Frame, Int, Interval, Schema,
+    Clock, Enum, Extra, Field, FieldType, Frame, Int, Interval, IntervalEnd, Schema,
 };
 use ppt_capture::{
     CaptureWriter, Cause, ClockId, ClockReading, Codec, Dropped, Drops, End, EndReason, FileHeader,
@@ -105,13 +105,16 @@ fn schema(dice: &mut Dice, buffer: &str, names: &[&str]) -> Schema {
             let is_bytes = matches!(ty, FieldType::Char { .. } | FieldType::Bytes { .. });
             let array = (!is_bytes && dice.chance(5)).then_some(2);
             let interval = array.is_none() && !is_bytes && dice.chance(2);
-            let halves: &[Option<Edge>] =
-                if interval { &[Some(Edge::Start), Some(Edge::End)] } else { &[None] };
+            let halves: &[Option<IntervalEnd>] = if interval {
+                &[Some(IntervalEnd::Start), Some(IntervalEnd::End)]
+            } else {
+                &[None]
+            };
             for edge in halves {
                 let field = Field {
                     name: match edge {
-                        Some(Edge::Start) => format!("f{n}_start"),
-                        Some(Edge::End) => format!("f{n}_end"),
+                        Some(IntervalEnd::Start) => format!("f{n}_start"),
+                        Some(IntervalEnd::End) => format!("f{n}_end"),
                         None => format!("f{n}"),
                     },
                     ty: ty.clone(),
@@ -141,7 +144,7 @@ fn schema(dice: &mut Dice, buffer: &str, names: &[&str]) -> Schema {
             field.ty.is_time()
                 && field.array.is_none()
                 && !field.ty.clock().is_some_and(Clock::is_cpu)
-                && field.interval.as_ref().is_none_or(|interval| interval.edge == Edge::End)
+                && field.interval.as_ref().is_none_or(|interval| interval.edge == IntervalEnd::End)
         };
         if let Some(field) = fields.iter_mut().rfind(is_at) {
             field.at = true;

@@ -5,7 +5,7 @@ mod model;
 
 use std::collections::BTreeSet;
 
-use ppt_query::summary::{Ask, SummaryValues};
+use ppt_query::summary::{SummaryRequest, SummaryValues};
 use ppt_query::{Encoder, Engine, ResultFormat, RowUnit};
 use proptest::prelude::*;
 use serde_json::json;
@@ -25,8 +25,8 @@ fn said(
     (unit, length): (RowUnit, &str),
 ) -> Result<(), TestCaseError> {
     let length = length.trim_matches('"');
-    let whole = Ask { wholes: true, ..Ask::default() };
-    let one = Ask { frame: Some(table.to_owned()), ..Ask::default() };
+    let whole = SummaryRequest { spans_and_chains: true, ..SummaryRequest::default() };
+    let one = SummaryRequest { frame: Some(table.to_owned()), ..SummaryRequest::default() };
     // All of them, once.
     let asks = if unit == RowUnit::Chain { vec![whole, one] } else { vec![one] };
     for ask in asks {

@@ -2,7 +2,7 @@
 
 use ppt_query::arrow::datatypes::{Field, Schema};
 use ppt_query::stats::{Histogram, Sketch};
-use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, SummaryValues, ends};
+use ppt_query::summary::{FieldSummary, FrameSummary, Group, SummaryRequest, SummaryValues, ends};
 use ppt_query::{Engine, FrameTable, RowUnit, SYMBOL};
 
 use crate::error::ReportError;
@@ -22,7 +22,7 @@ pub(super) const DRAWN: usize = 16;
 
 pub(super) async fn frame(
     engine: &Engine,
-    ask: &Ask,
+    request: &SummaryRequest,
     (table, total): (&FrameTable, &FrameSummary),
     tables: &[(FrameTable, FrameSummary)],
     (span, known): (Option<&ChartSpan>, Option<KnownFields>),
@@ -53,7 +53,7 @@ pub(super) async fn frame(
     let slices = match (span, slices) {
         (None, _) => Vec::new(),
         (Some(span), Some(slices)) => by_number(slices, span),
-        (Some(span), None) => self::slices(engine, ask, (table, total.unit), span).await?,
+        (Some(span), None) => self::slices(engine, request, (table, total.unit), span).await?,
     };
     facts.counts = vec![0; span.map_or(0, |span| span.slices)];
     for (at, slice) in &slices {
@@ -67,7 +67,7 @@ pub(super) async fn frame(
                 Some((**spread).clone())
             }
             SummaryValues::Numbers { .. } if is_drawn => {
-                spread(engine, ask, (table, total.unit), field).await?
+                spread(engine, request, (table, total.unit), field).await?
             }
             _ => None,
         });
@@ -83,8 +83,8 @@ pub(super) async fn frame(
         let groups = match grouped.filter(|grouped| grouped.0 == column) {
             Some((_, groups)) => groups,
             None => {
-                let ask = Ask { by: vec![column.clone()], ..ask.clone() };
-                groups(engine, ask, (table, total.unit)).await?
+                let request = SummaryRequest { by: vec![column.clone()], ..request.clone() };
+                groups(engine, request, (table, total.unit)).await?
             }
         };
         add_groups(groups, &column, &mut facts);
@@ -246,11 +246,11 @@ fn kind(schema: &Schema, name: &str) -> ReportedField {
 /// The summary of a whole table.
 pub(super) async fn total(
     engine: &Engine,
-    ask: Ask,
+    request: SummaryRequest,
     (table, unit): (&FrameTable, RowUnit),
 ) -> Result<Option<FrameSummary>, ReportError> {
-    let ask = Ask { frame: Some(table.frame.clone()), ..ask };
-    let summaries = engine.summary(&ask).await?;
+    let request = SummaryRequest { frame: Some(table.frame.clone()), ..request };
+    let summaries = engine.summary(&request).await?;
     // A kind of frames and a kind of spans may have the same name.
     Ok(summaries.into_iter().find(|summary| summary.buffer == table.buffer && summary.unit == unit))
 }
@@ -258,21 +258,22 @@ pub(super) async fn total(
 /// The groups of a summary. Empty if the table has no rows.
 async fn groups(
     engine: &Engine,
-    ask: Ask,
+    request: SummaryRequest,
     table: (&FrameTable, RowUnit),
 ) -> Result<Vec<Group>, ReportError> {
-    Ok(total(engine, ask, table).await?.map(|total| total.groups).unwrap_or_default())
+    Ok(total(engine, request, table).await?.map(|total| total.groups).unwrap_or_default())
 }
 
 /// The summaries of each slice, by its number.
 async fn slices(
     engine: &Engine,
-    ask: &Ask,
+    request: &SummaryRequest,
     (table, unit): (&FrameTable, RowUnit),
     span: &ChartSpan,
 ) -> Result<Vec<(usize, Group)>, ReportError> {
-    let ask = Ask { every: Some(span.every), filter: within(table, span), ..ask.clone() };
-    Ok(by_number(groups(engine, ask, (table, unit)).await?, span))
+    let request =
+        SummaryRequest { every: Some(span.every), filter: within(table, span), ..request.clone() };
+    Ok(by_number(groups(engine, request, (table, unit)).await?, span))
 }
 
 /// Summaries of the slices within the span, each with its number.
@@ -318,12 +319,12 @@ fn over(
 /// The distribution of a field. None if it has no numbers.
 async fn spread(
     engine: &Engine,
-    ask: &Ask,
+    request: &SummaryRequest,
     table: (&FrameTable, RowUnit),
     field: &FieldSummary,
 ) -> Result<Option<Sketch>, ReportError> {
-    let ask = Ask { spread: Some(field.name.clone()), ..ask.clone() };
-    let groups = groups(engine, ask, table).await?;
+    let request = SummaryRequest { spread: Some(field.name.clone()), ..request.clone() };
+    let groups = groups(engine, request, table).await?;
     let fields = groups.into_iter().flat_map(|group| group.fields);
     Ok(fields.filter(|summary| is_same(summary, field)).find_map(|summary| match summary.values {
         SummaryValues::Numbers { spread, .. } => spread.map(|spread| *spread),

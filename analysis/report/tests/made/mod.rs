@@ -5,7 +5,7 @@
 use std::io::Write;
 
 use ppt_capture::frame_dsl::schema::{
-    Clock, Edge, Enum, Extra, Field, FieldType, Frame, Int, Interval, Schema,
+    Clock, Enum, Extra, Field, FieldType, Frame, Int, Interval, IntervalEnd, Schema,
 };
 use ppt_capture::{
     CaptureWriter, ClockId, ClockReading, End, EndReason, FileHeader, FramesHead, Lost, Process,
@@ -75,12 +75,12 @@ fn field(name: &str, ty: FieldType, offset: u32, unit: &str) -> Field {
 }
 
 fn ends(name: &str, offset: u32) -> [Field; 2] {
-    [(Edge::Start, "start"), (Edge::End, "end")].map(|(edge, word)| {
-        let at = offset + if edge == Edge::Start { 0 } else { 8 };
+    [(IntervalEnd::Start, "start"), (IntervalEnd::End, "end")].map(|(edge, word)| {
+        let at = offset + if edge == IntervalEnd::Start { 0 } else { 8 };
         let ty = FieldType::Ns { clock: Clock::Realtime };
         let mut field = field(&format!("{name}_{word}"), ty, at, "");
         field.interval = Some(Interval { name: name.to_owned(), edge });
-        field.at = edge == Edge::End;
+        field.at = edge == IntervalEnd::End;
         field
     })
 }

@@ -33,7 +33,7 @@ pub(crate) fn data_type(ty: ColumnType) -> DataType {
     }
 }
 
-/// The narrowest type that holds all values of two types; None: no type does. Captures of several
+/// The narrowest type that holds all values of two types; None if no type does. Captures of several
 /// versions may have different types in one column.
 pub(crate) fn wider(one: &DataType, other: &DataType) -> Option<DataType> {
     use DataType::{Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};

@@ -25,7 +25,7 @@ const MAX_KEPT: usize = 10_000_000;
 /// The number of the first frame of a ring.
 const FIRST_NUMBER: u64 = 1;
 
-/// Bounds of a time; None: unknown.
+/// Bounds of a time; None if unknown.
 type Between = (Option<i64>, Option<i64>);
 
 /// The input of matching.
@@ -167,7 +167,7 @@ impl Causes {
         Ok((0..self.directory.points.len()).map(missing).collect())
     }
 
-    /// By point: the time since which its frames are recorded, in ns since the epoch; None: since the
+    /// By point: the time since which its frames are recorded, in ns since the epoch; None if since the
     /// start of its programs. Earlier frames may be missing if `ppt attach` came later, or if files of a
     /// series are not in the set.
     pub fn begins(&self) -> Vec<Option<i64>> {

@@ -88,7 +88,7 @@ impl<I: CompactIdentity> Endpoint<I> {
         CompactKey { hash_type: spot.hash_type, identity: self.identity }
     }
 
-    /// The time; None: the frame has no time.
+    /// The time; None if the frame has no time.
     pub fn when(&self, spot: &Spot) -> Option<i64> {
         spot.is_timed.then_some(self.when)
     }
@@ -132,7 +132,7 @@ pub(super) struct SpotCodec {
 const DIRECTIONS: u32 = 8;
 
 impl SpotCodec {
-    /// A codec for `directory`, whose sequence numbers are below `end_seq`; None: spots do not fit into
+    /// A codec for `directory`, whose sequence numbers are below `end_seq`; None if spots do not fit into
     /// 64 bits.
     pub fn new(directory: &PointDirectory, end_seq: u64) -> Option<SpotCodec> {
         let number = |count: usize| u32::try_from(count).ok();

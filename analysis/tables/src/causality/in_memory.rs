@@ -10,7 +10,7 @@ use super::causes::Causes;
 use super::compact::{Buckets, CompactIdentity, CompactKey, Endpoint, SpotCodec};
 use super::endpoint::Endpoints;
 use super::matching::{MatchedFrame, Matching, ROWS};
-use super::shown::Shows;
+use super::shown::MatchingTable;
 use crate::chunk_scan::ChunkScan;
 use crate::error::TableError;
 use crate::table::{Batches, Runner, Scan, TableRequest};
@@ -19,11 +19,11 @@ use crate::table::{Batches, Runner, Scan, TableRequest};
 /// too.
 const MEMORY_DIVISOR: u64 = 2;
 
-/// A scan of the results of matching; None: the endpoints of `scan` do not fit into memory, or times are not
+/// A scan of the results of matching; None if the endpoints of `scan` do not fit into memory, or times are not
 /// exact.
 pub(crate) fn matched_in_memory(
     causes: &Arc<Causes>,
-    shows: Shows,
+    shown: MatchingTable,
     request: &TableRequest<'_>,
     schema: &SchemaRef,
     scan: &Arc<ChunkScan<Endpoints>>,
@@ -43,7 +43,7 @@ pub(crate) fn matched_in_memory(
     }
     let request = MatchRequest {
         causes: causes.clone(),
-        shows,
+        shown,
         columns: request.columns.to_vec(),
         schema: schema.clone(),
         scan: scan.clone(),
@@ -62,7 +62,7 @@ pub(crate) fn matched_in_memory(
 #[derive(Debug, Clone)]
 struct MatchRequest {
     causes: Arc<Causes>,
-    shows: Shows,
+    shown: MatchingTable,
     columns: Vec<usize>,
     schema: SchemaRef,
     scan: Arc<ChunkScan<Endpoints>>,
@@ -104,8 +104,8 @@ impl<I: CompactIdentity + std::fmt::Debug> Scan for InMemory<I> {
     }
 
     fn read(&self, part: usize) -> Batches {
-        let MatchRequest { causes, shows, columns, schema, .. } = &self.request;
-        let matching = Matching::new(causes.clone(), *shows, columns.clone(), schema.clone());
+        let MatchRequest { causes, shown, columns, schema, .. } = &self.request;
+        let matching = Matching::new(causes.clone(), *shown, columns.clone(), schema.clone());
         Box::new(Matched {
             request: self.request.clone(),
             read: self.read.clone(),
@@ -125,7 +125,7 @@ impl<I: CompactIdentity + std::fmt::Debug> Scan for InMemory<I> {
     }
 
     fn explain_text(&self) -> String {
-        let table = self.request.shows.table();
+        let table = self.request.shown.table();
         format!(
             "{table}: what leaves and enters points, by hash type and value, in memory; {}",
             self.request.scan.explain_text()

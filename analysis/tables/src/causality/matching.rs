@@ -19,7 +19,7 @@ use ppt_causality::{
 use super::causes::Causes;
 use super::endpoint::{COLUMNS, DataDirection, EndpointColumn, KEY_BYTES, hex_of, type_of};
 use super::shown::{
-    COUNTED, EdgeColumn, EndColumn, ShownEnd, Shows, UNMATCHED_COLUMNS, UnmatchedColumn,
+    COUNTED, EdgeColumn, EndColumn, MatchingTable, ShownEnd, UNMATCHED_COLUMNS, UnmatchedColumn,
     edge_column,
 };
 use crate::builder::timestamp;
@@ -41,7 +41,7 @@ const POINT: usize = 5;
 
 /// The columns of endpoints that must be read for these columns. `exact`: times are exact, so [`WHEN`] is
 /// the time.
-pub(crate) fn columns_read(shows: Shows, columns: &[usize], exact: bool) -> Vec<usize> {
+pub(crate) fn columns_read(shown: MatchingTable, columns: &[usize], exact: bool) -> Vec<usize> {
     let place = |column| COLUMNS.iter().position(|other| *other == column).unwrap_or_default();
     let all = [
         EndpointColumn::Key,
@@ -51,16 +51,16 @@ pub(crate) fn columns_read(shows: Shows, columns: &[usize], exact: bool) -> Vec<
         EndpointColumn::Seqno,
         EndpointColumn::Point,
     ];
-    let needs_drained = needs_drained(shows, columns);
+    let needs_drained = needs_drained(shown, columns);
     let more =
         [(!exact).then_some(EndpointColumn::Ts), needs_drained.then_some(EndpointColumn::Drained)];
     all.into_iter().chain(more.into_iter().flatten()).map(place).collect()
 }
 
 /// Whether the columns include times of draining.
-pub(crate) fn needs_drained(shows: Shows, columns: &[usize]) -> bool {
+pub(crate) fn needs_drained(shown: MatchingTable, columns: &[usize]) -> bool {
     let drained = STANDARD.iter().position(|standard| *standard == Standard::Drained);
-    shows == Shows::Unmatched && columns.iter().any(|&column| Some(column) == drained)
+    shown == MatchingTable::Unmatched && columns.iter().any(|&column| Some(column) == drained)
 }
 
 /// Identifies a frame, with its times.
@@ -88,10 +88,10 @@ struct UnmatchedRow {
 /// The pass that matches endpoints.
 pub(crate) struct Matching {
     causes: Arc<Causes>,
-    shows: Shows,
+    shown: MatchingTable,
     columns: Vec<usize>,
     schema: SchemaRef,
-    /// By hash type; None: no endpoint so far.
+    /// By hash type; None if there is no endpoint so far.
     matchers: Vec<Option<Matcher<MatchedFrame, MayBeMissing>>>,
     key: Option<[u8; KEY_BYTES]>,
     /// Entries of the current key with the same time.
@@ -106,14 +106,14 @@ pub(crate) struct Matching {
 impl Matching {
     pub fn new(
         causes: Arc<Causes>,
-        shows: Shows,
+        shown: MatchingTable,
         columns: Vec<usize>,
         schema: SchemaRef,
     ) -> Matching {
         let types = causes.directory.types.len();
         Matching {
             causes,
-            shows,
+            shown,
             columns,
             schema,
             matchers: (0..types).map(|_| None).collect(),
@@ -226,12 +226,12 @@ impl Matching {
     /// Keeps the results for a key that the table shows.
     fn keep(&mut self, key: &[u8]) {
         let hash_type = type_of(key);
-        match self.shows {
-            Shows::Edges => self.edge_types.resize(self.found.edges.len(), hash_type),
+        match self.shown {
+            MatchingTable::Edges => self.edge_types.resize(self.found.edges.len(), hash_type),
             _ => self.found.edges.clear(),
         }
         let unmatched = self.found.unmatched.drain(..);
-        if self.shows == Shows::Unmatched && unmatched.len() > 0 {
+        if self.shown == MatchingTable::Unmatched && unmatched.len() > 0 {
             let value: Arc<str> = hex_of(key, self.causes.directory.types[hash_type].width).into();
             let row = |unmatched| UnmatchedRow { hash_type, value: value.clone(), unmatched };
             self.unmatched.extend(unmatched.map(row));
@@ -479,7 +479,7 @@ impl Runner for Matching {
     fn finish(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         self.next_key(None)?;
         let mut out = self.flush()?;
-        if self.shows == Shows::Counts {
+        if self.shown == MatchingTable::Counts {
             out.push(self.counts_batch()?);
         }
         Ok(out)

@@ -7,7 +7,7 @@ use crate::standard::{STANDARD, Standard};
 
 /// A table of matching results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shows {
+pub(crate) enum MatchingTable {
     Edges,
     Unmatched,
     Counts,
@@ -102,13 +102,13 @@ pub(crate) const COUNTED: [&str; 8] = [
     "unmatched_by_loss",
 ];
 
-impl Shows {
+impl MatchingTable {
     /// The name of the table.
     pub fn table(self) -> &'static str {
         match self {
-            Shows::Edges => "edges",
-            Shows::Unmatched => "unmatched",
-            Shows::Counts => "matching",
+            MatchingTable::Edges => "edges",
+            MatchingTable::Unmatched => "unmatched",
+            MatchingTable::Counts => "matching",
         }
     }
 
@@ -120,7 +120,7 @@ impl Shows {
             field(name.to_owned(), DataType::Int64).with_metadata(unit.into())
         };
         let fields: Vec<Field> = match self {
-            Shows::Edges => {
+            MatchingTable::Edges => {
                 let ends = ["src", "dst"].into_iter().flat_map(|end| {
                     END_COLUMNS.iter().map(move |(name, column)| (format!("{end}_{name}"), column))
                 });
@@ -136,7 +136,7 @@ impl Shows {
                 });
                 ends.chain(own).collect()
             }
-            Shows::Unmatched => {
+            MatchingTable::Unmatched => {
                 let standard = STANDARD.iter().map(|standard| standard.field(&Default::default()));
                 let own = UNMATCHED_COLUMNS.iter().map(|(name, column)| match column {
                     UnmatchedColumn::Hash => field((*name).to_owned(), DataType::Utf8),
@@ -144,7 +144,7 @@ impl Shows {
                 });
                 standard.chain(own).collect()
             }
-            Shows::Counts => {
+            MatchingTable::Counts => {
                 let counts = COUNTED.iter().map(|text| field((*text).to_owned(), DataType::Int64));
                 [field("type".to_owned(), word_type())].into_iter().chain(counts).collect()
             }

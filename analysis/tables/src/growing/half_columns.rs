@@ -10,7 +10,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::pair::{Pair, PairColumn};
 
-/// The columns of links: when the first of the two was written, what names it, and what names the other one.
+/// The columns of links: the time of the first of the two frames, its identity, and that of the second.
 const LINK_COLUMNS: [&str; 9] = [
     "ts",
     "capture",
@@ -37,7 +37,7 @@ pub(crate) struct HalfColumns {
 }
 
 impl HalfColumns {
-    /// The pairs of which both frames are there, by [`LINK_COLUMNS`].
+    /// The pairs with both frames, by [`LINK_COLUMNS`].
     pub fn links(&self, fifo: Vec<bool>, steps: bool, read: &SchemaRef) -> Pair {
         let names = [self.capture, self.segment, self.ring, self.seqno];
         let own = std::iter::once(self.ts).chain(names).map(PairColumn::Begin);

@@ -6,7 +6,7 @@ use super::event::ThreadEvent;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
     pub ts: i64,
-    /// In ns; None: it did not return, or its return was not recorded.
+    /// In ns; None if it did not return, or its return was not recorded.
     pub dur: Option<i64>,
     /// Key of the name in the tables' words.
     pub name: i32,

@@ -44,7 +44,7 @@ impl FramePosition {
 }
 
 impl Records {
-    /// The earliest time at which records of a thread may be missing between two of its frames; None: no
+    /// The earliest time at which records of a thread may be missing between two of its frames; None if no
     /// records are missing. `cpu`: the CPU on which it ran all the time, if it did.
     pub fn missing(
         &self,
@@ -75,7 +75,7 @@ pub(crate) struct FrameChunk {
     pub count: u64,
     /// Whether some frames are damaged.
     pub has_bad: bool,
-    /// The earliest and the latest time; None: unknown.
+    /// The earliest and the latest time; None if unknown.
     pub times: Option<(i64, i64)>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct FrameChunk {
 pub(crate) struct KernelLoss {
     /// Sequence number of the frame.
     pub seqno: u64,
-    /// Begin of the loss; None: unknown.
+    /// Begin of the loss; None if unknown.
     pub since: Option<i64>,
     /// End of the loss.
     pub at: i64,
@@ -119,7 +119,7 @@ impl RecordsBuilder {
             true
         };
         let mut records = Records { recorded: self.recorded, end: i64::MIN, ..Records::default() };
-        // The number after the last frame so far; None: no frame so far.
+        // The number after the last frame so far; None before the first frame.
         let (mut next, mut latest) = (None, i64::MIN);
         let mut anywhere = Vec::new();
         for part in self.parts {

@@ -87,7 +87,7 @@ enum Inside {
 #[derive(Debug, Default)]
 pub(crate) struct ThreadTrack {
     recorded: Recorded,
-    /// The current state; None: the thread has ended, or has no event so far.
+    /// The current state; None if the thread has ended, or has no event so far.
     now: Option<Stretch>,
     ended: bool,
     inside: Inside,

@@ -1,4 +1,4 @@
-//! An open capture, and what is known of it.
+//! An open capture, with its catalog.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -12,8 +12,8 @@ use super::paired::LinkColumn;
 use super::spans::{self, Spans};
 use crate::bounds::{Bounded, BoundedText, Bounds};
 use crate::causality::{
-    Causes, EdgeColumn, EndColumn, Endpoints, HASH, KEY, Matching, PointDirectory, ShownEnd, Shows,
-    WHEN, columns_read, edge_column, matched_in_memory, needs_drained,
+    Causes, EdgeColumn, EndColumn, Endpoints, HASH, KEY, Matching, MatchingTable, PointDirectory,
+    ShownEnd, WHEN, columns_read, edge_column, matched_in_memory, needs_drained,
 };
 use crate::chunk_scan::ChunkScan;
 use crate::error::{SetError, TableError};
@@ -28,18 +28,18 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let spans = spans.filter(|span| span.comparable().is_ok()).map(Links::Spans);
     let links: Arc<[Links]> =
         spans.chain(chains::all(set)?.into_iter().map(Links::Chains)).collect();
-    let table = |shows: Shows| {
-        let schema = Arc::new(shows.schema());
-        let is_edges = shows == Shows::Edges;
+    let table = |shown: MatchingTable| {
+        let schema = Arc::new(shown.schema());
+        let is_edges = shown == MatchingTable::Edges;
         let links = if is_edges { links.clone() } else { Arc::new([]) };
         let wakes = if is_edges { Wakes::new(set) } else { None };
         let (set, endpoints, causes) = (set.clone(), endpoints.clone(), causes.clone());
-        Matched { set, endpoints, causes, shows, schema, links, wakes }
+        Matched { set, endpoints, causes, shown, schema, links, wakes }
     };
     Ok(vec![
-        NamedTable::fixed("edges", table(Shows::Edges)),
-        NamedTable::fixed("unmatched", table(Shows::Unmatched)),
-        NamedTable::fixed("matching", table(Shows::Counts)),
+        NamedTable::fixed("edges", table(MatchingTable::Edges)),
+        NamedTable::fixed("unmatched", table(MatchingTable::Unmatched)),
+        NamedTable::fixed("matching", table(MatchingTable::Counts)),
     ])
 }
 
@@ -49,7 +49,7 @@ struct Matched {
     set: Arc<CaptureSet>,
     endpoints: Arc<Endpoints>,
     causes: Arc<Causes>,
-    shows: Shows,
+    shown: MatchingTable,
     schema: SchemaRef,
     /// Spans and chains, which make edges, too.
     links: Arc<[Links]>,
@@ -89,7 +89,7 @@ impl CaptureTable for Matched {
 
     fn bounded(&self, column: usize) -> Option<Bounded> {
         // Each kind of edges is made from other frames.
-        let is_kind = self.shows == Shows::Edges && edge_column(column) == EdgeColumn::Kind;
+        let is_kind = self.shown == MatchingTable::Edges && edge_column(column) == EdgeColumn::Kind;
         is_kind.then_some(Bounded::Word(BoundedText::Name))
     }
 
@@ -114,9 +114,9 @@ impl Matched {
         request: &TableRequest<'_>,
         is_wanted: bool,
     ) -> Result<Planned, TableError> {
-        self.causes.comparable(self.shows.table())?;
+        self.causes.comparable(self.shown.table())?;
         let read =
-            columns_read(self.shows, request.columns, self.causes.directory.clocks.are_exact());
+            columns_read(self.shown, request.columns, self.causes.directory.clocks.are_exact());
         let mut bounds = Bounds::default();
         if !is_wanted {
             bounds.one_of(BoundedText::Buffer, [].into());
@@ -126,19 +126,19 @@ impl Matched {
         let scan = Arc::new(ChunkScan::new(&self.set, &self.endpoints, &inner)?);
         let schema = Arc::new(self.schema.project(request.columns)?);
         // Matching in memory does not keep times of draining.
-        if !needs_drained(self.shows, request.columns)
-            && let Some(scan) = matched_in_memory(&self.causes, self.shows, request, &schema, &scan)
+        if !needs_drained(self.shown, request.columns)
+            && let Some(scan) = matched_in_memory(&self.causes, self.shown, request, &schema, &scan)
         {
             return Ok(scan.into());
         }
         let (causes, columns) = (self.causes.clone(), request.columns.to_vec());
-        let (shows, out) = (self.shows, schema.clone());
+        let (shown, out) = (self.shown, schema.clone());
         let start = Start(Arc::new(move || {
-            Box::new(Matching::new(causes.clone(), shows, columns.clone(), out.clone()))
+            Box::new(Matching::new(causes.clone(), shown, columns.clone(), out.clone()))
         }));
         let explain_text = format!(
             "{}: what leaves and enters points, by hash type and value",
-            self.shows.table()
+            self.shown.table()
         );
         let pass = Pass {
             schema,

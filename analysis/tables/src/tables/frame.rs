@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ppt_capture::columns::{Reader, Time};
 use ppt_capture::frame_dsl::columns::free;
 use ppt_capture::frame_dsl::role::SpanHalf;
-use ppt_capture::frame_dsl::schema::{self, Clock, Edge, Frame};
+use ppt_capture::frame_dsl::schema::{self, Clock, Frame, IntervalEnd};
 use ppt_capture::frame_dsl::{Column, ColumnType, Measure, Style, columns};
 use ppt_capture::{Process, SourceInfo};
 use ppt_symbols::Symbols;
@@ -72,7 +72,7 @@ struct Variant {
     /// Frames carry their kind.
     multi: bool,
     at: Option<Time>,
-    /// By column after the standard ones; None: the schema does not have the column.
+    /// By column after the standard ones; None if the schema does not have the column.
     fields: Vec<Option<ColumnFill>>,
 }
 
@@ -301,7 +301,7 @@ fn arrow_field(kind: &FrameOfSource<'_>, column: &Column, kinds: &[FrameOfSource
                 "edge"
             }
         }
-        (_, Some(interval)) if interval.edge == Edge::Start => "start",
+        (_, Some(interval)) if interval.edge == IntervalEnd::Start => "start",
         (_, Some(_)) => "end",
         (_, None) => "",
     };
@@ -332,7 +332,7 @@ fn arrow_field(kind: &FrameOfSource<'_>, column: &Column, kinds: &[FrameOfSource
     Field::new(&column.name, data_type(column.ty), true).with_metadata(metadata)
 }
 
-/// The half of spans that sets a field; None: both halves set it, or programs differ.
+/// The half of spans that sets a field; None if both halves set it, or programs differ.
 fn half(kinds: &[FrameOfSource<'_>], name: &str) -> Option<SpanHalf> {
     let half = |kind: &FrameOfSource<'_>| {
         let field = kind.frame.fields.iter().find(|field| field.name == name)?;

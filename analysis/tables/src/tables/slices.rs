@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ppt_capture::columns::Time;
-use ppt_capture::frame_dsl::schema::{Clock, Edge, Frame, Interval};
+use ppt_capture::frame_dsl::schema::{Clock, Frame, Interval, IntervalEnd};
 
 use super::named::NamedTable;
 use super::paired::LinkColumn;
@@ -319,13 +319,14 @@ fn thread(process: i32, tid: Option<i32>, owner: i32) -> i64 {
 fn intervals_of(frame: &Frame, names: &mut Dictionary) -> Vec<SliceInterval> {
     let mut intervals = Vec::new();
     for field in &frame.fields {
-        let Some(interval) = field.interval.as_ref().filter(|interval| interval.edge == Edge::End)
+        let Some(interval) =
+            field.interval.as_ref().filter(|interval| interval.edge == IntervalEnd::End)
         else {
             continue;
         };
         let start = frame.fields.iter().find(|other| {
             let is_start =
-                |other: &Interval| other.edge == Edge::Start && other.name == interval.name;
+                |other: &Interval| other.edge == IntervalEnd::Start && other.name == interval.name;
             other.interval.as_ref().is_some_and(is_start) && other.ty == field.ty
         });
         let is_cpu = field.ty.clock().is_some_and(Clock::is_cpu);

@@ -11,7 +11,7 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
-    /// The union of `gaps`, each from its first to its second time, both included. None: the gap has no known
+    /// The union of `gaps`, each from its first to its second time, both included. None if the gap has no known
     /// beginning or end.
     pub fn during(gaps: impl IntoIterator<Item = (Option<i64>, Option<i64>)>) -> Missing {
         let known = |(from, to): (Option<i64>, Option<i64>)| {

@@ -81,7 +81,7 @@ fn wholes(engine: &Engine) -> Vec<WholeTable> {
         };
         Some(WholeTable { reference: table.name.to_quoted_string(), name: table.frame, length })
     };
-    engine.wholes(None).into_iter().filter_map(whole).collect()
+    engine.spans_and_chains(None).into_iter().filter_map(whole).collect()
 }
 
 /// The names of cells in these rows. Their numbers follow those of the view.

@@ -2,7 +2,7 @@
 //! several.
 
 use ppt_capture::frame_dsl::schema::{
-    Clock, Edge, Extra, Field, FieldType, Frame, Interval, Schema,
+    Clock, Extra, Field, FieldType, Frame, Interval, IntervalEnd, Schema,
 };
 use ppt_capture::{
     CaptureWriter, Cause, ClockId, ClockReading, End, EndReason, FileHeader, FramesHead, Gap,
@@ -48,11 +48,11 @@ pub struct Shape {
     pub captures: u64,
 }
 
-fn field(name: &str, ty: &FieldType, offset: u32, edge: Option<Edge>, at: bool) -> Field {
+fn field(name: &str, ty: &FieldType, offset: u32, edge: Option<IntervalEnd>, at: bool) -> Field {
     Field {
         name: match edge {
-            Some(Edge::Start) => format!("{name}_start"),
-            Some(Edge::End) => format!("{name}_end"),
+            Some(IntervalEnd::Start) => format!("{name}_start"),
+            Some(IntervalEnd::End) => format!("{name}_end"),
             None => name.to_owned(),
         },
         ty: ty.clone(),
@@ -80,8 +80,8 @@ fn schema(buffer: &str, ty: &FieldType, others: bool) -> Schema {
     };
     let job = vec![
         field("size", &FieldType::U32, 12, None, false),
-        field("handle", ty, 16, Some(Edge::Start), false),
-        field("handle", ty, 24, Some(Edge::End), true),
+        field("handle", ty, 16, Some(IntervalEnd::Start), false),
+        field("handle", ty, 24, Some(IntervalEnd::End), true),
     ];
     let mark = vec![field("when", ty, 16, None, true)];
     let thread = |mut fields: Vec<Field>| {

@@ -1,4 +1,4 @@
-//! What a package of Go exports: types, functions that begin with a verb, and constants of enums.
+//! The exported names of a package of Go: types, functions that begin with a verb, and constants of enums.
 
 use super::declared::{GeneratedName, halves, types};
 use crate::ast::FrameFile;

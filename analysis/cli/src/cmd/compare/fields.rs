@@ -90,7 +90,7 @@ fn tables(engine: &Engine, frame: Option<&str>) -> Result<Vec<FrameTable>, Query
     match frame {
         None => engine.frames(None),
         Some(name) => {
-            Ok(engine.frames_or_wholes(name)?.into_iter().map(|(table, _)| table).collect())
+            Ok(engine.frames_spans_or_chains(name)?.into_iter().map(|(table, _)| table).collect())
         }
     }
 }

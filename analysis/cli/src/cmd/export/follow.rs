@@ -24,19 +24,19 @@ use crate::args::{self, ExportFormat, Time};
 use crate::failure::Failure;
 use crate::{message, run, signals, terms};
 
-/// How often captures and signals are looked at.
+/// The interval between two looks at captures and signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long is waited for the file in which a capture continues.
+/// The maximum wait for the file in which a capture continues.
 const NEXT_FILE: Duration = Duration::from_secs(10);
-/// Tables that are delivered beside frames.
+/// Tables that are exported in addition to frames.
 const COUNTERS: [&str; 2] = ["counters", "histograms"];
 
 pub(super) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
-    if !matches!(args.format, ExportFormat::Parquet | ExportFormat::Otlp | ExportFormat::OtlpJson) {
+    let Some(format) = followed_format(args.format) else {
         let why = "--follow writes --format parquet, otlp or otlp-json: other formats are of captures \
                    that have ended";
         return Err(Failure::Usage(why.to_owned()));
-    }
+    };
     let output = args.to.output.to_string_lossy();
     if output == "-" || args.captures.captures.iter().any(|name| name.as_os_str() == "-") {
         let why =
@@ -49,33 +49,33 @@ pub(super) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
     let threads = args.captures.threads.unwrap_or_else(|| EngineOptions::default().threads);
     let runtime = run::runtime(threads)?;
     runtime.block_on(async {
-        let mut export = Export::begin(args).await?;
+        let mut export = Export::begin(args, format).await?;
         export.follow().await
     })
 }
 
-/// An export on its way.
+/// An export in progress.
 struct Export<'a> {
     args: &'a args::Export,
     captures: GrowingCaptures,
     delivery: Delivery,
     /// When the last range of any capture was delivered.
     last: Instant,
-    /// Since when nothing has been waited for but another file.
+    /// The time since which all open captures have ended; only further files are awaited.
     done: Option<Instant>,
-    /// Missing frames that were already reported.
+    /// The number of missing frames that were already reported.
     told: u64,
-    /// The same of frames that came late, and of those that were let go.
+    /// The numbers of late frames and of frames exported alone that were already reported.
     told_late: (u64, u64),
     told_kernel: bool,
     code: ExitCode,
 }
 
 impl<'a> Export<'a> {
-    async fn begin(args: &'a args::Export) -> Result<Export<'a>, Failure> {
+    async fn begin(args: &'a args::Export, format: &str) -> Result<Export<'a>, Failure> {
         let mut captures = GrowingCaptures::new(args.captures.paths());
         let failed = |error| Failure::from(QueryError::from(error));
-        // What is no capture is said before a folder is made.
+        // Files that are not captures are refused before a folder is made.
         captures.find(|_| false).map_err(failed)?;
         for capture in captures.open() {
             capture.look(0).map_err(failed)?;
@@ -85,7 +85,7 @@ impl<'a> Export<'a> {
             Some(address) => address.target(args.follow.outage())?,
             None => Target::folder(&args.to.output)?,
         };
-        let delivery = Delivery::open(target, settings(args), captures.open()).await?;
+        let delivery = Delivery::open(target, settings(args, format), captures.open()).await?;
         if !delivery.target().is_guarded() {
             let name = delivery.target().name();
             let text = "the object store is said to have no conditional puts (AWS_CONDITIONAL_PUT), so ppt \
@@ -107,7 +107,7 @@ impl<'a> Export<'a> {
         Ok(export)
     }
 
-    /// Takes up what an export before this one has left.
+    /// Continues an earlier export.
     async fn go_on(&mut self) -> Result<(), Failure> {
         for capture in self.captures.open() {
             self.delivery.reopen(capture.id());
@@ -128,7 +128,7 @@ impl<'a> Export<'a> {
         self.write_again(&range).await
     }
 
-    /// Writes a range that was being written when another export was killed.
+    /// Writes a range that an earlier export was writing when it was killed.
     async fn write_again(&mut self, range: &PlannedRange) -> Result<(), Failure> {
         let at = self.captures.open().iter().position(|capture| capture.id() == range.capture);
         let Some(at) = at else { return Ok(()) };
@@ -141,7 +141,7 @@ impl<'a> Export<'a> {
         Ok(())
     }
 
-    /// Goes on until captures end, or somebody asks to stop.
+    /// Exports until all captures have ended, or until a signal arrives.
     async fn follow(&mut self) -> Result<ExitCode, Failure> {
         loop {
             let is_stopped = signals::came();
@@ -174,12 +174,12 @@ impl<'a> Export<'a> {
         }
     }
 
-    /// Opens files that have come.
+    /// Opens new files.
     fn find(&mut self) -> Result<(), Failure> {
         let delivery = &self.delivery;
         match self.captures.find(|id| delivery.is_over(id)) {
             Ok(_) => {}
-            // What is open is read to its end, even if the files were removed.
+            // Open captures are read to their ends, even if the files were removed.
             Err(_) if !self.delivery.manifest().captures.is_empty() => {}
             Err(error) => return Err(QueryError::from(error).into()),
         }
@@ -191,7 +191,7 @@ impl<'a> Export<'a> {
         Ok(growth.map_err(QueryError::from)?)
     }
 
-    /// Delivers a range of a capture, if one is due. Says whether there was enough for another one by then.
+    /// Delivers a range of a capture, if one is due. Returns whether another range may already be due.
     async fn advance(&mut self, at: usize, is_due: bool) -> Result<bool, Failure> {
         let id = self.captures.open()[at].id().to_owned();
         if self.delivery.is_over(&id) {
@@ -238,7 +238,7 @@ impl<'a> Export<'a> {
         Ok(is_full)
     }
 
-    /// Whether a file of its series before it has more to give: spans begin in one and end in the next.
+    /// Whether an earlier file of its series is not exported to its end: spans may cross files.
     fn waits_for_others(&mut self, at: usize) -> bool {
         let (series, number) = {
             let capture = &self.captures.open()[at];
@@ -250,8 +250,8 @@ impl<'a> Export<'a> {
         before.any(|before| !before.state.is_over())
     }
 
-    /// Whether there is something to say of spans and chains behind the last frames of a capture: where
-    /// frames are missing, or that nothing follows.
+    /// Whether open spans and chains need a range without frames behind the last frames of a capture: frames
+    /// are missing there, or nothing follows.
     fn has_more(&mut self, at: usize, growth: &CaptureGrowth, is_last: bool) -> bool {
         let manifest = self.delivery.manifest();
         let capture = &self.captures.open()[at];
@@ -260,7 +260,7 @@ impl<'a> Export<'a> {
         open.is_some() && (is_last || read < growth.whole())
     }
 
-    /// Writes out what is open of series that go on in no file.
+    /// Writes the open spans and chains of series that have ended.
     async fn end_all(&mut self) -> Result<(), Failure> {
         let manifest = self.delivery.manifest();
         let open = manifest.open.iter().filter(|open| open.file.is_some());
@@ -279,7 +279,7 @@ impl<'a> Export<'a> {
         Ok(())
     }
 
-    /// Puts the files of a range.
+    /// Writes the files of a range.
     async fn deliver(&mut self, range: &PlannedRange) -> Result<(), Failure> {
         let engine = self.engine(range)?;
         if let Some(encoding) = otlp::encoding(self.args.format) {
@@ -300,7 +300,7 @@ impl<'a> Export<'a> {
         Ok(())
     }
 
-    /// The frames of a range; None: nothing of it is wanted, or its file is gone.
+    /// An engine over the frames of a range; None if none of its buffers are wanted, or its file is gone.
     fn engine(&self, range: &PlannedRange) -> Result<Option<Engine>, Failure> {
         let Some(capture) = self.captures.get(&range.capture) else { return Ok(None) };
         let set = capture.part(range.from_byte..range.until_byte).map_err(QueryError::from)?;
@@ -354,7 +354,7 @@ impl<'a> Export<'a> {
         }
     }
 
-    /// What the kernel did is made of frames of several ranges.
+    /// Warns once that the kernel's tables, which combine frames of several ranges, are not exported.
     fn tell_kernel(&mut self, engine: &Engine) {
         if self.told_kernel || self.args.frame.is_some() || !engine.set().has_kernel() {
             return;
@@ -363,7 +363,7 @@ impl<'a> Export<'a> {
         kernel::tell(&self.delivery.target().name());
     }
 
-    /// A capture was truncated, or written over.
+    /// Closes a capture that was truncated or overwritten.
     async fn lose(&mut self, at: usize) -> Result<(), Failure> {
         let capture = &self.captures.open()[at];
         let (id, file) = (capture.id().to_owned(), capture.path().display().to_string());
@@ -451,7 +451,22 @@ fn tables(engine: &Engine) -> Result<Vec<FrameTable>, Failure> {
     Ok(tables)
 }
 
-fn settings(args: &args::Export) -> Settings {
+/// The name of a format in the manifest; `None` if `--follow` does not write it.
+fn followed_format(format: ExportFormat) -> Option<&'static str> {
+    match format {
+        ExportFormat::Parquet => Some("parquet"),
+        ExportFormat::Otlp => Some("otlp"),
+        ExportFormat::OtlpJson => Some("otlp-json"),
+        ExportFormat::Arrow
+        | ExportFormat::Csv
+        | ExportFormat::Jsonl
+        | ExportFormat::Perfetto
+        | ExportFormat::Ctf
+        | ExportFormat::Chrome => None,
+    }
+}
+
+fn settings(args: &args::Export, format: &str) -> Settings {
     let time = match args.time {
         Time::Ns => "ns",
         Time::Both => "both",
@@ -459,11 +474,6 @@ fn settings(args: &args::Export) -> Settings {
     let mut buffers = args.captures.buffers.clone();
     buffers.sort();
     buffers.dedup();
-    let format = match args.format {
-        ExportFormat::Otlp => "otlp",
-        ExportFormat::OtlpJson => "otlp-json",
-        _ => "parquet",
-    };
     let (format, time) = (format.to_owned(), time.to_owned());
     Settings { format, time, frame: args.frame.clone(), buffers, wholes: true }
 }

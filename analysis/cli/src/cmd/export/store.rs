@@ -25,7 +25,7 @@ pub(super) struct StoreAddress {
 }
 
 impl StoreAddress {
-    /// Parses `s3://BUCKET/PREFIX`. None: `output` is a path.
+    /// Parses `s3://BUCKET/PREFIX`. None if `output` is a path.
     pub(super) fn parse(output: &Path) -> Result<Option<StoreAddress>, Failure> {
         let name = output.to_string_lossy().into_owned();
         if !is_address(&name) {

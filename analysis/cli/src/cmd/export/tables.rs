@@ -33,7 +33,12 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
         ExportFormat::Csv if args.for_spreadsheet => (ResultFormat::CsvForSpreadsheet, "csv"),
         ExportFormat::Csv => (ResultFormat::Csv, "csv"),
         // Traces have a module of their own.
-        _ => (ResultFormat::JsonLines, "jsonl"),
+        ExportFormat::Jsonl
+        | ExportFormat::Perfetto
+        | ExportFormat::Ctf
+        | ExportFormat::Chrome
+        | ExportFormat::Otlp
+        | ExportFormat::OtlpJson => (ResultFormat::JsonLines, "jsonl"),
     };
     let mut frames = engine.exportable(args.frame.as_deref())?;
     let to = &args.to.output;
@@ -80,7 +85,7 @@ pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), F
     folder.publish()
 }
 
-/// Encodes a kind of frames as a Parquet file, with its number of rows; None: no rows.
+/// Encodes a kind of frames as a Parquet file, with its number of rows; None if it has none.
 pub(super) async fn parquet_file(
     engine: &Engine,
     frame: &FrameTable,
@@ -108,7 +113,7 @@ pub(super) async fn parquet_file(
     Ok(Some((encoder.finish().map_err(&fail)?, count)))
 }
 
-/// Encodes rows in memory as a Parquet file, with their number; None: no rows.
+/// Encodes rows in memory as a Parquet file, with their number; None if there are none.
 pub(super) fn parquet_file_of_rows(
     rows: &[RecordBatch],
     (buffer, frame): (&str, &str),

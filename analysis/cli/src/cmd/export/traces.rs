@@ -18,14 +18,16 @@ use crate::{message, open, run, terms};
 /// Bytes of a write.
 const BUFFER: usize = 1 << 20;
 
-/// The format of a trace; None: the format is a table.
+/// The format of a trace; `None` if the format is that of tables.
 pub(super) fn form(format: ExportFormat) -> Option<TraceFormat> {
     match format {
         ExportFormat::Perfetto => Some(TraceFormat::Perfetto),
         ExportFormat::Chrome => Some(TraceFormat::Chrome),
         ExportFormat::Ctf => Some(TraceFormat::Ctf),
         ExportFormat::Otlp | ExportFormat::OtlpJson => Some(TraceFormat::Otlp),
-        _ => None,
+        ExportFormat::Parquet | ExportFormat::Arrow | ExportFormat::Csv | ExportFormat::Jsonl => {
+            None
+        }
     }
 }
 
@@ -104,7 +106,7 @@ pub(super) async fn export(
 /// Number of rows between two checks for Ctrl-C.
 const ROWS: usize = 4096;
 
-/// Writes all rows, and returns the number of rows without a time.
+/// Writes all rows. Warns about missing links, and mentions frames without a time.
 async fn write(
     mut trace: impl Trace,
     kinds: &[EventSchema],

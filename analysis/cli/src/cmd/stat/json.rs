@@ -3,26 +3,29 @@
 use std::io::{self, Write};
 
 use ppt_query::stats::SummaryNumber;
-use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, SummaryValues};
+use ppt_query::summary::{FieldSummary, FrameSummary, Group, SummaryRequest, SummaryValues};
 use ppt_query::{Total, TotalValue, plain_json};
 use serde_json::{Map, Value, json};
 
 pub(super) fn write(
     (frames, totals): (&[FrameSummary], &[Total]),
-    ask: &Ask,
+    request: &SummaryRequest,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let mut before = "[\n";
     for frame in frames {
         for group in &frame.groups {
-            let of_frame = std::iter::once(of_frame(group, ask));
+            let of_frame = std::iter::once(of_frame(group, request));
             for (field, values) in of_frame.chain(group.fields.iter().map(of_field)) {
                 let mut object = Map::new();
                 object.insert("buffer".into(), json!(frame.buffer));
                 object.insert("frame".into(), json!(frame.frame));
                 object.insert("field".into(), field);
-                let by =
-                    ask.by.iter().zip(&group.by).map(|(name, value)| (name.clone(), json!(value)));
+                let by = request
+                    .by
+                    .iter()
+                    .zip(&group.by)
+                    .map(|(name, value)| (name.clone(), json!(value)));
                 object.insert("by".into(), Value::Object(by.collect()));
                 object.insert("slice".into(), json!(group.slice));
                 object.extend(values);
@@ -49,10 +52,10 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-fn of_frame(group: &Group, ask: &Ask) -> JsonRow {
+fn of_frame(group: &Group, request: &SummaryRequest) -> JsonRow {
     let fields = json!({
         "count": group.count,
-        "rate": group.rate(ask.every),
+        "rate": group.rate(request.every),
         "first": group.time.map(|time| time.0),
         "last": group.time.map(|time| time.1),
         "threads": group.threads,
@@ -179,7 +182,7 @@ mod tests {
             total("handling", "", TotalValue::Histogram(histogram, true)),
         ];
         let mut out = Vec::new();
-        write((&[], &totals), &Ask::default(), &mut out).unwrap();
+        write((&[], &totals), &SummaryRequest::default(), &mut out).unwrap();
         let written: Value = serde_json::from_slice(&out).unwrap();
         let expected = json!([
             {"buffer": "net", "counter": "bytes_in", "unit": "B", "value": -5},

@@ -11,7 +11,7 @@ use ppt_query::arrow::datatypes::{Field, Schema};
 use ppt_query::arrow::error::ArrowError;
 use ppt_query::arrow::util::display::{ArrayFormatter, FormatOptions};
 use ppt_query::stats::{PERCENTILES, Summary, SummaryNumber};
-use ppt_query::summary::{Ask, FrameSummary, Group, SummaryValues};
+use ppt_query::summary::{FrameSummary, Group, SummaryRequest, SummaryValues};
 use ppt_query::{Total, TotalValue, spelled_numbers};
 
 use super::json::{mean_of, sum_of};
@@ -52,13 +52,13 @@ const SUM_DIGITS: u8 = 38;
 /// keep all digits of larger ones.
 pub(super) fn batch(
     (frames, totals): (&[FrameSummary], &[Total]),
-    ask: &Ask,
+    request: &SummaryRequest,
     is_binary: bool,
 ) -> Result<RecordBatch, ArrowError> {
     let mut rows = Vec::new();
     for frame in frames {
         for group in &frame.groups {
-            of_group(frame, group, ask, &mut rows);
+            of_group(frame, group, request, &mut rows);
         }
     }
     rows.extend(totals.iter().map(of_total));
@@ -76,7 +76,7 @@ pub(super) fn batch(
         ("frame".into(), text(&|row| row.frame.map(str::to_owned))),
         ("field".into(), text(&|row| row.field.map(str::to_owned))),
     ];
-    for (at, name) in ask.by.iter().enumerate() {
+    for (at, name) in request.by.iter().enumerate() {
         columns.push((
             format!("by_{name}"),
             text(&|row| row.by.get(at).copied().flatten().map(str::to_owned)),
@@ -151,7 +151,12 @@ fn with_digits(numbers: &ArrayRef, whole: &[Option<i128>]) -> Result<ArrayRef, A
     Ok(Arc::new(spelled.collect::<StringArray>()))
 }
 
-fn of_group<'a>(frame: &'a FrameSummary, group: &'a Group, ask: &Ask, rows: &mut Vec<StatRow<'a>>) {
+fn of_group<'a>(
+    frame: &'a FrameSummary,
+    group: &'a Group,
+    request: &SummaryRequest,
+    rows: &mut Vec<StatRow<'a>>,
+) {
     let row = || StatRow {
         buffer: &frame.buffer,
         frame: Some(&frame.frame),
@@ -161,7 +166,7 @@ fn of_group<'a>(frame: &'a FrameSummary, group: &'a Group, ask: &Ask, rows: &mut
     };
     let mut all = StatRow { count: Some(group.count), threads: Some(group.threads), ..row() };
     (all.first, all.last) = group.time.unzip();
-    all.numbers[0] = group.rate(ask.every).map(SummaryNumber::Real);
+    all.numbers[0] = group.rate(request.every).map(SummaryNumber::Real);
     rows.push(all);
     for field in &group.fields {
         let of_field =
@@ -253,7 +258,7 @@ mod tests {
         let most = i128::from(u64::MAX) + 5;
         let totals = [value("few", 7), value("many", most)];
         let sums = |totals: &[Total], is_binary| {
-            let batch = batch((&[], totals), &Ask::default(), is_binary).unwrap();
+            let batch = batch((&[], totals), &SummaryRequest::default(), is_binary).unwrap();
             batch.column_by_name("sum").unwrap().clone()
         };
         let text = sums(&totals, false);

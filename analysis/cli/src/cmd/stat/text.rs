@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ppt_query::summary::{Ask, FieldSummary, FrameSummary, Group, SummaryValues};
+use ppt_query::summary::{FieldSummary, FrameSummary, Group, SummaryRequest, SummaryValues};
 use ppt_query::{CaptureLoss, RowUnit, plain};
 
 use ppt_query::text::{duration, grouped, measured, three, time};
@@ -12,7 +12,7 @@ const MAX_VALUES: usize = 12;
 
 pub(super) fn write(
     frames: &[FrameSummary],
-    ask: &Ask,
+    request: &SummaryRequest,
     loss: CaptureLoss,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -36,13 +36,13 @@ pub(super) fn write(
         }
         for group in &frame.groups {
             write!(out, "{}", plain(&name))?;
-            for (column, value) in ask.by.iter().zip(&group.by) {
+            for (column, value) in request.by.iter().zip(&group.by) {
                 write!(out, "   {column}={}", plain(value.as_deref().unwrap_or("NULL")))?;
             }
-            if ask.every.is_some() {
+            if request.every.is_some() {
                 write!(out, "   {}", group.slice.map_or("no time".to_owned(), time))?;
             }
-            writeln!(out, "   {}", head(group, ask, (frame.unit, &missing)))?;
+            writeln!(out, "   {}", head(group, request, (frame.unit, &missing)))?;
             fields(group, out)?;
         }
     }
@@ -57,17 +57,17 @@ fn unit(unit: RowUnit) -> &'static str {
     }
 }
 
-fn head(group: &Group, ask: &Ask, (of, missing): (RowUnit, &str)) -> String {
+fn head(group: &Group, request: &SummaryRequest, (of, missing): (RowUnit, &str)) -> String {
     let mut text = format!("{} {}{}", grouped(group.count), unit(of), plural(group.count));
     let span = group.time.map(|(first, last)| (last as f64) - (first as f64));
-    if let Some(span) = span.filter(|_| ask.every.is_none()) {
+    if let Some(span) = span.filter(|_| request.every.is_none()) {
         text.push_str(&format!(" in {}", duration(span)));
     }
-    if let Some(rate) = group.rate(ask.every) {
+    if let Some(rate) = group.rate(request.every) {
         text.push_str(&format!(" ({}/s)", three(if rate >= 100.0 { rate.round() } else { rate })));
     }
     text.push_str(&format!(", {} thread{}", grouped(group.threads), plural(group.threads)));
-    if ask.by.is_empty() && ask.every.is_none() {
+    if request.by.is_empty() && request.every.is_none() {
         text.push_str(&format!(", {missing}"));
     }
     text

@@ -1,8 +1,8 @@
-//! Which span is whose parent, and which of them are done.
+//! Finds the parents of spans, and the spans that are complete.
 //!
-//! What is around a frame is written when it ends, and that may be later. So a draft waits until all that was
-//! published within some seconds of its end is there, and then until its parent has waited, too: traces go
-//! out with their first span known. The frames of a span or a chain wait until that is done.
+//! The slice around a frame is written at its end, so it may arrive later than the frame. A draft waits until all
+//! frames published within some seconds of its end have arrived, and until its parent is complete, too, so that
+//! traces are exported with a known first span. Frames of a span or a chain wait until it is complete.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -13,14 +13,15 @@ use super::super::open_slices::OpenSlices;
 use super::super::spans::{Link, ParentCandidates};
 use super::state::{Cause, Draft, KnownContext};
 
-/// How much longer than a span what is around it may take, ns.
+/// The maximum time in ns by which the slice around a span may end later than the span.
 const WAIT_NS: i64 = 10_000_000_000;
-/// How many drafts wait.
+
+/// The maximum numbers of waiting drafts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Of those that wait only for what may be around them.
+    /// Drafts that wait only for slices around them.
     pub young: usize,
-    /// Of all.
+    /// All drafts.
     pub all: usize,
 }
 
@@ -30,28 +31,28 @@ impl Default for Limits {
     }
 }
 
-/// A span that is known: a draft, or one that has gone out.
+/// A reference to a span: a draft, or a span that was exported earlier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum SpanRef {
     Draft(usize),
-    Gone(SpanContext),
+    Exported(SpanContext),
 }
 
-/// What a draft hangs together with.
+/// The spans that a draft refers to.
 #[derive(Debug, Default)]
-struct Bonds {
-    around: Option<Known>,
-    parent: Option<Known>,
-    links: Vec<(Known, Link)>,
+struct DraftRelations {
+    around: Option<SpanRef>,
+    parent: Option<SpanRef>,
+    links: Vec<(SpanRef, Link)>,
 }
 
-impl Bonds {
-    /// The drafts among its parent and what it is linked to.
+impl DraftRelations {
+    /// The drafts among its parent and its links.
     fn drafts(&self) -> impl Iterator<Item = usize> + '_ {
         let links = self.links.iter().map(|link| link.0);
         self.parent.into_iter().chain(links).filter_map(|known| match known {
-            Known::Draft(on) => Some(on),
-            Known::Gone(_) => None,
+            SpanRef::Draft(on) => Some(on),
+            SpanRef::Exported(_) => None,
         })
     }
 }
@@ -62,7 +63,7 @@ pub(super) struct Assembly {
     drafts: Vec<Draft>,
     causes: Vec<Cause>,
     contexts: Vec<SpanContext>,
-    bonds: Vec<Bonds>,
+    relations: Vec<DraftRelations>,
     is_done: Vec<bool>,
     /// The first draft of a frame, by its number.
     by_frame: HashMap<FrameId, usize>,
@@ -75,8 +76,9 @@ impl Assembly {
             key(one).cmp(&key(other)).then_with(|| one.ties.cmp(&other.ties))
         });
         let contexts = drafts.iter().map(Draft::own_context).collect();
-        let (bonds, is_done, by_frame) = (Vec::new(), vec![false; drafts.len()], HashMap::new());
-        Assembly { drafts, causes, contexts, bonds, is_done, by_frame }
+        let (relations, is_done, by_frame) =
+            (Vec::new(), vec![false; drafts.len()], HashMap::new());
+        Assembly { drafts, causes, contexts, relations, is_done, by_frame }
     }
 
     /// Finds the parents.
@@ -85,7 +87,7 @@ impl Assembly {
             if let Some(frame) = draft.frame.filter(|_| draft.is_whole || draft.has_edges) {
                 let known = self.by_frame.entry(frame).or_insert(at);
                 if draft.is_whole {
-                    // Times that were told in two ranges may differ a little.
+                    // The times of a frame may differ a little between two ranges.
                     *known = at;
                 }
             }
@@ -100,13 +102,13 @@ impl Assembly {
             let (begin, open) = (draft.begin(), open.entry(draft.thread).or_default());
             let gone = draft.around.as_ref().and_then(|around| around.get());
             let around = open.around(begin, draft.reach).filter(|_| draft.is_in_thread);
-            let around = gone.map(Known::Gone).or(around.map(Known::Draft));
+            let around = gone.map(SpanRef::Exported).or(around.map(SpanRef::Draft));
             if draft.dur.is_some() {
                 open.push(draft.reach, at);
             }
             let whole = draft.frame.filter(|_| draft.is_end).and_then(|frame| {
                 let known = self.by_frame.get(&frame).copied()?;
-                self.drafts[known].is_whole.then_some(Known::Draft(known))
+                self.drafts[known].is_whole.then_some(SpanRef::Draft(known))
             });
             let (mut edges, mut late) = (Vec::new(), Vec::new());
             let own = draft.frame.filter(|_| draft.has_edges);
@@ -114,15 +116,15 @@ impl Assembly {
                 let edge = &self.causes[edge];
                 let gone = || edge.context.as_ref().and_then(|context| context.get());
                 let known = match self.by_frame.get(&edge.cause) {
-                    Some(&cause) => Known::Draft(cause),
+                    Some(&cause) => SpanRef::Draft(cause),
                     None => match gone() {
-                        Some(context) => Known::Gone(context),
+                        Some(context) => SpanRef::Exported(context),
                         None => continue,
                     },
                 };
                 let is_before = match known {
-                    Known::Draft(cause) => cause < at || self.drafts[cause].is_whole,
-                    Known::Gone(_) => true,
+                    SpanRef::Draft(cause) => cause < at || self.drafts[cause].is_whole,
+                    SpanRef::Exported(_) => true,
                 };
                 let words = [edge.word.clone(), edge.ty.clone()];
                 let is_early = edge.is_of_whole || edge.ts < begin;
@@ -137,19 +139,20 @@ impl Assembly {
             if let Some(parent) = parent {
                 self.contexts[at].trace = self.context(parent).trace;
             }
-            self.bonds.push(Bonds { around, parent, links });
+            self.relations.push(DraftRelations { around, parent, links });
         }
     }
 
-    fn context(&self, known: Known) -> SpanContext {
+    fn context(&self, known: SpanRef) -> SpanContext {
         match known {
-            Known::Draft(at) => self.contexts[at],
-            Known::Gone(context) => context,
+            SpanRef::Draft(at) => self.contexts[at],
+            SpanRef::Exported(context) => context,
         }
     }
 
-    /// Finds out which are done by `until`, up to when frames are complete; None: all. `done` are the frames
-    /// of spans and chains that are done. Says how many are let go because too many wait.
+    /// Marks the complete drafts. `until` is the time up to which all frames have arrived; None marks all drafts.
+    /// `done` has the frames of complete spans and chains. Returns the number of drafts that are released early,
+    /// because too many wait.
     pub fn settle(&mut self, until: Option<i64>, done: &HashSet<FrameId>, limits: Limits) -> u64 {
         let Some(until) = until else {
             self.is_done.fill(true);
@@ -165,16 +168,16 @@ impl Assembly {
         self.let_go(limits.all)
     }
 
-    /// Lets the earliest traces go if too many spans wait; says how many spans that are. A trace goes as a whole:
-    /// what is around a span gives it its trace.
+    /// Releases the earliest traces if too many spans wait, and returns their number of spans. It releases whole
+    /// traces, because a span gets its trace from its parent.
     fn let_go(&mut self, most: usize) -> u64 {
         let waiting = self.is_done.iter().filter(|is_done| !**is_done).count();
         if waiting <= most {
             return 0;
         }
         let mut beside: Vec<Vec<u32>> = vec![Vec::new(); self.drafts.len()];
-        for (at, bonds) in self.bonds.iter().enumerate() {
-            for on in bonds.drafts() {
+        for (at, relations) in self.relations.iter().enumerate() {
+            for on in relations.drafts() {
                 beside[on].push(at as u32);
                 beside[at].push(on as u32);
             }
@@ -195,7 +198,8 @@ impl Assembly {
         (waiting - left) as u64
     }
 
-    /// Up to when spans have waited for what may be around them: a while, or less if there are many.
+    /// The latest end of spans that have waited long enough for slices around them: [`WAIT_NS`], or less if there
+    /// are many.
     fn settled(&self, until: i64, most: usize) -> i64 {
         let settled = until.saturating_sub(WAIT_NS);
         let young = self.drafts.iter().map(Draft::end);
@@ -207,14 +211,14 @@ impl Assembly {
         *young.select_nth_unstable(last).1
     }
 
-    /// What hangs on a draft that waits, waits, too.
+    /// Makes drafts wait if they refer to a draft that waits.
     fn wait_for_others(&mut self) {
         let mut dependents: Vec<Vec<u32>> = vec![Vec::new(); self.drafts.len()];
-        for (at, bonds) in self.bonds.iter().enumerate() {
-            for on in bonds.drafts() {
+        for (at, relations) in self.relations.iter().enumerate() {
+            for on in relations.drafts() {
                 dependents[on].push(at as u32);
                 // A begin and its end need their span.
-                if self.drafts[on].is_whole && bonds.parent == Some(Known::Draft(on)) {
+                if self.drafts[on].is_whole && relations.parent == Some(SpanRef::Draft(on)) {
                     dependents[at].push(on as u32);
                 }
             }
@@ -230,13 +234,13 @@ impl Assembly {
         }
     }
 
-    /// The spans that are done, each with its process.
+    /// The complete spans, each with the number of its resource.
     pub fn done(&self) -> impl Iterator<Item = (usize, SpanMessage)> + '_ {
         let done = (0..self.drafts.len()).filter(|&at| self.is_done[at]);
         done.filter_map(|at| {
-            let (draft, bonds) = (&self.drafts[at], &self.bonds[at]);
-            let links = bonds.links.iter().map(|(to, link)| link.message(self.context(*to)));
-            let parent = bonds.parent.map(|parent| self.context(parent).span.to_vec());
+            let (draft, relations) = (&self.drafts[at], &self.relations[at]);
+            let links = relations.links.iter().map(|(to, link)| link.message(self.context(*to)));
+            let parent = relations.parent.map(|parent| self.context(parent).span.to_vec());
             let span = SpanMessage {
                 trace_id: self.contexts[at].trace.to_vec(),
                 parent_span_id: parent.unwrap_or_default(),
@@ -247,15 +251,16 @@ impl Assembly {
         })
     }
 
-    /// What waits, and the edges to it.
+    /// The waiting drafts, and the edges to them.
     pub fn rest(mut self) -> (Vec<Draft>, Vec<Cause>) {
-        let gone = |known: Option<Known>, all: &Assembly| -> Option<KnownContext> {
+        let gone = |known: Option<SpanRef>, all: &Assembly| -> Option<KnownContext> {
             match known? {
-                Known::Draft(at) if !all.is_done[at] => None,
+                SpanRef::Draft(at) if !all.is_done[at] => None,
                 known => Some(all.context(known).into()),
             }
         };
-        let around: Vec<_> = self.bonds.iter().map(|bonds| gone(bonds.around, &self)).collect();
+        let around: Vec<_> =
+            self.relations.iter().map(|relations| gone(relations.around, &self)).collect();
         let mut waits = HashSet::new();
         for (draft, is_done) in self.drafts.iter().zip(&self.is_done) {
             waits.extend(draft.frame.filter(|_| !is_done && draft.has_edges));
@@ -264,12 +269,12 @@ impl Assembly {
         causes.retain(|cause| waits.contains(&cause.effect));
         for cause in &mut causes {
             if let Some(&at) = self.by_frame.get(&cause.cause) {
-                cause.context = gone(Some(Known::Draft(at)), &self);
+                cause.context = gone(Some(SpanRef::Draft(at)), &self);
             }
         }
         let is_done = self.is_done;
         let all = self.drafts.into_iter().zip(around).zip(is_done);
-        let drafts = all.filter(|entry| !entry.1);
+        let drafts = all.filter(|(_, is_done)| !is_done);
         let drafts = drafts.map(|((draft, around), _)| Draft { around, ..draft });
         (drafts.collect(), causes)
     }
@@ -303,7 +308,7 @@ mod tests {
         }
     }
 
-    /// What goes out by `until`, what waits, and how many were let go.
+    /// The spans exported by `until`, the waiting drafts, and the number released early.
     fn settled(
         drafts: Vec<Draft>,
         until: i64,
@@ -316,7 +321,7 @@ mod tests {
         (done, assembly.rest().0, let_go)
     }
 
-    /// Three in each trace: one around two others.
+    /// Traces of three spans each: one around two others.
     fn traces(count: u64) -> Vec<Draft> {
         let trace = |at: u64| {
             let begin = at as i64 * 100;

@@ -21,10 +21,10 @@ use crate::merge::RowRun;
 use crate::threads::{PidScope, Threads};
 use crate::values::FieldValue;
 
-/// Of a histogram of a process: the process, and the name.
+/// The name of a histogram: its process, and its own name.
 type HistogramName = (String, String);
 
-/// Rows on their way into drafts.
+/// Converts rows into drafts.
 pub(super) struct Drafts<'a> {
     state: &'a mut State,
     points: &'a mut Points,
@@ -32,14 +32,14 @@ pub(super) struct Drafts<'a> {
     threads: Threads,
     processes: Processes,
     resources: Resources,
-    /// By process: its number in the state.
+    /// The number in the state of each process.
     known_processes: HashMap<usize, u32>,
-    /// By thread: its number in the state.
+    /// The number in the state of each thread.
     known_threads: HashMap<usize, u32>,
     names: HashMap<String, u32>,
-    /// By the frame of a begin that waits: its process. Its span may be told in another capture.
+    /// The process of each waiting begin, by its frame. The end of the span may be in another capture.
     begins: HashMap<u64, u32>,
-    /// Losses that were told.
+    /// Losses that were already exported.
     told: HashSet<u64>,
     histograms: HashMap<HistogramName, (usize, usize, HistogramReadings)>,
 }
@@ -72,7 +72,7 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// Takes in rows of one kind.
+    /// Adds rows of one kind.
     pub fn take(&mut self, run: RowRun<'_>) {
         self.threads.turn_to(run.kind, run.rows);
         let of = self.kinds[run.kind].clone();
@@ -89,7 +89,7 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// No row follows.
+    /// Completes the drafts and points, when no row follows.
     pub fn finish(mut self) {
         let start = self.state.start;
         let mut last: Vec<_> = std::mem::take(&mut self.histograms).into_iter().collect();

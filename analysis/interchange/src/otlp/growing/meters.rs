@@ -1,4 +1,4 @@
-//! Points of metrics of a range, and what counters and histograms were at before it.
+//! Points of metrics of a range, and the totals of counters and histograms before it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -13,15 +13,15 @@ use crate::event::EventSchema;
 #[derive(Debug, Default)]
 pub(super) struct Points {
     last: points::Points,
-    /// Requests that are full: by process.
+    /// Full requests, by process.
     full: Vec<BTreeMap<usize, Vec<MetricMessage>>>,
     count: u64,
-    /// What counters have by now, by process and name.
+    /// The totals of counters, by process and name.
     totals: HashMap<(String, String), i64>,
 }
 
 impl Points {
-    /// Takes in a point of a metric of a kind.
+    /// Adds a point of a metric of a kind.
     pub fn push(&mut self, of: MetricId, kind: &EventSchema, point: MetricPoint) {
         let name = || {
             let unit = kind.fields[of.2].metadata().get("unit").cloned();
@@ -33,13 +33,13 @@ impl Points {
         }
     }
 
-    /// What follows has other numbers.
+    /// Ends a request: later points may number their metrics differently.
     pub fn end_range(&mut self) {
         let last = self.last.take();
         self.full.extend(Some(last).filter(|last| !last.is_empty()));
     }
 
-    /// The sum of a counter since the beginning, of what it is since the beginning of the range.
+    /// The total of a counter since the start of the export, from its sum since the start of the range.
     pub fn total(&mut self, state: &State, of: (String, String), since: i64) -> i64 {
         let before = state.counter(&of.0, &of.1);
         let total = before.saturating_add(since);
@@ -47,7 +47,7 @@ impl Points {
         total
     }
 
-    /// What counters have by now, for the next range.
+    /// Stores the totals of counters for the next range.
     pub fn keep(&mut self, state: &mut State) {
         let mut new = Vec::new();
         for ((process, name), value) in std::mem::take(&mut self.totals) {
@@ -60,7 +60,7 @@ impl Points {
         state.counters.sort_by(|one, other| one.key().cmp(&other.key()));
     }
 
-    /// Writes all requests; says how many points there are.
+    /// Writes all requests, and returns the number of points.
     pub fn write(
         &mut self,
         mut write: impl FnMut(BTreeMap<usize, Vec<MetricMessage>>) -> io::Result<()>,
@@ -73,12 +73,12 @@ impl Points {
 }
 
 impl State {
-    /// Where a counter is, or belongs.
+    /// The index of a counter, or the one at which to insert it.
     fn counter_at(&self, process: &str, name: &str) -> Result<usize, usize> {
         self.counters.binary_search_by(|known| known.key().cmp(&(process, name)))
     }
 
-    /// Where a histogram is, or belongs.
+    /// The index of a histogram, or the one at which to insert it.
     fn histogram_at(&self, process: &str, name: &str) -> Result<usize, usize> {
         self.histograms.binary_search_by(|known| known.key().cmp(&(process, name)))
     }
@@ -87,13 +87,13 @@ impl State {
         self.counter_at(process, name).map_or(0, |at| self.counters[at].value)
     }
 
-    /// What was read of a histogram.
+    /// The readings of a histogram.
     pub(super) fn histogram(&self, process: &str, name: &str) -> HistogramReadings {
         let at = self.histogram_at(process, name).ok();
         at.map(|at| HistogramReadings::from_total(&self.histograms[at])).unwrap_or_default()
     }
 
-    /// Keeps what was read of a histogram.
+    /// Stores the readings of a histogram.
     pub(super) fn keep_histogram(
         &mut self,
         process: &str,

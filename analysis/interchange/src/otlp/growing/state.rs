@@ -1,4 +1,4 @@
-//! What an export keeps from range to range.
+//! The state of an export between ranges.
 
 use std::collections::HashMap;
 
@@ -7,33 +7,34 @@ use prost::Message;
 use super::super::ids::SpanContext;
 use super::super::message::{Resource, SpanMessage};
 
-/// What an export keeps from range to range.
+/// The state of an export between ranges.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct State {
-    /// Spans that wait.
+    /// Waiting spans.
     #[prost(message, repeated, tag = "1")]
     pub drafts: Vec<Draft>,
-    /// Edges to spans that wait.
+    /// Edges to waiting spans.
     #[prost(message, repeated, tag = "2")]
     pub causes: Vec<Cause>,
     /// Processes.
     #[prost(message, repeated, tag = "3")]
     pub resources: Vec<KnownResource>,
-    /// Threads: a text for each that no other one has.
+    /// Threads: a unique text for each.
     #[prost(string, repeated, tag = "4")]
     pub threads: Vec<String>,
-    /// What counters were at, by process and name.
+    /// Totals of counters, by process and name.
     #[prost(message, repeated, tag = "5")]
     pub counters: Vec<CounterTotal>,
-    /// What histograms were at, by process and name.
+    /// Totals of histograms, by process and name.
     #[prost(message, repeated, tag = "6")]
     pub histograms: Vec<HistogramTotal>,
-    /// The capture that was read last, and the ids of the losses in it that were told.
+    /// The capture that was read last.
     #[prost(string, tag = "7")]
     pub capture: String,
+    /// The ids of the losses in it that were already exported.
     #[prost(fixed64, repeated, tag = "8")]
     pub told: Vec<u64>,
-    /// When the first capture began, ns since the epoch; 0: nothing was read.
+    /// The begin of the first capture, ns since the epoch; 0 before the first range.
     #[prost(fixed64, tag = "9")]
     pub start: u64,
 }
@@ -41,7 +42,7 @@ pub(super) struct State {
 /// A span without its parent.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Draft {
-    /// Its trace is the one that it begins.
+    /// The span in a trace of its own.
     #[prost(message, optional, tag = "1")]
     pub span: Option<SpanMessage>,
     #[prost(uint32, tag = "2")]
@@ -51,36 +52,36 @@ pub(super) struct Draft {
     /// The number of its frame.
     #[prost(fixed64, optional, tag = "4")]
     pub frame: Option<u64>,
-    /// What is around it ends no sooner.
+    /// The earliest end of a slice around it, ns since the epoch.
     #[prost(int64, tag = "5")]
     pub reach: i64,
-    /// Of those with one beginning and one length, the lesser comes first: its kind, number and ring.
+    /// The order of drafts with the same begin and length: kind, sequence number and ring.
     #[prost(int64, repeated, tag = "6")]
     pub ties: Vec<i64>,
-    /// How long it is, if it can be around others.
+    /// Its length in ns, if it can enclose others.
     #[prost(int64, optional, tag = "7")]
     pub dur: Option<i64>,
-    /// It is a span of a begin and an end.
+    /// Whether it is a span with begin and end.
     #[prost(bool, tag = "8")]
     pub is_whole: bool,
-    /// Its frame is a begin or an end.
+    /// Whether its frame is the begin or the end of a span.
     #[prost(bool, tag = "9")]
     pub is_end: bool,
-    /// Its frame waits for the others of its span or chain.
+    /// Whether its frame waits for other frames of its span or chain.
     #[prost(bool, tag = "10")]
     pub is_of_whole: bool,
-    /// It is the span of its frame to those that the frame causes, or is caused by.
+    /// Whether edges of its frame refer to it.
     #[prost(bool, tag = "11")]
     pub has_edges: bool,
-    /// It is in its thread, and what is around it there is its parent.
+    /// Whether it belongs to its thread, so that the slice around it there is its parent.
     #[prost(bool, tag = "12")]
     pub is_in_thread: bool,
-    /// What is around it, if that has gone out.
+    /// The slice around it, if that was exported.
     #[prost(message, optional, tag = "13")]
     pub around: Option<KnownContext>,
 }
 
-/// A span that has gone out.
+/// A span that was exported.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct KnownContext {
     #[prost(bytes = "vec", tag = "1")]
@@ -97,17 +98,17 @@ pub(super) struct Cause {
     pub cause: u64,
     #[prost(fixed64, tag = "2")]
     pub effect: u64,
-    /// When the cause was, ns since the epoch.
+    /// The time of the cause, ns since the epoch.
     #[prost(int64, tag = "3")]
     pub ts: i64,
-    /// Both are of one span or chain.
+    /// Whether both belong to one span or chain.
     #[prost(bool, tag = "4")]
     pub is_of_whole: bool,
     #[prost(string, optional, tag = "5")]
     pub word: Option<String>,
     #[prost(string, optional, tag = "6")]
     pub ty: Option<String>,
-    /// The cause, if it has gone out.
+    /// The span of the cause, if it was exported.
     #[prost(message, optional, tag = "7")]
     pub context: Option<KnownContext>,
 }
@@ -115,14 +116,14 @@ pub(super) struct Cause {
 /// A process.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct KnownResource {
-    /// No other one has this text.
+    /// A unique text.
     #[prost(string, tag = "1")]
     pub key: String,
     #[prost(message, optional, tag = "2")]
     pub resource: Option<Resource>,
 }
 
-/// What a counter of a process was at.
+/// The total of a counter of a process.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct CounterTotal {
     #[prost(string, tag = "1")]
@@ -133,7 +134,7 @@ pub(super) struct CounterTotal {
     pub value: i64,
 }
 
-/// What a histogram of a process was at.
+/// The total of a histogram of a process.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::otlp) struct HistogramTotal {
     #[prost(string, tag = "1")]
@@ -208,7 +209,7 @@ impl Draft {
         self.span.as_ref().map_or(0, |span| span.end_time_unix_nano as i64)
     }
 
-    /// The context that it has if it has no parent.
+    /// Its context if it has no parent.
     pub fn own_context(&self) -> SpanContext {
         let known = self.span.as_ref().and_then(|span| {
             let trace = span.trace_id.as_slice().try_into().ok()?;
@@ -219,7 +220,7 @@ impl Draft {
 }
 
 impl State {
-    /// Whether drafts name what is there, and totals are in order.
+    /// Whether all references of drafts are valid, and totals are in order.
     pub fn is_sound(&self) -> bool {
         let are_sorted = self.counters.is_sorted_by(|one, next| one.key() < next.key())
             && self.histograms.is_sorted_by(|one, next| one.key() < next.key());
@@ -234,7 +235,7 @@ impl State {
             })
     }
 
-    /// The next rows are of this capture: losses of another one come again nowhere.
+    /// Begins with rows of this capture. Losses of other captures are not read again.
     pub fn turn_to(&mut self, capture: &str) {
         if self.capture != capture {
             self.capture = capture.to_owned();
@@ -242,7 +243,7 @@ impl State {
         }
     }
 
-    /// Forgets processes and threads that nothing is of.
+    /// Removes processes and threads without drafts.
     pub fn forget_unused(&mut self) {
         let State { drafts, resources, threads, .. } = self;
         renumber(resources, drafts, |draft| &mut draft.resource);
@@ -250,7 +251,7 @@ impl State {
     }
 }
 
-/// Keeps those of `all` that drafts name by a number.
+/// Keeps the elements of `all` to which drafts refer, and renumbers them.
 fn renumber<T>(all: &mut Vec<T>, drafts: &mut [Draft], number: impl Fn(&mut Draft) -> &mut u32) {
     let mut numbers: HashMap<u32, u32> = HashMap::new();
     for draft in drafts.iter_mut() {
@@ -262,6 +263,6 @@ fn renumber<T>(all: &mut Vec<T>, drafts: &mut [Draft], number: impl Fn(&mut Draf
     for (at, one) in std::mem::take(all).into_iter().enumerate() {
         kept.extend(numbers.get(&(at as u32)).map(|&number| (number, one)));
     }
-    kept.sort_by_key(|entry| entry.0);
-    all.extend(kept.into_iter().map(|entry| entry.1));
+    kept.sort_by_key(|&(number, _)| number);
+    all.extend(kept.into_iter().map(|(_, one)| one));
 }

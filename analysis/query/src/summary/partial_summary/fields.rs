@@ -13,7 +13,7 @@ use ppt_stats::{ColumnValue, DistinctValue, Samples};
 use super::PartialSummary;
 use super::runs::RowsOfStep;
 use crate::error::QueryError;
-use crate::summary::gathered::{Gathered, arrow, extend, hull, whole};
+use crate::summary::gathered::{Gathered, arrow, cast_integers, extend, hull};
 use crate::summary::plan::{Role, Steps, ValueType};
 
 impl PartialSummary {
@@ -35,7 +35,7 @@ impl PartialSummary {
         let column = rows.batch.column(role.column);
         match role.kind {
             ValueType::Signed => {
-                let values = whole::<Int64Type>(column)?;
+                let values = cast_integers::<Int64Type>(column)?;
                 self.numbers(rows, at, values.as_primitive::<Int64Type>(), Gathered::signed);
                 if let Some(ends) = role.ends {
                     self.ends(rows, at, column, ends)?;
@@ -78,7 +78,7 @@ impl PartialSummary {
         (start, end): (usize, usize),
     ) -> Result<(), QueryError> {
         let (start, end) = (rows.batch.column(start), rows.batch.column(end));
-        let (start, end) = (whole::<Int64Type>(start)?, whole::<Int64Type>(end)?);
+        let (start, end) = (cast_integers::<Int64Type>(start)?, cast_integers::<Int64Type>(end)?);
         // An interval without a length or an end is ignored.
         let valid = NullBuffer::union(length.nulls(), start.nulls());
         let valid = NullBuffer::union(valid.as_ref(), end.nulls());
@@ -181,7 +181,7 @@ fn identity_of(column: &ArrayRef) -> Result<Box<dyn Fn(usize) -> DistinctValue +
             Box::new(move |row| DistinctValue::Number(values.value(row).into()))
         }
         _ => {
-            let values = whole::<Int64Type>(column)?.as_primitive::<Int64Type>().clone();
+            let values = cast_integers::<Int64Type>(column)?.as_primitive::<Int64Type>().clone();
             Box::new(move |row| DistinctValue::Number(values.value(row).into()))
         }
     })

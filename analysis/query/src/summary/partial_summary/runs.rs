@@ -31,7 +31,7 @@ pub(super) fn runs_of(all: &[GroupRun], taken: &[u32]) -> Vec<GroupRun> {
     all.iter().map(run).filter(|run| !run.rows.is_empty()).collect()
 }
 
-/// Groups rows: returns the run of each group, and the new order of rows; None: the order does not change.
+/// Groups rows: returns the run of each group, and the new order of rows; None if the order does not change.
 pub(super) fn runs(group_of_row: &[usize]) -> (Vec<GroupRun>, Option<UInt32Array>) {
     let in_order = group_of_row.is_sorted();
     let order =

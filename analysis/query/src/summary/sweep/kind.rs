@@ -17,8 +17,8 @@ use super::request::Sweep;
 use crate::engine::{Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
 use crate::joint_scan::FrameColumns;
-use crate::summary::answer::{Ask, FrameSummary, Group};
-use crate::summary::gathered::{arrow, whole};
+use crate::summary::answer::{FrameSummary, Group, SummaryRequest};
+use crate::summary::gathered::{arrow, cast_integers};
 use crate::summary::partial_summary::{PartialSummary, Slicing};
 use crate::summary::plan::{self, ReadPlan};
 
@@ -157,7 +157,7 @@ impl SweptKind {
         budget: &Budget,
     ) -> Result<SweptKind, QueryError> {
         let table = (frame, RowUnit::Frame);
-        let all = ReadPlan::new(engine, &Ask::default(), table)?;
+        let all = ReadPlan::new(engine, &SummaryRequest::default(), table)?;
         let name = |role: &plan::Role| role.field.name().clone();
         let is_number = |role: &&plan::Role| {
             !matches!(role.kind, plan::ValueType::Words | plan::ValueType::Keys)
@@ -182,7 +182,8 @@ impl SweptKind {
             intervals.push(SweptInterval { name, length, start: place(&mut columns, start) });
         }
         let mut plan_rows = |fields: &[String], by: Vec<String>| {
-            let mut plan = ReadPlan::new(engine, &Ask { by, ..Ask::default() }, table)?;
+            let mut plan =
+                ReadPlan::new(engine, &SummaryRequest { by, ..SummaryRequest::default() }, table)?;
             plan.only(fields);
             PlanRows::new(engine, frame, plan, &mut columns)
         };
@@ -236,7 +237,7 @@ impl SweptKind {
     /// Times at which the first and the last of these rows were drained, ns since the epoch.
     pub fn drained(&self, batch: &RecordBatch) -> Result<Option<(i64, i64)>, QueryError> {
         let Some(drained) = self.time.drained else { return Ok(None) };
-        let drained = whole::<Int64Type>(batch.column(drained))?;
+        let drained = cast_integers::<Int64Type>(batch.column(drained))?;
         let drained = drained.as_primitive::<Int64Type>();
         Ok(min(drained).zip(max(drained)))
     }
@@ -245,8 +246,8 @@ impl SweptKind {
     pub fn began(&self, batch: &RecordBatch, least: i64) -> Result<Option<i64>, QueryError> {
         let mut first = None;
         for interval in &self.intervals {
-            let starts = whole::<Int64Type>(batch.column(interval.start))?;
-            let lengths = whole::<Int64Type>(batch.column(interval.length))?;
+            let starts = cast_integers::<Int64Type>(batch.column(interval.start))?;
+            let lengths = cast_integers::<Int64Type>(batch.column(interval.length))?;
             let starts = starts.as_primitive::<Int64Type>();
             let lengths = lengths.as_primitive::<Int64Type>();
             for row in 0..batch.num_rows() {
@@ -304,11 +305,12 @@ impl KindState {
         if kind.longest == 0 {
             return Ok(());
         }
-        let times = whole::<Int64Type>(&time)?;
-        let ring = kind.ring.map(|at| whole::<Int32Type>(batch.column(at))).transpose()?;
-        let seqno = kind.seqno.map(|at| whole::<Int64Type>(batch.column(at))).transpose()?;
+        let times = cast_integers::<Int64Type>(&time)?;
+        let ring = kind.ring.map(|at| cast_integers::<Int32Type>(batch.column(at))).transpose()?;
+        let seqno =
+            kind.seqno.map(|at| cast_integers::<Int64Type>(batch.column(at))).transpose()?;
         for (interval, longest) in kind.intervals.iter().zip(&mut self.longest) {
-            let lengths = whole::<Int64Type>(batch.column(interval.length))?;
+            let lengths = cast_integers::<Int64Type>(batch.column(interval.length))?;
             let compared = Compared {
                 lengths: lengths.as_primitive::<Int64Type>(),
                 times: times.as_primitive::<Int64Type>(),
@@ -352,7 +354,7 @@ impl KindState {
             slices.clear();
         }
         let groups = match self.grouped {
-            Some(grouped) => grouped.finish(&Ask::default(), threads).await?,
+            Some(grouped) => grouped.finish(&SummaryRequest::default(), threads).await?,
             None => Vec::new(),
         };
         let (buffer, frame) = (kind.frame.buffer.clone(), kind.frame.frame.clone());

@@ -5,7 +5,7 @@
 pub struct Sweep {
     /// Bytes of memory for values; further values go into sketches.
     pub memory: usize,
-    /// The slices of time for numbers; None: no slices.
+    /// The slices of time for numbers; None without slices.
     pub slices: Option<Slices>,
     /// Largest number of fields of a kind that are summarised by slices.
     pub sliced: usize,

@@ -21,7 +21,7 @@ use crate::standard::{ChunkRows, STANDARD, Standard};
 pub(super) struct Chosen {
     pub frames: Arc<KernelFrames>,
     pub kinds: &'static [KernelFrameKind],
-    /// Thread ids; None: all threads.
+    /// Thread ids; None for all threads.
     pub threads: Option<Range>,
 }
 

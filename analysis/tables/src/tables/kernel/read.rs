@@ -98,7 +98,7 @@ impl KernelBatch {
         self.cpus.value(row)
     }
 
-    /// The event of a frame; None: it is none.
+    /// The event of a frame; None if the frame is no event.
     pub fn event(&self, row: usize) -> Option<ThreadEvent> {
         let (cpu, a, b) = (self.cpu(row), self.a.value(row), self.b.value(row));
         let int = |value: i64| i32::try_from(value).unwrap_or(-1);

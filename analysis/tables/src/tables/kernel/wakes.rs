@@ -35,7 +35,7 @@ pub(in crate::tables) struct Wakes {
 }
 
 impl Wakes {
-    /// The wake-ups of `set`; None: no capture has frames of the kernel.
+    /// The wake-ups of `set`; None if no capture has frames of the kernel.
     pub fn new(set: &Arc<CaptureSet>) -> Option<Wakes> {
         let frames = || Arc::new(KernelFrames::new(set));
         set.has_kernel().then(|| Wakes { set: set.clone(), frames: frames() })
@@ -97,7 +97,7 @@ struct KernelFrame {
 /// The wake-up of a thread that has no CPU yet.
 #[derive(Debug, Clone, Copy)]
 struct Woken {
-    /// The `wakeup` frame; None: the waker is not a thread of the process.
+    /// The `wakeup` frame; None if the waker is not a thread of the process.
     by: Option<KernelFrame>,
     /// The wake-up came before the thread gave up its CPU. A later one replaces it.
     is_early: bool,

@@ -8,7 +8,7 @@ use crate::tables::frame::FrameOfSource;
 /// How keys and marks are read from the frames of one schema.
 #[derive(Debug)]
 pub(super) struct PairForm {
-    /// The kind that frames carry; None: the buffer has one kind.
+    /// The kind that frames carry; None if the buffer has only one kind.
     pub id: Option<u16>,
     keys: Vec<KeyBytes>,
     pub mark: Mark,

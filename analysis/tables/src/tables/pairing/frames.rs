@@ -278,7 +278,7 @@ impl PairedFrames {
     }
 }
 
-/// Bounds of a time; None: unknown.
+/// Bounds of a time; None if unknown.
 type Between = (Option<i64>, Option<i64>);
 
 /// The index of `wanted` in `all`, to which it is added if it is absent.

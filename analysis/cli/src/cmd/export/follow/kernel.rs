@@ -1,4 +1,4 @@
-//! What the kernel did: its frames are followed. What is made of frames of several ranges is not.
+//! The kernel's frames are followed. Tables that combine frames of several ranges are not.
 
 use ppt_delivery::GrowingCapture;
 use ppt_query::{Engine, EngineOptions, QueryError};

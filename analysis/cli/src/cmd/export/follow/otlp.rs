@@ -1,4 +1,4 @@
-//! Traces and metrics for OpenTelemetry of what is followed.
+//! Traces and metrics for OpenTelemetry, of captures that grow.
 
 use ppt_delivery::{Delivery, PlannedRange, file_name};
 use ppt_interchange::{
@@ -11,23 +11,30 @@ use crate::args::{self, ExportFormat};
 use crate::failure::Failure;
 use crate::terms;
 
-/// How spans are written, if the format has spans.
+/// The encoding of spans; None if the format has no spans.
 pub(super) fn encoding(format: ExportFormat) -> Option<Encoding> {
     match format {
         ExportFormat::Otlp => Some(Encoding::Protobuf),
         ExportFormat::OtlpJson => Some(Encoding::Json),
-        _ => None,
+        ExportFormat::Parquet
+        | ExportFormat::Arrow
+        | ExportFormat::Csv
+        | ExportFormat::Jsonl
+        | ExportFormat::Perfetto
+        | ExportFormat::Ctf
+        | ExportFormat::Chrome => None,
     }
 }
 
-/// What is exported of traces and metrics.
+/// An export of traces and metrics.
 pub(super) struct OtlpExport<'a> {
     pub args: &'a args::Export,
     pub encoding: Encoding,
 }
 
 impl OtlpExport<'_> {
-    /// Puts the files of a range, and what waits behind it. `engine` has its frames; None: nobody reads them.
+    /// Writes the files of a range, and keeps the frames that wait for the next range. `engine` has the range's
+    /// frames; None if they are not read.
     pub async fn deliver(
         &self,
         delivery: &mut Delivery,
@@ -76,7 +83,7 @@ impl OtlpExport<'_> {
         wholes.keep(delivery).await
     }
 
-    /// What is exported of the frames of a range; None: there is nothing of that name in it.
+    /// The selection of the exported frames of a range; None if no frames have the requested name.
     fn selection(&self, engine: &Engine) -> Result<Option<TraceSelection>, Failure> {
         let form = TraceFormat::Otlp;
         let selection = match &self.args.frame {

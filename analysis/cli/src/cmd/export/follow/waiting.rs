@@ -1,4 +1,4 @@
-//! The frames that wait for others, as bytes: a head in JSON, and batches of rows behind it.
+//! The frames that wait for others, as bytes: a head in JSON, followed by batches of rows.
 
 use std::collections::BTreeMap;
 use std::io::{self, Cursor};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// A table of spans or chains: its buffer, and its name there.
 pub(super) type WholeTable = (String, String);
 
-/// What waits of a table.
+/// The waiting frames of a table.
 #[derive(Debug, Default)]
 pub(super) struct WaitingTable {
     /// The capture whose frames came last.
@@ -19,10 +19,11 @@ pub(super) struct WaitingTable {
     pub wholes: WaitingWholes,
 }
 
-/// What waits, by table.
+/// The waiting frames by table.
 pub(super) type WaitingTables = BTreeMap<WholeTable, WaitingTable>;
 
-/// What waits as bytes, with what another format keeps `beside` it; None: nothing waits.
+/// Encodes the waiting frames, followed by the bytes `beside` that another format keeps; None if there are
+/// neither.
 pub(super) fn encode(tables: &WaitingTables, beside: &[u8]) -> io::Result<Option<Vec<u8>>> {
     if tables.is_empty() && beside.is_empty() {
         return Ok(None);
@@ -56,7 +57,7 @@ pub(super) fn encode(tables: &WaitingTables, beside: &[u8]) -> io::Result<Option
     Ok(Some(bytes))
 }
 
-/// None: it is not as [`encode`] makes it.
+/// Reverses [`encode`]; None if the bytes are invalid.
 pub(super) fn decode(bytes: &[u8]) -> Option<(WaitingTables, Vec<u8>)> {
     let (len, rest) = bytes.split_first_chunk()?;
     let (head, mut rest) = rest.split_at_checked(u64::from_le_bytes(*len).try_into().ok()?)?;

@@ -1,5 +1,5 @@
-//! Spans and chains of what is followed. Each goes out once, when it is done; the frames of those that are
-//! not are in a file of their own until then.
+//! Spans and chains of captures that grow. Each is exported once, when it is complete. Until then, its frames
+//! are in a separate file.
 
 use ppt_delivery::{CaptureState, Delivery, DeliveryError, OpenWholes, PlannedRange, file_name};
 use ppt_query::arrow::array::RecordBatch;
@@ -10,12 +10,12 @@ use super::waiting::{WaitingTable, WaitingTables, WholeTable, decode, encode};
 use crate::args::Time;
 use crate::failure::Failure;
 
-/// How much later than its stamp a frame may be published, ns. Its thread may have lost its CPU in between.
+/// The maximum time in ns between a frame's stamp and its publication. Its thread may lose its CPU in between.
 const SLACK_NS: i64 = 1_000_000_000;
-/// Frames that may wait for others, of each table.
+/// The maximum number of waiting frames of each table.
 const MOST_WAITING: usize = 1_000_000;
 
-/// What is exported of spans and chains.
+/// An export of spans and chains.
 pub(super) struct WholesExport<'a> {
     pub frame: Option<&'a str>,
     pub time: Time,
@@ -26,8 +26,8 @@ impl WholesExport<'_> {
         self.frame.is_none_or(|name| name == table.1)
     }
 
-    /// Puts the files of a range, and what is open behind it. `engine` has its frames; None: nobody reads
-    /// them.
+    /// Writes the files of a range, and keeps its open spans and chains for the next range. `engine` has the
+    /// range's frames; None if they are not read.
     pub async fn deliver(
         &self,
         delivery: &mut Delivery,
@@ -46,7 +46,7 @@ impl WholesExport<'_> {
             })?;
         }
         if range.ends {
-            // Their frames are in no capture that is there.
+            // No existing capture has their frames.
             let last = wholes.finish().into_iter();
             done.extend(last.map(|(table, rows)| (table, vec![rows])));
         }
@@ -77,15 +77,15 @@ fn table_of(whole: &SpansOrChains) -> WholeTable {
 
 /// Spans and chains while a range is written.
 pub(super) struct WholesOfRange {
-    /// What the manifest says of them.
+    /// Their entry in the manifest.
     pub open: OpenWholes,
-    /// What another format keeps beside them.
+    /// Bytes that another format keeps beside them.
     pub beside: Vec<u8>,
     waiting: WaitingTables,
 }
 
 impl WholesOfRange {
-    /// What waits before a range.
+    /// Reads the frames that wait before a range.
     pub async fn read(delivery: &Delivery, range: &PlannedRange) -> Result<WholesOfRange, Failure> {
         let manifest = delivery.manifest();
         let progress = manifest.progress(&range.capture);
@@ -99,7 +99,7 @@ impl WholesOfRange {
         Ok(wholes)
     }
 
-    /// What waits is not as it was written.
+    /// The error for an invalid file of waiting frames.
     pub fn bad(&self) -> DeliveryError {
         DeliveryError::BadOpenFile {
             name: self.open.file.as_ref().map(|file| file.name.clone()).unwrap_or_default(),
@@ -107,8 +107,8 @@ impl WholesOfRange {
         }
     }
 
-    /// Takes in the frames of a range; `take` gets what is done of each table that is `wanted`, with what links
-    /// its frames if that is asked for.
+    /// Adds the frames of a range. Calls `take` with the complete spans or chains of each table that is `wanted`,
+    /// and, if `with_links`, with the links between their frames.
     pub fn settle(
         &mut self,
         (delivery, engine): (&Delivery, &Engine),
@@ -118,7 +118,7 @@ impl WholesOfRange {
     ) -> Result<(), Failure> {
         let until = (!range.ends).then(|| complete(engine, self.open.until));
         let with_absent = !goes_on(delivery, range);
-        for whole in engine.growing_wholes().filter(|whole| wanted(whole)) {
+        for whole in engine.growing_spans_and_chains().filter(|whole| wanted(whole)) {
             let table = table_of(whole);
             let before = self.waiting.remove(&table).unwrap_or_default();
             let settling = Settling {
@@ -142,13 +142,13 @@ impl WholesOfRange {
         Ok(())
     }
 
-    /// Nothing follows: the rows that are left.
+    /// Returns the remaining rows, when no frame follows.
     pub fn finish(&mut self) -> Vec<(WholeTable, RecordBatch)> {
         let waiting = std::mem::take(&mut self.waiting).into_iter();
         waiting.filter_map(|(table, of)| Some((table, of.wholes.last_rows()?))).collect()
     }
 
-    /// Puts what waits behind the range.
+    /// Writes the frames that wait for the next range.
     pub async fn keep(self, delivery: &mut Delivery) -> Result<(), Failure> {
         let frames = encode(&self.waiting, &self.beside);
         let frames = frames.map_err(Failure::writing("frames that wait"))?;
@@ -156,7 +156,7 @@ impl WholesOfRange {
     }
 }
 
-/// Up to when all frames are there, as far as the part says; never earlier than `before`.
+/// The time up to which all frames have arrived, as the part states; at least `before`.
 fn complete(engine: &Engine, before: Option<i64>) -> i64 {
     let contents = engine.set().contents();
     let said = contents.first().and_then(|contents| {
@@ -168,7 +168,7 @@ fn complete(engine: &Engine, before: Option<i64>) -> i64 {
     until.max(before.unwrap_or(i64::MIN))
 }
 
-/// Whether all frames of the series before the capture of a range were read.
+/// Whether the file of the series before the capture of a range was read to its end.
 fn goes_on(delivery: &Delivery, range: &PlannedRange) -> bool {
     let manifest = delivery.manifest();
     let Some(progress) = manifest.progress(&range.capture) else { return false };
