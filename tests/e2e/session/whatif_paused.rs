@@ -146,6 +146,9 @@ fn nobody_stays_heavier_or_paused_if_ppt_is_killed() {
         wait_until("all threads are as they were", || !is_heavier(&target));
         assert!(threads(agent, REALTIME_PRIORITY).is_empty());
     }
+    let pid = target.pid().to_string();
+    let ran = bench.ppt(&["attach", &pid, "-o", "next.bin", "--force", "-d", "300ms"]);
+    assert_eq!(ran.code(), 0, "{}", ran.stderr);
     bench.check_off(&target);
     target.finish();
     assert_eq!(segments_of(&agents), 0);
