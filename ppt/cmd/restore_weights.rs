@@ -20,6 +20,8 @@ const BEATS: usize = 4096;
 pub(crate) fn run(args: &args::RestoreWeights) -> ExitStatus {
     // ps(1) would otherwise show the name `exe`.
     let _ = nix::sys::prctl::set_name(c"ppt-weights");
+    // Without the right, it can still restore the threads of its own user.
+    let _ = ppt_kernel::keep_only_nice();
     let restore =
         || args.pids.iter().filter(|&&pid| ppt_kernel::restore_weights(pid).is_err()).count();
     let timeout = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX);

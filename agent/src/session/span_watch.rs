@@ -13,6 +13,9 @@ use crate::target::Target;
 
 /// The number of frames that are read in one step.
 const STEP: usize = 64;
+/// The largest number of frames of a poll. A target that writes more between two polls is not followed: polls run at a
+/// real-time priority, and must end soon.
+const MAX_FRAMES: u64 = 1 << 15;
 
 /// Why a span cannot be watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -114,7 +117,7 @@ impl SpanWatch {
         if self.segment.truncated() {
             return Err(MissedEdges);
         }
-        let mut result = Ok(());
+        let (mut result, mut left) = (Ok(()), MAX_FRAMES);
         for number in 0..self.rings.len() {
             let ring = self.segment.ring(number as u32);
             if ring.owner().epoch == 0 {
@@ -122,6 +125,14 @@ impl SpanWatch {
                 break;
             }
             let tail = ring.tail();
+            // A cursor that went backwards is more than `left`, too.
+            let count = tail.wrapping_sub(self.rings[number].next);
+            if count > left {
+                self.rings[number].next = tail;
+                result = Err(MissedEdges);
+                continue;
+            }
+            left -= count;
             while self.rings[number].next < tail {
                 match self.step(number, &mut take) {
                     Ok(true) => {}

@@ -10,7 +10,8 @@ use std::thread::{self, JoinHandle};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
-use super::{LOOK_INTERVAL, Shared, now_ns, scheduling};
+use super::scheduling;
+use super::state::{LOOK_INTERVAL, Shared, now_ns};
 
 /// The longest pause at once.
 const MAX_PAUSE_NS: i64 = 5_000_000;
@@ -30,7 +31,8 @@ impl Payer {
     pub fn start(shared: Arc<Shared>, number: usize, cpu: u32) -> io::Result<JoinHandle<()>> {
         let (report, started) = channel();
         let thread = thread::Builder::new().name("ppt-pause".into()).spawn(move || {
-            let is_realtime = scheduling::be_realtime(cpu);
+            let is_realtime =
+                scheduling::be_realtime(cpu).and_then(|()| scheduling::keep_only_nice());
             if is_realtime.is_ok() {
                 shared.state().ledger.set_payer(number, scheduling::own_tid());
             }

@@ -6,7 +6,10 @@ use std::io;
 
 use nix::errno::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, CpuSet, capabilities, gettid, sched_setaffinity,
+    set_capabilities,
+};
 
 /// The priority of payers among real-time threads.
 const PRIORITY: u32 = 50;
@@ -75,6 +78,16 @@ pub(super) fn be_realtime(cpu: u32) -> io::Result<()> {
     cpus.set(cpu as usize);
     sched_setaffinity(None, &cpus)?;
     set(0, SchedAttr { policy: SCHED_FIFO, priority: PRIORITY, ..SchedAttr::default() })
+}
+
+/// Gives up every capability of the calling thread except CAP_SYS_NICE: it reads memory that targets write.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn keep_only_nice() -> io::Result<()> {
+    let kept = capabilities(None)?.permitted & CapabilitySet::SYS_NICE;
+    let inheritable = CapabilitySet::empty();
+    Ok(set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })?)
 }
 
 /// Limits the time for which a real-time thread of this process runs without a wait.

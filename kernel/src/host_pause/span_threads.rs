@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::edges::SpanEdge;
+use super::errors::RoundFault;
 use super::ledger::Stretch;
 use super::scheduling::{self, NotWeighed};
-use super::{RoundFault, SpanEdge};
 
 /// A step of nice(2) is this factor of weight.
 const STEP: f64 = 1.25;

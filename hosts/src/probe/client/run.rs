@@ -210,7 +210,7 @@ impl ProbeRun<'_> {
         self.other_clocks()?;
         for _ in 0..LAST_TRIES {
             self.hosts.iter_mut().for_each(|host| {
-                host.link.probe_last(self.measurement.key, self.measurement.clock)
+                host.link.probe_last(self.measurement.key, self.measurement.clock);
             });
             let end_ns = ppt_now::monotonic() + LAST_NS;
             while ppt_now::monotonic() < end_ns
