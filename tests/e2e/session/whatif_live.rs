@@ -226,7 +226,7 @@ fn what_cannot_be_had_is_refused() {
         (output.status.code(), explained(&said))
     };
     let (code, said) = refused(&["--speed", "work=2x"]);
-    assert!(code == Some(2) && said.contains("ask for work=1.25x, or capture it"), "{said}");
+    assert!(code == Some(2) && said.contains("ask for work=1.25x, pause CPUs"), "{said}");
     let (code, said) = refused(&["--speed", "wrk=0.5x"]);
     assert!(code == Some(2) && said.contains("part.work, served.request"), "{said}");
     let (code, said) = refused(&["--speed", "work=0.5x", "--wall", "request"]);
