@@ -3,6 +3,7 @@
 //! A thread of its own runs them, because targets stop waiting if ppt does not say for 100 ms that it lives.
 
 mod conductor;
+mod cpu_use;
 mod ends;
 mod names;
 mod pausing;
@@ -49,6 +50,11 @@ impl Arm {
     fn is_paused(&self) -> bool {
         self.speed > 1.0
     }
+
+    /// Whether a thread computes longer.
+    fn computes(&self) -> bool {
+        self.speed < 1.0 && !self.sleeps
+    }
 }
 
 /// An experiment that has not begun.
@@ -60,6 +66,8 @@ pub(crate) struct Experiment {
     metric: String,
     /// The ends of the metric, if it is known which frames show them.
     ends: Option<MetricEnds>,
+    /// The processes.
+    pids: Vec<i32>,
     /// The pauses of CPUs, with `--pause-host`.
     pausing: Option<Pausing>,
     round: Duration,
@@ -77,6 +85,7 @@ impl Experiment {
             arms: Vec::new(),
             metric: asked.metric.clone().unwrap_or_default(),
             ends: asked.metric.as_deref().and_then(|metric| MetricEnds::find(metric, sessions)),
+            pids: sessions.iter().map(|session| session.target().pid()).collect(),
             pausing: None,
             round: asked.round,
             untouched: UNTOUCHED.min(asked.time / UNTOUCHED_PART),

@@ -106,8 +106,8 @@ fn until_end(
     running: &RunningExperiment,
 ) -> Result<CaptureEnd, Failure> {
     loop {
-        if let Some(why) = running.refusal() {
-            return Err(Failure::failed(Code::NotPaused, why));
+        if let Some((code, why)) = running.refusal() {
+            return Err(Failure::failed(code, why));
         }
         let ready = live.wait(&[signals.as_fd()])?;
         if ready.others[0] && signals.next().is_some() {

@@ -8,8 +8,10 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 use ppt_kernel::{Round, RoundLog, VirtualClockLog};
 
+use super::cpu_use::CpuUse;
 use super::ends::MetricEnds;
 use super::{Arm, Experiment};
+use crate::code::Code;
 
 /// How often ppt says that it lives.
 const BEAT: Duration = Duration::from_millis(10);
@@ -44,13 +46,13 @@ impl Experiment {
 #[derive(Debug)]
 pub(crate) struct RunningExperiment {
     stop: Arc<AtomicBool>,
-    refusal: Arc<Mutex<Option<String>>>,
+    refusal: Arc<Mutex<Option<(Code, String)>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl RunningExperiment {
     /// The reason for which it cannot go on.
-    pub(crate) fn refusal(&self) -> Option<String> {
+    pub(crate) fn refusal(&self) -> Option<(Code, String)> {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -88,20 +90,26 @@ struct Conductor {
     /// The number of rounds with pauses since the last good one.
     faults: u32,
     stopped: Arc<AtomicBool>,
-    refusal: Arc<Mutex<Option<String>>>,
+    refusal: Arc<Mutex<Option<(Code, String)>>>,
 }
 
 impl Conductor {
     fn run(mut self) {
         self.experiment.buffers.iter().for_each(|buffer| buffer.begin());
         let start = now_ns();
+        let cpu_use = CpuUse::begin(self.experiment.pids.clone());
         if self.wait(self.experiment.untouched, true) == RoundEnd::Stopped {
             return;
         }
         self.write(start, 0, None);
+        if self.experiment.arms.iter().any(Arm::computes)
+            && let Some(refusal) = cpu_use.refusal()
+        {
+            return self.refuse(Code::NotSlowed, refusal);
+        }
         if let Some(pausing) = &self.experiment.pausing {
             if let Some(refusal) = pausing.refusal() {
-                return self.refuse(refusal);
+                return self.refuse(Code::NotPaused, refusal);
             }
             pausing.begin_looks();
         }
@@ -109,8 +117,10 @@ impl Conductor {
     }
 
     /// Ends the experiment without an answer.
-    fn refuse(&self, why: String) {
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+    fn refuse(&self, code: Code, why: String) {
+        let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        refusal.get_or_insert((code, why));
+        drop(refusal);
         self.stopped.store(true, Relaxed);
     }
 
@@ -179,9 +189,8 @@ impl Conductor {
                     return RoundEnd::Late;
                 }
                 let fault = faulty.err().map(|fault| fault.to_string());
-                self.refuse(
-                    fault.unwrap_or_else(|| "the span is too short, and begins too often".into()),
-                );
+                let too_many = || "the span is too short, and begins too often".to_owned();
+                self.refuse(Code::NotPaused, fault.unwrap_or_else(too_many));
                 RoundEnd::Stopped
             }
         }
@@ -204,7 +213,8 @@ impl Conductor {
             if let Some(pausing) = pausing {
                 if !pausing.beat() {
                     let why = "the process that guards the weights of threads has ended".to_owned();
-                    refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+                    let mut refusal = refusal.lock().unwrap_or_else(PoisonError::into_inner);
+                    refusal.get_or_insert((Code::NotPaused, why));
                     self.stopped.store(true, Relaxed);
                 }
                 if samples {

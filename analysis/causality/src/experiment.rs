@@ -27,6 +27,9 @@ const BASELINE_TOLERANCE: f64 = 1e-3;
 /// The speed that is extrapolated, and the speeds from which, in addition to the baseline.
 const EXTRAPOLATED: f64 = 1.25;
 const EXTRAPOLATED_FROM: [f64; 2] = [1.0 / 1.25, 1.0 / 1.5];
+/// An extrapolated mean that is known less well, as a share to either side, is no answer: noise of the slower arms
+/// counts two to three times.
+const MAX_EXTRAPOLATED_ERROR: f64 = 0.10;
 
 /// A time during which an interval ran at one speed.
 #[derive(Debug, Clone, PartialEq)]
@@ -159,6 +162,22 @@ pub enum ExperimentRefusal {
         /// The paid share.
         share: f64,
     },
+    /// A faster program is extrapolated from arms that are known too badly.
+    #[error(
+        "{slowed}={speed}x is not answered: extrapolated, `{metric}` takes {:.2} to {:.2} ms; take more time (--for), \
+         or measure it (--pause-host)",
+        interval.0 / 1e6, interval.1 / 1e6
+    )]
+    Extrapolated {
+        /// The metric.
+        metric: Metric,
+        /// The name of the interval.
+        slowed: String,
+        /// The speed of the interval.
+        speed: f64,
+        /// The confidence interval of the mean.
+        interval: (f64, f64),
+    },
     /// The program changes by itself.
     #[error(
         "the two baselines of `{metric}` differ by {:.1} % ({:.1} % to {:.1} %): the load changes by itself; take \
@@ -186,6 +205,15 @@ struct RoundRatio {
 /// Values of a metric: begin and end, in ns.
 type Values = [(i64, i64)];
 
+/// The answers of an experiment.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ExperimentAnswers {
+    /// The worth of each interval and speed.
+    pub answers: Vec<ExperimentAnswer>,
+    /// The reasons why other speeds are not answered.
+    pub left_out: Vec<ExperimentRefusal>,
+}
+
 /// Returns the worth of each interval and speed for a metric with these values, sorted by their ends.
 ///
 /// # Errors
@@ -195,7 +223,7 @@ pub fn answers(
     rounds: &[ExperimentRound],
     values: &Values,
     resampling: Resampling,
-) -> Result<Vec<ExperimentAnswer>, ExperimentRefusal> {
+) -> Result<ExperimentAnswers, ExperimentRefusal> {
     let permutations = whole_permutations(rounds);
     if permutations.len() < MIN_PERMUTATIONS {
         return Err(ExperimentRefusal::Permutations { count: permutations.len() });
@@ -219,10 +247,23 @@ pub fn answers(
         |speed| if speed > 1.0 { ExperimentSource::Paused } else { ExperimentSource::Slowed };
     let slowed = arms.iter().map(|&(name, speed)| (name, speed, source(speed)));
     let faster = names.iter().map(|&name| (name, EXTRAPOLATED, ExperimentSource::Extrapolated));
-    Ok(slowed
-        .chain(faster)
-        .filter_map(|(name, speed, source)| experiment.answer(&baselines, name, speed, source))
-        .collect())
+    let mut found = ExperimentAnswers::default();
+    for (name, speed, source) in slowed.chain(faster) {
+        let Some(answer) = experiment.answer(&baselines, name, speed, source) else { continue };
+        let (low, high) = answer.mean_interval;
+        let is_known = (high - low) / 2.0 <= MAX_EXTRAPOLATED_ERROR * answer.figures.mean;
+        if source == ExperimentSource::Extrapolated && !is_known {
+            found.left_out.push(ExperimentRefusal::Extrapolated {
+                metric: metric.clone(),
+                slowed: name.to_owned(),
+                speed,
+                interval: (low, high),
+            });
+        } else {
+            found.answers.push(answer);
+        }
+    }
+    Ok(found)
 }
 
 /// The whole permutations of an experiment, and how they are evaluated.
@@ -519,7 +560,9 @@ mod tests {
         let length =
             |speed: f64, permutation: i64, _| (1e6 + 1e6 / speed) as i64 + permutation % 3 * 1000;
         let (rounds, values) = experiment(10, &speeds, length);
-        let answers = answers(&metric(), &rounds, &values, Resampling::default()).unwrap();
+        let ExperimentAnswers { answers, left_out } =
+            answers(&metric(), &rounds, &values, Resampling::default()).unwrap();
+        assert!(left_out.is_empty(), "{left_out:?}");
         let [slower, slowest, faster] = &answers[..] else { panic!("{answers:?}") };
         assert_eq!((slower.speed, slower.source), (0.8, ExperimentSource::Slowed));
         assert!((slower.gain + 0.125).abs() < 1e-3, "{slower:?}");
@@ -550,6 +593,29 @@ mod tests {
         });
         assert!(matches!(drifts, ExperimentRefusal::Baselines { .. }), "{drifts}");
         assert!(drifts.to_string().contains("--for"), "{drifts}");
+    }
+
+    #[test]
+    fn an_extrapolation_from_noise_is_no_answer() {
+        // The length of a round's values varies by a tenth from permutation to permutation, in each arm alone.
+        let speeds = [0.8, 1.0, 1.0 / 1.5, 1.0];
+        let length = |speed: f64, permutation: i64, place: usize| {
+            let noise = (permutation * 7 + place as i64 * permutation * permutation * 3) % 11 - 5;
+            ((1e6 + 1e6 / speed) * (1.0 + noise as f64 / 30.0)) as i64
+        };
+        let (rounds, values) = experiment(10, &speeds, length);
+        let found = answers(&metric(), &rounds, &values, Resampling::default());
+        // The baselines may differ, too.
+        if let Ok(found) = found {
+            assert_eq!(found.answers.len(), 2, "{found:?}");
+            let [ExperimentRefusal::Extrapolated { speed, interval, .. }] = &found.left_out[..]
+            else {
+                panic!("{found:?}")
+            };
+            assert!(*speed == 1.25 && interval.1 - interval.0 > 0.2e6, "{interval:?}");
+        } else {
+            panic!("{found:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The rounds of `ppt whatif --live` in captures, and the values of a metric in each round.
 
-use ppt_causality::experiment::{ExperimentAnswer, ExperimentRefusal, ExperimentRound, answers};
+use ppt_causality::experiment::{ExperimentAnswers, ExperimentRefusal, ExperimentRound, answers};
 use ppt_causality::retime::{Metric, Resampling};
 use ppt_causality::virtual_clock::{RoundPauses, VirtualClock, VirtualClockPoint, judge_pauses};
 
@@ -53,7 +53,7 @@ impl Experiment {
         &self,
         metric: &Metric,
         values: &[(i64, i64)],
-    ) -> Result<Vec<ExperimentAnswer>, ExperimentRefusal> {
+    ) -> Result<ExperimentAnswers, ExperimentRefusal> {
         let at = |time| self.clock.at(time);
         let rounds: Vec<_> = self
             .rounds
@@ -65,11 +65,11 @@ impl Experiment {
             })
             .collect();
         let values: Vec<_> = values.iter().map(|&(begin, end)| (at(begin), at(end))).collect();
-        let answers = answers(metric, &rounds, &values, Resampling::default())?;
-        if let Some(answer) = answers.first() {
+        let found = answers(metric, &rounds, &values, Resampling::default())?;
+        if let Some(answer) = found.answers.first() {
             judge_pauses(metric, answer.base.mean, &self.pauses)?;
         }
-        Ok(answers)
+        Ok(found)
     }
 
     fn point(&mut self, row: &RowView<'_>) -> Option<()> {

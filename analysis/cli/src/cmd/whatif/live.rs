@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::args;
 use crate::failure::Failure;
+use crate::message;
 
 /// Speeds that differ less are considered equal.
 const SAME: f64 = 1e-4;
@@ -41,7 +42,12 @@ pub(super) async fn ask(
             return Err(Failure::asked(format!("there is no `{metric}` in the run")));
         }
         match experiment.answers(metric, &values) {
-            Ok(new) => answers.extend(new),
+            Ok(found) => {
+                for refusal in found.left_out {
+                    message::warning("no-experiment", refusal.to_string());
+                }
+                answers.extend(found.answers);
+            }
             // Metrics with too few events are left out if others remain.
             Err(_) if args.metric.is_empty() && metrics.len() > 1 => {}
             Err(refusal) => return Err(Failure::no_experiment(&refusal)),
