@@ -121,8 +121,7 @@ impl Experiment {
         sessions: &[Session],
     ) -> Result<(), Failure> {
         let [speeds] = faster else {
-            let what =
-                "--pause-host takes one span and its speeds, faster than 1x: --speed work=1.5x,2x";
+            let what = "--pause-host takes one span and its speeds, faster than 1x: --speed work=1.25x,1.5x";
             let is_wrong = asked.pause_host || !faster.is_empty();
             return if is_wrong { Err(Failure::usage(Code::NotPaused, what)) } else { Ok(()) };
         };

@@ -43,7 +43,7 @@ pub(crate) struct LiveWhatIf {
     /// The capture to write [default: whatif-PID-TIME.bin].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Make spans look faster, up to 2x: while they run, ppt pauses all other CPUs of this host for a part of the time.
+    /// Make spans look faster, up to 1.5x: while they run, ppt pauses all other CPUs of this host for a part of the time.
     /// All programs of this host are slower meanwhile. Needs CAP_SYS_NICE and CAP_PERFMON.
     #[arg(long)]
     pub(crate) pause_host: bool,
