@@ -5,17 +5,18 @@
 //! out. Confidence intervals come from resampling the permutations (bootstrap). If the two baselines differ,
 //! the experiment shows nothing.
 
+mod answer;
+
 use ppt_stats::quantile;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use thiserror::Error;
 
 use crate::retime::{Figures, Metric, Resampling};
+pub use answer::{
+    ExperimentAnswer, ExperimentAnswers, ExperimentRefusal, ExperimentSource, MIN_ENDS,
+    MIN_PERMUTATIONS,
+};
 
-/// Fewer whole permutations show nothing.
-pub const MIN_PERMUTATIONS: usize = 8;
-/// The smallest mean number of ends of the metric in a round.
-pub const MIN_ENDS: usize = 30;
 /// The shortest time at the start of a round that is not measured, in ns.
 const MIN_DROPPED: i64 = 100_000_000;
 /// That time in 95th percentiles of the metric, if longer.
@@ -46,154 +47,6 @@ pub struct ExperimentRound {
     pub slowed: Option<String>,
 }
 
-/// The source of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExperimentSource {
-    /// Measured: the interval really took longer.
-    Slowed,
-    /// A parabola through the baseline, 1.25 and 1.5 times as slow.
-    Extrapolated,
-    /// Measured in virtual time: everything else was paused.
-    Paused,
-}
-
-impl ExperimentSource {
-    /// The source as one word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Slowed => "slowed",
-            Self::Extrapolated => "extrapolated",
-            Self::Paused => "paused",
-        }
-    }
-}
-
-/// The worth of a speed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ExperimentAnswer {
-    /// The metric.
-    pub metric: Metric,
-    /// The name of the interval.
-    pub slowed: String,
-    /// The speed of the interval.
-    pub speed: f64,
-    /// Measured or extrapolated.
-    pub source: ExperimentSource,
-    /// The metric in the baselines.
-    pub base: Figures,
-    /// The metric at this speed; only the mean, if it is extrapolated.
-    pub figures: Figures,
-    /// The confidence interval of the mean.
-    pub mean_interval: (f64, f64),
-    /// The share by which a length is shorter, or a rate higher.
-    pub gain: f64,
-    /// The confidence interval of the gain.
-    pub gain_interval: (f64, f64),
-    /// The mean before the rounds.
-    pub untouched: Option<f64>,
-    /// The number of rounds at this speed.
-    pub rounds: usize,
-    /// The share by which the second baselines differ from the first (an A/A comparison).
-    pub aa: f64,
-}
-
-/// Why an experiment shows nothing.
-#[derive(Debug, Clone, PartialEq, Error)]
-pub enum ExperimentRefusal {
-    /// The experiment was too short.
-    #[error(
-        "{count} whole permutations are too few, {MIN_PERMUTATIONS} are needed: take more time (--for), or \
-         ask about fewer speeds"
-    )]
-    Permutations {
-        /// The number of whole permutations.
-        count: usize,
-    },
-    /// The rounds are too short for the metric.
-    #[error(
-        "`{metric}` ends {ends:.1} times in a round, {MIN_ENDS} are needed: --round {round_ms}ms or more"
-    )]
-    Ends {
-        /// The metric.
-        metric: Metric,
-        /// The mean number of ends in a round.
-        ends: f64,
-        /// The shortest sufficient round.
-        round_ms: u64,
-    },
-    /// Values take as long as rounds.
-    #[error("`{metric}` takes too long for these rounds: --round {round_ms}ms or more")]
-    Long {
-        /// The metric.
-        metric: Metric,
-        /// The shortest sufficient round.
-        round_ms: u64,
-    },
-    /// CPUs were looked at too seldom for the metric.
-    #[error(
-        "`{metric}` takes {:.2} ms, and CPUs are paused in steps of {:.2} ms: ten steps are needed",
-        *mean / 1e6, *interval / 1e6
-    )]
-    Short {
-        /// The metric.
-        metric: Metric,
-        /// Its mean in the baselines, in ns.
-        mean: f64,
-        /// The interval between two looks at a CPU, in ns.
-        interval: f64,
-    },
-    /// Looking at CPUs changes the program.
-    #[error(
-        "a look at a CPU takes {:.0} µs of each {:.0} µs: this machine is too slow for pauses",
-        *look / 1e3, *interval / 1e3
-    )]
-    Looks {
-        /// The CPU time of a look, in ns.
-        look: f64,
-        /// The interval between two looks at a CPU, in ns.
-        interval: f64,
-    },
-    /// CPUs did not pause.
-    #[error(
-        "CPUs paused for {:.0} % of the time that they owed: other real-time threads had them, or the span is too short",
-        *share * 100.0
-    )]
-    Unpaid {
-        /// The paid share.
-        share: f64,
-    },
-    /// A faster program is extrapolated from arms that are known too badly.
-    #[error(
-        "{slowed}={speed}x is not answered: extrapolated, `{metric}` takes {:.2} to {:.2} ms; take more time (--for), \
-         or measure it (--pause-host)",
-        interval.0 / 1e6, interval.1 / 1e6
-    )]
-    Extrapolated {
-        /// The metric.
-        metric: Metric,
-        /// The name of the interval.
-        slowed: String,
-        /// The speed of the interval.
-        speed: f64,
-        /// The confidence interval of the mean.
-        interval: (f64, f64),
-    },
-    /// The program changes by itself.
-    #[error(
-        "the two baselines of `{metric}` differ by {:.1} % ({:.1} % to {:.1} %): the load changes by itself; take \
-         more time (--for), under a load that stays",
-        difference * 100.0, interval.0 * 100.0, interval.1 * 100.0
-    )]
-    Baselines {
-        /// The metric.
-        metric: Metric,
-        /// The difference as a share.
-        difference: f64,
-        /// Its confidence interval.
-        interval: (f64, f64),
-    },
-}
-
 /// The metric in a round, as a quotient, so that rounds add up.
 #[derive(Debug, Clone, Default)]
 struct RoundRatio {
@@ -204,15 +57,6 @@ struct RoundRatio {
 
 /// Values of a metric: begin and end, in ns.
 type Values = [(i64, i64)];
-
-/// The answers of an experiment.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ExperimentAnswers {
-    /// The worth of each interval and speed.
-    pub answers: Vec<ExperimentAnswer>,
-    /// The reasons why other speeds are not answered.
-    pub left_out: Vec<ExperimentRefusal>,
-}
 
 /// Returns the worth of each interval and speed for a metric with these values, sorted by their ends.
 ///
@@ -604,18 +448,12 @@ mod tests {
             ((1e6 + 1e6 / speed) * (1.0 + noise as f64 / 30.0)) as i64
         };
         let (rounds, values) = experiment(10, &speeds, length);
-        let found = answers(&metric(), &rounds, &values, Resampling::default());
-        // The baselines may differ, too.
-        if let Ok(found) = found {
-            assert_eq!(found.answers.len(), 2, "{found:?}");
-            let [ExperimentRefusal::Extrapolated { speed, interval, .. }] = &found.left_out[..]
-            else {
-                panic!("{found:?}")
-            };
-            assert!(*speed == 1.25 && interval.1 - interval.0 > 0.2e6, "{interval:?}");
-        } else {
-            panic!("{found:?}");
-        }
+        let found = answers(&metric(), &rounds, &values, Resampling::default()).unwrap();
+        assert_eq!(found.answers.len(), 2, "{found:?}");
+        let [ExperimentRefusal::Extrapolated { speed, interval, .. }] = &found.left_out[..] else {
+            panic!("{found:?}")
+        };
+        assert!(*speed == 1.25 && interval.1 - interval.0 > 0.2e6, "{interval:?}");
     }
 
     #[test]
