@@ -54,6 +54,7 @@ mod refusal;
 mod replay;
 mod replay_engine;
 mod speed;
+mod unseen_waits;
 mod waiting_line;
 mod worth;
 

@@ -38,7 +38,7 @@ const GAPS: &str = "SELECT host, pid, tid, buffer, ts_lo, ts_hi FROM gaps \
 /// Processes with dropped frames, whose times are unknown.
 const DROPPED: &str = "SELECT host, pid, buffer FROM account \
                        WHERE count > 0 AND cause IN ('no_ring', 'nested', 'not_mapped')";
-const STATES: &str = "SELECT host, pid, tid, ts, dur, state, cpu FROM thread_states \
+const STATES: &str = "SELECT host, pid, tid, ts, dur, state, cpu, woken_by FROM thread_states \
                       WHERE dur IS NOT NULL AND tid IS NOT NULL";
 const CAPTURES: &str = "SELECT capture, host FROM captures";
 

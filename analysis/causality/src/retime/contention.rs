@@ -147,7 +147,9 @@ pub(super) fn crowded_share(recording: &Recording) -> f64 {
             match state.state {
                 ThreadState::Running { cpu } => cpus.push(cpu),
                 ThreadState::Ready => {}
-                ThreadState::Blocked | ThreadState::Unknown => continue,
+                ThreadState::Blocked | ThreadState::WaitsForThread | ThreadState::Unknown => {
+                    continue;
+                }
             }
             changes.extend([(state.begin, 1), (state.end, -1)]);
         }

@@ -9,7 +9,8 @@ use super::doubtful_times::DoubtfulTimes;
 use super::moments::{Moments, NONE, ran};
 use super::queues::{JobQueue, QueuedJob, queues};
 use super::recording::{MeasuredLength, NameId, NameTable, Recording, Vertex};
-use super::refusal::{MAX_CROWDED_SHARE, RetimeRefusal};
+use super::refusal::{MAX_CROWDED_SHARE, MAX_UNSEEN_WAIT_SHARE, RetimeRefusal};
+use super::unseen_waits::unseen_wait_share;
 
 /// The largest share of backward edges that may be noise of clocks.
 const MAX_BACKWARD_SHARE: f64 = 0.01;
@@ -159,6 +160,11 @@ impl RetimeModel {
             }),
         );
         let cause_edges = CauseEdges::new(&moments, &edges, &found.jobs);
+        let has_cause = |at: u32| cause_edges.into[at as usize] > 0 || outside[at as usize];
+        let share = unseen_wait_share(&recording, &moments, has_cause);
+        if share > MAX_UNSEEN_WAIT_SHARE {
+            return Err(RetimeRefusal::UnseenWaits { share });
+        }
         let mut job_of_vertex = vec![NONE; moments.len()];
         for (index, queued) in found.jobs.iter().enumerate() {
             job_of_vertex[queued.take as usize] = index as u32;

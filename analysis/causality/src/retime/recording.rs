@@ -47,6 +47,8 @@ pub enum ThreadState {
     Ready,
     /// It waits for another event.
     Blocked,
+    /// It waits for another thread of these programs, which wakes it.
+    WaitsForThread,
     /// Its state is unknown.
     Unknown,
 }

@@ -12,6 +12,9 @@ const MAX_FOREIGN_SHARE: f64 = 0.10;
 /// speeds does not have the recorded times.
 pub(super) const MAX_REPLAY_ERROR: f64 = 0.03;
 pub(super) const MAX_REPLAY_ERROR_P95: f64 = 0.06;
+/// The largest accepted share of waits for other threads that no edge shows. At 14 %, predictions
+/// were 30 to 78 % off (docs/measured/what-if.md).
+pub(super) const MAX_UNSEEN_WAIT_SHARE: f64 = 0.05;
 /// The largest accepted share of ambiguous causes.
 const MAX_AMBIGUOUS_SHARE: f64 = 0.01;
 
@@ -64,6 +67,16 @@ pub enum RetimeRefusal {
         mean: f64,
         /// The error of its 95th percentile, as a share.
         p95: f64,
+    },
+    /// Threads waited for others without an edge that shows it.
+    #[error(
+        "for {:.1} % of the time between their frames, threads waited for other threads, and no edge shows for which, \
+        as for a lock: a faster part would change that",
+        .share * 100.0
+    )]
+    UnseenWaits {
+        /// The share of the time.
+        share: f64,
     },
     /// Too many causes are ambiguous.
     #[error("{ambiguous} of {edges} causes are ambiguous")]

@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Instant;
 
-use ppt_causality::retime::{Recording, RetimeModel, Speeds, ThreadId, ThreadState, Vertex};
+use ppt_causality::retime::{
+    Recording, RetimeModel, RetimeRefusal, Speeds, ThreadId, ThreadState, Vertex,
+};
 
 use crate::simulator::{SimulatorRandom, answer, mean, near, percentile};
 
@@ -343,5 +345,45 @@ fn ten_thousand_threads_wait_for_two_cpus() {
         assert!(run.vertices.iter().all(|&(vertex, time)| model.time(&replay, vertex) == time));
         let real = mean(&machine.faster(2.0).run().lengths);
         near(answer(&model, "request", &["work=2x"]).predicted.mean, real, 4.0);
+    }
+}
+
+/// A thread that waits for another one for `wait` ns of each of its steps of 1 ms, with an edge that shows it or not.
+fn waiting(wait: i64, has_edge: bool) -> Recording {
+    let mut recording = Recording::new();
+    let [waiting, other] = [0, 0].map(|process| recording.thread(process));
+    let [name, work] = ["step", "work"].map(|name| recording.name(name));
+    let mut last = None;
+    for number in 0..100 {
+        let begin = number * 1_000_000;
+        recording.state(waiting, begin, begin + wait, ThreadState::WaitsForThread);
+        recording.state(waiting, begin + wait, begin + 1_000_000, ThreadState::Running { cpu: 0 });
+        recording.state(other, begin, begin + wait.max(1), ThreadState::Running { cpu: 1 });
+        recording.state(other, begin + wait.max(1), begin + 1_000_000, ThreadState::Blocked);
+        let cause = recording.vertex(other, begin + wait, name);
+        let vertex = recording.vertex(waiting, begin + 1_000_000, name);
+        if has_edge {
+            recording.edge(cause, vertex);
+        }
+        if let Some(last) = last.replace(vertex) {
+            recording.interval(work, last, vertex);
+        }
+    }
+    recording
+}
+
+#[test]
+fn a_wait_for_a_thread_that_no_edge_shows_is_refused() {
+    for (wait, has_edge, share) in
+        [(200_000, false, 0.1), (200_000, true, 0.0), (60_000, false, 0.03), (0, false, 0.0)]
+    {
+        match RetimeModel::new(waiting(wait, has_edge)) {
+            Ok(_) => assert!(share <= 0.05, "{wait} {has_edge}"),
+            Err(RetimeRefusal::UnseenWaits { share: found }) => {
+                // The other thread's steps are as long, and it waits for nobody.
+                near(found, share, 2.0);
+            }
+            Err(refusal) => panic!("{wait} {has_edge}: {refusal}"),
+        }
     }
 }

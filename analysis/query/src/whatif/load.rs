@@ -249,6 +249,8 @@ impl Loader {
         let state = match (row.text(5)?, cpu) {
             ("running", Some(cpu)) => ThreadState::Running { cpu },
             ("runnable", _) => ThreadState::Ready,
+            // The kernel's frames name a waker of the same process so.
+            ("blocked", _) if row.text(7) == Some("THREAD") => ThreadState::WaitsForThread,
             ("blocked", _) => ThreadState::Blocked,
             _ => ThreadState::Unknown,
         };

@@ -199,7 +199,9 @@ impl ProgramBuilder<'_> {
                             segments.push((idle(until - now, false), now, until));
                         }
                     }
-                    ThreadState::Blocked => segments.push((idle(until - now, false), now, until)),
+                    ThreadState::Blocked | ThreadState::WaitsForThread => {
+                        segments.push((idle(until - now, false), now, until))
+                    }
                     ThreadState::Unknown => segments.push((idle(until - now, true), now, until)),
                 }
             }
