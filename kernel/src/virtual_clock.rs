@@ -20,7 +20,11 @@ const PAUSES: u16 = 1;
 
 /// Writes the pauses of rounds into a segment that only ppt has mapped.
 #[derive(Debug)]
-pub struct VirtualClockLog(Arc<Segment>);
+pub struct VirtualClockLog {
+    segment: Arc<Segment>,
+    /// G at the end of the last round. Rounds that do not count are not in it: nobody asks about their time.
+    paused_ns: u64,
+}
 
 impl Builtin {
     /// The schema of the virtual clock.
@@ -37,23 +41,25 @@ impl VirtualClockLog {
     /// # Errors
     /// There is no memory for its segment.
     pub fn new() -> io::Result<Self> {
-        Ok(Self(Arc::new(segment(Builtin::virtual_clock())?)))
+        Ok(Self { segment: Arc::new(segment(Builtin::virtual_clock())?), paused_ns: 0 })
     }
 
     /// The segment of its frames.
     pub fn segment(&self) -> Arc<Segment> {
-        self.0.clone()
+        self.segment.clone()
     }
 
     /// Writes a round, of a start and an end in ns of CLOCK_MONOTONIC.
     pub fn write(&mut self, time: (u64, u64), round: &PausedRound) {
         let builtin = Builtin::virtual_clock();
-        let mut writer = RingWriter::new(self.0.ring(0));
+        let mut writer = RingWriter::new(self.segment.ring(0));
         for point in &round.clock {
-            let (at, paused) = (point.at_ns.to_le_bytes(), point.paused_ns.to_le_bytes());
+            let paused_ns = self.paused_ns + point.paused_ns;
+            let (at, paused) = (point.at_ns.to_le_bytes(), paused_ns.to_le_bytes());
             let values: [&[u8]; 3] = [&at, &paused, &point.rate.to_le_bytes()];
             writer.write(builtin.words(POINT, &values));
         }
+        self.paused_ns += round.clock.last().map_or(0, |last| last.paused_ns);
         let interval = LOOK_INTERVAL.as_nanos() as u64;
         let values = [time.0, time.1, round.owed_ns, round.paid_ns, interval, round.look_ns];
         let values = values.map(u64::to_le_bytes);
@@ -71,7 +77,9 @@ mod tests {
         let mut log = VirtualClockLog::new().unwrap();
         let point = |at_ns, paused_ns, rate| ClockPoint { at_ns, paused_ns, rate };
         let clock = vec![point(5, 0, 0.5), point(9, 2, 0.0)];
-        log.write((1, 10), &PausedRound { clock, owed_ns: 4, paid_ns: 3, look_ns: 2 });
-        assert_eq!(log.segment().ring(0).tail(), 3);
+        let round = PausedRound { clock, owed_ns: 4, paid_ns: 3, look_ns: 2 };
+        log.write((1, 10), &round);
+        log.write((11, 20), &round);
+        assert_eq!((log.segment().ring(0).tail(), log.paused_ns), (6, 4));
     }
 }

@@ -6,29 +6,30 @@ use crate::retime::Metric;
 /// The time without pauses: V(t) = t − G(t).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct VirtualClock {
-    /// Points of G, in the order of time: it is constant before the first one, and linear in between.
+    /// Points of G, in the order of time. It is constant before the first one.
     pub points: Vec<VirtualClockPoint>,
 }
 
-/// A point of G.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A point of G, which grows by `rate` from there to the next point.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VirtualClockPoint {
     /// In ns.
     pub time: i64,
     /// G, in ns.
     pub paused: i64,
+    /// From 0 to 1.
+    pub rate: f64,
 }
 
 impl VirtualClock {
-    /// The virtual time of a time, in ns.
+    /// The virtual time of a time, in ns. It never runs backwards.
     pub fn at(&self, time: i64) -> i64 {
         let next = self.points.partition_point(|point| point.time <= time);
         let Some(before) = next.checked_sub(1).map(|before| self.points[before]) else {
             return time - self.points.first().map_or(0, |first| first.paused);
         };
-        let Some(after) = self.points.get(next) else { return time - before.paused };
-        let part = (time - before.time) as f64 / (after.time - before.time) as f64;
-        time - before.paused - (part * (after.paused - before.paused) as f64).round() as i64
+        let grown = ((time - before.time) as f64 * before.rate).round() as i64;
+        time - before.paused - grown
     }
 }
 
@@ -86,12 +87,13 @@ mod tests {
 
     #[test]
     fn virtual_time_has_no_pauses() {
-        let point = |time, paused| VirtualClockPoint { time, paused };
-        let clock = VirtualClock {
-            points: vec![point(100, 0), point(200, 50), point(300, 50), point(400, 70)],
-        };
+        let point = |time, paused, rate| VirtualClockPoint { time, paused, rate };
+        let points =
+            vec![point(100, 0, 0.5), point(200, 50, 0.0), point(300, 50, 0.2), point(400, 70, 0.0)];
+        let clock = VirtualClock { points };
         let times = [0, 100, 150, 200, 250, 300, 350, 400, 500];
-        assert_eq!(times.map(|time| clock.at(time)), [0, 100, 125, 150, 200, 250, 290, 330, 430]);
+        let virtual_times = [0, 100, 125, 150, 200, 250, 290, 330, 430];
+        assert_eq!(times.map(|time| clock.at(time)), virtual_times);
         assert_eq!(VirtualClock::default().at(7), 7);
     }
 

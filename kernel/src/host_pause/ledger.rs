@@ -35,7 +35,7 @@ pub(super) struct CpuSwitch {
 pub struct ClockPoint {
     /// The time, in ns of CLOCK_MONOTONIC.
     pub at_ns: i64,
-    /// The sum of all pauses so far, in ns.
+    /// The sum of all pauses since the round began, in ns.
     pub paused_ns: u64,
     /// The growth, from 0 to 1.
     pub rate: f64,
@@ -98,14 +98,12 @@ pub(super) struct Ledger {
     round: Option<Stretch>,
     /// The times of the round in which the span ran on any CPU: sorted and disjoint.
     active: Vec<Stretch>,
-    /// G at the start of the round.
-    paused: f64,
 }
 
 impl Ledger {
     pub fn new(cpus: usize) -> Self {
         let cpus = (0..cpus).map(|_| CpuAccount::default()).collect();
-        Self { cpus, share: 0.0, round: None, active: Vec::new(), paused: 0.0 }
+        Self { cpus, share: 0.0, round: None, active: Vec::new() }
     }
 
     /// Names the real-time thread of a CPU.
@@ -209,6 +207,7 @@ impl Ledger {
         let mut account = RoundAccount::default();
         let Some(round) = self.round.take() else { return account };
         let round = Stretch { to: now, ..round };
+        let mut paused = 0.0;
         for active in &self.active {
             let active = active.within(round);
             if active.length() == 0 {
@@ -216,9 +215,9 @@ impl Ledger {
             }
             let point =
                 |at_ns, paused: f64, rate| ClockPoint { at_ns, paused_ns: paused as u64, rate };
-            account.clock.push(point(active.from, self.paused, self.share));
-            self.paused += self.share * active.length() as f64;
-            account.clock.push(point(active.to, self.paused, 0.0));
+            account.clock.push(point(active.from, paused, self.share));
+            paused += self.share * active.length() as f64;
+            account.clock.push(point(active.to, paused, 0.0));
         }
         let sum = |value: fn(&CpuAccount) -> f64| self.cpus.iter().map(value).sum::<f64>().max(0.0);
         account.owed_ns = sum(|cpu| cpu.owed) as u64;
@@ -280,15 +279,15 @@ mod tests {
     }
 
     #[test]
-    fn g_goes_on_from_round_to_round() {
+    fn a_stretch_counts_from_the_start_of_its_round() {
         let mut ledger = ledger(&[(0, 0, 7), (1, 0, 8)], 0.5);
         ledger.ran(7, Stretch { from: 0, to: 100 });
         ledger.end(100);
         ledger.begin(0.2, 200);
         ledger.ran(7, Stretch { from: 150, to: 300 });
         let clock = ledger.end(300).clock;
-        assert_eq!(clock[0], ClockPoint { at_ns: 200, paused_ns: 50, rate: 0.2 });
-        assert_eq!(clock[1], ClockPoint { at_ns: 300, paused_ns: 70, rate: 0.0 });
+        assert_eq!(clock[0], ClockPoint { at_ns: 200, paused_ns: 0, rate: 0.2 });
+        assert_eq!(clock[1], ClockPoint { at_ns: 300, paused_ns: 20, rate: 0.0 });
     }
 
     proptest! {

@@ -16,7 +16,7 @@ const ROUNDS: &str = "SELECT slowed, metric, ts, \
                       CAST(round(speed * 1e9) AS BIGINT) FROM rounds.round \
                       WHERE ts IS NOT NULL ORDER BY ts";
 
-const CLOCK: &str = "SELECT ts, CAST(paused AS BIGINT) AS sum FROM virtual_clock.virtual_clock \
+const CLOCK: &str = "SELECT ts, CAST(paused AS BIGINT) AS sum, CAST(round(rate * 1e9) AS BIGINT) FROM virtual_clock.virtual_clock \
                      WHERE ts IS NOT NULL ORDER BY ts, sum";
 const PAUSES: &str = "SELECT CAST(owed AS BIGINT), CAST(paid AS BIGINT), CAST(look_interval AS BIGINT), \
                       CAST(look AS BIGINT) FROM virtual_clock.pauses";
@@ -73,7 +73,11 @@ impl Experiment {
     }
 
     fn point(&mut self, row: &RowView<'_>) -> Option<()> {
-        self.clock.points.push(VirtualClockPoint { time: row.long(0)?, paused: row.long(1)? });
+        self.clock.points.push(VirtualClockPoint {
+            time: row.long(0)?,
+            paused: row.long(1)?,
+            rate: row.long(2)? as f64 / 1e9,
+        });
         Some(())
     }
 
