@@ -74,8 +74,8 @@ pub use search::{FoundBuffers, Remarks, Searched, Searcher, Unsearched};
 pub use session::{
     Allow, AttachOptions, AttachedBuffer, BufferEnd, Choose, Detached, Dropped, Flip, FlipRing,
     FoundCells, FrameCounter, Hold, IntervalStamps, Leftover, MissedEdges, News, NotSlowable,
-    NotWatchable, SegmentChoice, Session, SlowableBuffer, SpanWatch, Status, Stuck, Unattended,
-    WatchedEdge, detach, reserves_all, status,
+    NotWatchable, RingOwners, SegmentChoice, Session, SlowableBuffer, SpanWatch, Status, Stuck,
+    Unattended, WatchedEdge, detach, reserves_all, status,
 };
 pub use sweep::sweep;
 pub use system::System;

@@ -13,6 +13,7 @@ mod masks;
 mod options;
 mod outside;
 mod prepare;
+mod ring_owners;
 mod slowdown;
 mod span_watch;
 mod wanted;
@@ -46,6 +47,7 @@ pub use grow::Stuck;
 pub use options::{Allow, AttachOptions, Hold, SegmentChoice};
 pub use outside::{Detached, Status, detach, status};
 pub(crate) use prepare::refuse;
+pub use ring_owners::RingOwners;
 pub use slowdown::{IntervalStamps, NotSlowable, SlowableBuffer};
 pub use span_watch::{MissedEdges, NotWatchable, SpanWatch, WatchedEdge};
 pub use wanted::{Choose, Flip, FlipRing};
@@ -219,6 +221,11 @@ impl Session {
     /// Counts the frames of buffer `index` with this id.
     pub fn frame_counter(&self, index: usize, id: u16) -> FrameCounter {
         FrameCounter::new(&self.attached[index], id)
+    }
+
+    /// The threads that write frames.
+    pub fn ring_owners(&self) -> RingOwners {
+        RingOwners(self.attached.iter().map(|attached| attached.segment.clone()).collect())
     }
 
     /// Watches a span, whose frames have this id in buffer `index`.

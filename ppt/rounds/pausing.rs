@@ -31,12 +31,14 @@ impl Pausing {
     pub(super) fn new(name: &str, sessions: &[Session]) -> Result<Self, Failure> {
         let (span, watches) = find(name, sessions)?;
         let pids: Vec<i32> = sessions.iter().map(|session| session.target().pid()).collect();
+        let owners = sessions.iter().map(Session::ring_owners);
+        let sleepers = pids.iter().copied().zip(owners).collect();
         let system =
             |error| Failure::failed(Code::NotPaused, format!("CPUs cannot be paused: {error}"));
         let guard = Guard::start(&pids).map_err(system)?;
         let host = HostPause::start(Box::new(WatchedSpan(watches)));
         let host = host.map_err(|error| Failure::failed(Code::NotPaused, error.to_string()))?;
-        Ok(Self { span, host, guard, sleepers: Sleepers::new(pids) })
+        Ok(Self { span, host, guard, sleepers: Sleepers::new(sleepers) })
     }
 
     /// Refuses factors that CPUs cannot be paused for.
@@ -162,6 +164,10 @@ impl Guard {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn()?;
         let beats = child.stdin.take();
+        if let Some(beats) = &beats {
+            // A guard that is stopped must not stop ppt.
+            rustix::io::ioctl_fionbio(beats, true)?;
+        }
         Ok(Self { child, beats })
     }
 

@@ -2,58 +2,56 @@
 
 use std::fs;
 
-/// The largest accepted share of a thread's time.
+use ppt_agent::RingOwners;
+
+/// The largest accepted share of their time.
 const MAX_SHARE: f64 = 0.05;
 /// Fewer samples say nothing.
 const MIN_SAMPLES: u32 = 200;
-/// The largest number of threads that are sampled at once.
+/// The largest number of threads of a process that are sampled at once.
 const MAX_THREADS: usize = 64;
 /// Numbers of nanosleep(2) and clock_nanosleep(2).
 const SLEEPS: [i64; 2] = [nix::libc::SYS_nanosleep, nix::libc::SYS_clock_nanosleep];
 
-/// Samples of what threads wait for.
+/// Samples of what the threads wait for that write frames.
 #[derive(Debug)]
 pub(super) struct Sleepers {
-    pids: Vec<i32>,
+    /// The processes, and their threads that write frames.
+    processes: Vec<(i32, RingOwners)>,
+    /// The number of samples of one thread each.
     samples: u32,
-    /// The mean number of threads that slept, as a sum over samples of shares.
-    asleep: f64,
-    /// Whether the system call of a thread can be read.
-    is_readable: bool,
+    /// The number of those in which it slept.
+    asleep: u32,
 }
 
 impl Sleepers {
-    pub(super) fn new(pids: Vec<i32>) -> Self {
-        Self { pids, samples: 0, asleep: 0.0, is_readable: false }
+    pub(super) fn new(processes: Vec<(i32, RingOwners)>) -> Self {
+        Self { processes, samples: 0, asleep: 0 }
     }
 
     /// Samples the threads once.
     pub(super) fn look(&mut self) {
-        let (mut threads, mut asleep) = (0u32, 0u32);
-        for pid in &self.pids {
-            let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { continue };
-            for entry in entries.flatten().take(MAX_THREADS) {
-                let Ok(text) = fs::read_to_string(entry.path().join("syscall")) else { continue };
-                self.is_readable = true;
-                threads += 1;
-                asleep += u32::from(is_asleep(&text));
+        for (pid, owners) in &self.processes {
+            for tid in owners.tids().into_iter().take(MAX_THREADS) {
+                // A thread that has ended, or is not the process's, has no such file.
+                let Ok(text) = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")) else {
+                    continue;
+                };
+                self.samples += 1;
+                self.asleep += u32::from(is_asleep(&text));
             }
-        }
-        if threads > 0 {
-            self.samples += 1;
-            self.asleep += f64::from(asleep) / f64::from(threads);
         }
     }
 
     /// The reason for which pauses would not show the truth.
     pub(super) fn refusal(&self) -> Option<String> {
-        if !self.is_readable || self.samples < MIN_SAMPLES {
+        if self.samples < MIN_SAMPLES {
             return None;
         }
-        let share = self.asleep / f64::from(self.samples);
+        let share = f64::from(self.asleep) / f64::from(self.samples);
         (share > MAX_SHARE).then(|| {
             format!(
-                "threads of the program sleep by the clock for {:.1} % of the time (nanosleep); a pause does not make \
+                "threads that write frames sleep by the clock for {:.1} % of the time (nanosleep); a pause does not make \
                  that longer, so the answer would be wrong",
                 share * 100.0
             )
@@ -80,14 +78,13 @@ mod tests {
 
     #[test]
     fn a_program_that_sleeps_is_refused() {
-        let sleeper = std::thread::spawn(|| std::thread::sleep(std::time::Duration::from_secs(1)));
-        let mut sleepers = Sleepers::new(vec![std::process::id() as i32]);
-        assert_eq!(sleepers.refusal(), None, "nothing is known yet");
-        while !sleeper.is_finished() && sleepers.refusal().is_none() {
-            sleepers.look();
-        }
+        let mut sleepers =
+            Sleepers { samples: MIN_SAMPLES - 1, asleep: 20, ..Sleepers::new(Vec::new()) };
+        assert_eq!(sleepers.refusal(), None, "too little is known yet");
+        sleepers.samples += 1;
         let refusal = sleepers.refusal().unwrap();
-        assert!(refusal.contains("sleep by the clock"), "{refusal}");
-        sleeper.join().unwrap();
+        assert!(refusal.contains("sleep by the clock for 10.0 %"), "{refusal}");
+        sleepers.asleep = 10;
+        assert_eq!(sleepers.refusal(), None);
     }
 }

@@ -96,12 +96,15 @@ pub(super) fn limit_realtime() -> io::Result<()> {
     Ok(setrlimit(Resource::Rttime, limit)?)
 }
 
-/// Makes an ordinary thread heavier by this number of steps of nice(2), or ordinary again.
-pub(super) fn weigh(tid: i32, steps: i32) -> Result<(), NotWeighed> {
+/// Makes a thread that is `was` steps of nice(2) heavier than an ordinary one `steps` heavier. A priority that its
+/// program has set meanwhile stays.
+pub(super) fn weigh(tid: i32, was: i32, steps: i32) -> Result<(), NotWeighed> {
     let now = get(tid)?;
-    let is_ours = now.flags & RESET_ON_FORK != 0;
-    if now.policy != SCHED_OTHER || (now.nice != 0 && !is_ours) {
-        return if steps == 0 { Ok(()) } else { Err(NotWeighed::OwnPriority) };
+    if now.policy != SCHED_OTHER || now.nice != -was {
+        if now.policy == SCHED_OTHER && now.flags & RESET_ON_FORK != 0 {
+            set(tid, SchedAttr { nice: now.nice, ..SchedAttr::default() })?;
+        }
+        return Err(NotWeighed::OwnPriority);
     }
     let flags = if steps == 0 { 0 } else { RESET_ON_FORK };
     Ok(set(tid, SchedAttr { policy: SCHED_OTHER, flags, nice: -steps, ..SchedAttr::default() })?)
@@ -149,7 +152,7 @@ mod tests {
         }
         let thread = std::thread::spawn(|| {
             let tid = own_tid();
-            weigh(tid, 3).unwrap();
+            weigh(tid, 0, 3).unwrap();
             let heavier = get(tid).unwrap();
             assert_eq!((heavier.nice, heavier.flags & RESET_ON_FORK), (-3, RESET_ON_FORK));
             let child = std::thread::spawn(|| get(own_tid()).unwrap().nice).join().unwrap();
@@ -158,7 +161,13 @@ mod tests {
             assert_eq!(get(tid).unwrap().nice, 0);
             // A nice value of its own is left alone.
             set(tid, SchedAttr { nice: 5, ..SchedAttr::default() }).unwrap();
-            assert_eq!(weigh(tid, 3), Err(NotWeighed::OwnPriority));
+            assert_eq!(weigh(tid, 0, 3), Err(NotWeighed::OwnPriority));
+            // The program chose another one while ppt had made it heavier.
+            set(tid, SchedAttr::default()).unwrap();
+            weigh(tid, 0, 3).unwrap();
+            set(tid, SchedAttr { nice: -1, flags: RESET_ON_FORK, ..SchedAttr::default() }).unwrap();
+            assert_eq!(weigh(tid, 3, 0), Err(NotWeighed::OwnPriority));
+            assert_eq!((get(tid).unwrap().nice, get(tid).unwrap().flags), (-1, 0));
             assert_eq!(restore_weights(std::process::id() as i32).unwrap(), 0);
         });
         thread.join().unwrap();

@@ -18,7 +18,8 @@ struct SpanThread {
     depth: u32,
     /// The time up to which its stretches were passed on.
     settled: i64,
-    is_heavier: bool,
+    /// The number of steps by which it is heavier.
+    heavier: i32,
 }
 
 #[derive(Debug, Default)]
@@ -36,7 +37,7 @@ impl SpanThreads {
         self.steps = (factor.ln() / STEP.ln()).round() as i32;
         (self.ends, self.unmatched) = (0, 0);
         self.threads.values_mut().for_each(|thread| thread.settled = now);
-        self.threads.retain(|_, thread| thread.depth > 0 || thread.is_heavier);
+        self.threads.retain(|_, thread| thread.depth > 0 || thread.heavier > 0);
     }
 
     /// Ends a round: nobody is heavier.
@@ -94,19 +95,18 @@ impl SpanThreads {
     }
 
     pub fn is_any_heavier(&self) -> bool {
-        self.threads.values().any(|thread| thread.is_heavier)
+        self.threads.values().any(|thread| thread.heavier > 0)
     }
 
     /// The scheduler charges a thread in the span k times the virtual time, so its weight is k times as large.
     pub fn weigh(&mut self) -> Result<(), RoundFault> {
         let mut result = Ok(());
         for (&tid, thread) in &mut self.threads {
-            let is_heavier = thread.depth > 0 && self.steps > 0;
-            if is_heavier == thread.is_heavier {
+            let steps = if thread.depth > 0 { self.steps } else { 0 };
+            if steps == thread.heavier {
                 continue;
             }
-            thread.is_heavier = is_heavier;
-            match scheduling::weigh(tid, if is_heavier { self.steps } else { 0 }) {
+            match scheduling::weigh(tid, std::mem::replace(&mut thread.heavier, steps), steps) {
                 Ok(()) => {}
                 // The thread has ended.
                 Err(NotWeighed::Gone) => thread.depth = 0,
