@@ -52,6 +52,43 @@ fn at(values: &[f64], share: f64) -> f64 {
     sorted[low] + (sorted[(low + 1).min(sorted.len() - 1)] - sorted[low]) * part
 }
 
+/// The times without the pauses of CPUs: t − G(t), of the frames `virtual_clock`. Without any, times are as they are.
+pub fn virtual_time(bench: &Bench) -> impl Fn(i64) -> i64 {
+    let ran = bench.ppt(&["dump", "out.bin", "--frame", "virtual_clock", "--time", "ns"]);
+    let points: Vec<(i64, i64, f64)> = if ran.code() == 0 {
+        let table = bench.table("out.bin", &["--frame", "virtual_clock", "--time", "ns"]);
+        let rates = table.cells("rate").into_iter().map(|rate| rate.parse().unwrap());
+        let sums = table.numbers("at").into_iter().zip(table.numbers("paused"));
+        sums.zip(rates).map(|((at, paused), rate)| (at, paused, rate)).collect()
+    } else {
+        Vec::new()
+    };
+    assert!(points.is_sorted_by_key(|point| point.0) && points.is_sorted_by_key(|point| point.1));
+    move |time| {
+        let before = points.iter().rev().find(|point| point.0 <= time);
+        let grown = |&(at, paused, rate): &(i64, i64, f64)| {
+            paused + ((time - at) as f64 * rate).round() as i64
+        };
+        time - before.map_or(0, grown)
+    }
+}
+
+/// The begins and ends of spans of a frame with a key `id`, in the order of ends.
+pub fn spans(bench: &Bench, frame: &str) -> Vec<(i64, i64)> {
+    let table = bench.table("out.bin", &["--frame", frame, "--time", "ns"]);
+    let (times, ids, edges) = (table.numbers("at"), table.numbers("id"), table.cells("edge"));
+    let mut begun = std::collections::BTreeMap::new();
+    let mut spans = Vec::new();
+    for ((time, id), edge) in times.into_iter().zip(ids).zip(edges) {
+        if edge == "begin" {
+            begun.insert(id, time);
+        } else if let Some(begin) = begun.remove(&id) {
+            spans.push((begin, time));
+        }
+    }
+    spans
+}
+
 #[track_caller]
 fn equal(what: &str, said: &Value, computed: f64) {
     let said = said.as_f64().unwrap_or_else(|| panic!("{what} is no number: {said}"));
@@ -61,8 +98,22 @@ fn equal(what: &str, said: &Value, computed: f64) {
 
 /// Checks that each number of the answers about an interval is that of the dump.
 pub fn hold(bench: &Bench, (frame, interval): (&str, &str), answers: &[Value]) {
-    let rounds = rounds(bench);
-    let lengths = lengths(bench, frame, interval);
+    hold_lengths(bench, lengths(bench, frame, interval), "slowed", answers);
+}
+
+/// The same, about a span, while CPUs paused.
+pub fn hold_paused(bench: &Bench, frame: &str, answers: &[Value]) {
+    let at = virtual_time(bench);
+    let spans = spans(bench, frame).into_iter().map(|(begin, end)| (at(begin), at(end)));
+    hold_lengths(bench, spans.collect(), "paused", answers);
+}
+
+fn hold_lengths(bench: &Bench, lengths: Vec<(i64, i64)>, how: &str, answers: &[Value]) {
+    let at_virtual = virtual_time(bench);
+    let rounds: Vec<Round> = rounds(bench)
+        .into_iter()
+        .map(|round| Round { start: at_virtual(round.start), end: at_virtual(round.end), ..round })
+        .collect();
     let whole = |permutation: i64| {
         let count = |of: i64| rounds.iter().filter(|round| round.permutation == of).count();
         permutation > 0 && count(permutation) == count(1)
@@ -113,7 +164,7 @@ pub fn hold(bench: &Bench, (frame, interval): (&str, &str), answers: &[Value]) {
         equal("rounds", &answer["rounds"], arm.len() as f64);
         equal("aa", &answer["aa"], aa);
         equal("gain", &answer["gain"], 1.0 - mean(&values) / mean(&base));
-        assert_eq!(answer["how"], "slowed");
+        assert_eq!(answer["how"], how);
         // The permutations, drawn again with other dice: both intervals are samples of the same.
         let drawn = drawn(arm.len(), |draw| {
             let arms: Vec<&Round> = draw.iter().map(|&at| arm[at]).collect();

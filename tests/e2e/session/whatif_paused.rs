@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::whatif_live::{asked, can_ask, live};
+use super::whatif_numbers as numbers;
 use crate::fixtures::explained::explained;
 use crate::fixtures::support::{Attach, Bench, Target, rounds, segments_of, wait_until};
 
@@ -126,6 +127,7 @@ fn a_faster_span_is_worth_what_a_faster_program_is() {
             (answer["how"].as_str(), answer["speed"]["work"].as_f64()),
             (Some("paused"), Some(1.5))
         );
+        numbers::hold_paused(&bench, "request", &answers);
         // Alone on its CPU, the work takes two thirds of the time in virtual time.
         let was = answer["was"]["p50"].as_f64().unwrap();
         println!("was {was}, predicted {}", p50(answer));
