@@ -200,7 +200,7 @@ impl ProgramBuilder<'_> {
                         }
                     }
                     ThreadState::Blocked | ThreadState::WaitsForThread => {
-                        segments.push((idle(until - now, false), now, until))
+                        segments.push((idle(until - now, false), now, until));
                     }
                     ThreadState::Unknown => segments.push((idle(until - now, true), now, until)),
                 }
