@@ -113,6 +113,9 @@ pub(crate) struct RestoreWeights {
     /// The processes.
     #[arg(value_name = "PID", required = true, value_parser = pid)]
     pub(crate) pids: Vec<i32>,
+    /// Threads that stay as they are.
+    #[arg(long, value_name = "TID")]
+    pub(crate) except: Vec<i32>,
 }
 
 #[derive(ClapArgs)]

@@ -28,6 +28,7 @@ mod signals;
 mod stdout;
 mod usage;
 mod viewer;
+mod weights;
 mod wording;
 
 use std::ffi::OsString;

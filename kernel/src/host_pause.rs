@@ -26,5 +26,5 @@ pub use edges::{EdgesLost, SpanEdge, SpanEdges};
 pub use errors::{HostPauseError, RoundFault};
 pub use host::{HostPause, MAX_FACTOR, PausedRound};
 pub use ledger::ClockPoint;
-pub use scheduling::{keep_only_nice, restore_weights};
+pub use scheduling::{heavier_threads, keep_only_nice, restore_weight};
 pub use state::LOOK_INTERVAL;

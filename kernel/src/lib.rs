@@ -56,7 +56,7 @@ mod watch;
 pub use error::{KernelError, KernelFeature};
 pub use host_pause::{
     ClockPoint, EdgesLost, HostPause, HostPauseError, LOOK_INTERVAL, MAX_FACTOR, PausedRound,
-    RoundFault, SpanEdge, SpanEdges, keep_only_nice, restore_weights,
+    RoundFault, SpanEdge, SpanEdges, heavier_threads, keep_only_nice, restore_weight,
 };
 pub use probe_events::probes_missing;
 pub use probe_frames::PROBES_BUFFER;

@@ -29,7 +29,7 @@ use crate::metrics::MetricsListener;
 use crate::probes::{ListedProbe, ProbedProcess};
 use crate::signals::Signals;
 use crate::viewer::Viewer;
-use crate::{privileges, report, signals, stdout, wording};
+use crate::{privileges, report, signals, stdout, weights, wording};
 
 /// The value of `--probe` that lists probes.
 const LIST: &str = "list";
@@ -174,7 +174,7 @@ fn sessions(
         } else {
             Session::attach(target, buffers, &options)
         };
-        match attached {
+        match attached.inspect(weights::restore_after_death) {
             Ok(session) => sessions.push(session),
             // A child that has ended since is no failure.
             Err(error) if follow.is_some() && index > 0 && is_gone(&error) => {}

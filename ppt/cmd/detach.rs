@@ -7,7 +7,7 @@ use crate::cmd::select::{self, Chosen};
 use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::live::allowed;
-use crate::report;
+use crate::{report, weights};
 
 pub(crate) fn run(args: &args::Detach) -> CommandResult {
     let which = args.processes.choice();
@@ -39,9 +39,12 @@ fn detach_one(
                 report::line(format_args!("{name}: switched off; {holder} ends its capture"));
             }
             Detached::Cleared(None) => report::line(format_args!("{name}: switched off")),
-            Detached::Cleared(Some(holder)) => report::line(format_args!(
-                "{name}: switched off, and cleared what {holder} left when it died"
-            )),
+            Detached::Cleared(Some(holder)) => {
+                report::line(format_args!(
+                    "{name}: switched off, and cleared what {holder} left when it died"
+                ));
+                weights::restore_left(target.pid());
+            }
         }
     }
     Ok(())

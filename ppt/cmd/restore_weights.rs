@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::args;
 use crate::exit::ExitStatus;
+use crate::{args, weights};
 
 /// If ppt has not written for so long, it is stopped or dead.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -22,14 +22,15 @@ pub(crate) fn run(args: &args::RestoreWeights) -> ExitStatus {
     let _ = nix::sys::prctl::set_name(c"ppt-weights");
     // Without the right, it can still restore the threads of its own user.
     let _ = ppt_kernel::keep_only_nice();
-    let restore =
-        || args.pids.iter().filter(|&&pid| ppt_kernel::restore_weights(pid).is_err()).count();
+    let restore = || args.pids.iter().all(|&pid| weights::restore(pid, &args.except).is_ok());
     let timeout = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX);
     let mut input = std::io::stdin().lock();
     loop {
         let mut waits = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
         match poll(&mut waits, timeout) {
-            Ok(0) => _ = restore(),
+            Ok(0) => {
+                restore();
+            }
             Err(nix::errno::Errno::EINTR) => {}
             _ => match input.read(&mut [0; BEATS]) {
                 Ok(length) if length > 0 => {}
@@ -38,6 +39,5 @@ pub(crate) fn run(args: &args::RestoreWeights) -> ExitStatus {
         }
     }
     // A thread that has just been made heavier is found the second time.
-    let failed = restore() + restore();
-    if failed == 0 { ExitStatus::DONE } else { ExitStatus::FAILED }
+    if restore() & restore() { ExitStatus::DONE } else { ExitStatus::FAILED }
 }

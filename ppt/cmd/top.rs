@@ -25,7 +25,7 @@ use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure, failed};
 use crate::live::{CaptureEnd, CaptureForm, Live, Outputs, attach_options, end_at_once};
 use crate::signals::Signals;
-use crate::{privileges, report};
+use crate::{privileges, report, weights};
 
 /// Size of the pipe in bytes. It holds the frames that arrive while the view draws.
 const PIPE: i32 = 1 << 20;
@@ -70,7 +70,8 @@ fn sessions(pids: &[i32], capture: &args::CaptureArgs) -> Result<Vec<Session>, F
     let options = attach_options(capture, None);
     let mut sessions = Vec::new();
     for chosen in chosen {
-        match Session::attach(chosen.target, chosen.buffers, &options) {
+        let attached = Session::attach(chosen.target, chosen.buffers, &options);
+        match attached.inspect(weights::restore_after_death) {
             Ok(session) => sessions.push(session),
             Err(error) => {
                 sessions.into_iter().for_each(end_at_once);

@@ -20,7 +20,7 @@ use crate::failure::{CommandResult, Failure};
 use crate::live::{CaptureEnd, CaptureForm, Live, Outputs, attach_options, end_at_once};
 use crate::rounds::{Experiment, RunningExperiment};
 use crate::signals::Signals;
-use crate::{privileges, usage};
+use crate::{privileges, usage, weights};
 
 /// Answers about running programs, or has captures asked.
 pub(crate) fn run(words: &[OsString]) -> CommandResult {
@@ -60,7 +60,7 @@ fn experiment(args: &LiveWhatIf, capture: &CaptureArgs) -> Result<bool, Failure>
     let options = attach_options(capture, None);
     let mut sessions = Vec::new();
     for select::Chosen { target, buffers } in chosen {
-        match Session::attach(target, buffers, &options) {
+        match Session::attach(target, buffers, &options).inspect(weights::restore_after_death) {
             Ok(session) => sessions.push(session),
             Err(error) => {
                 sessions.into_iter().for_each(end_at_once);

@@ -159,6 +159,9 @@ impl Guard {
     fn start(pids: &[i32]) -> std::io::Result<Self> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("ppt").arg("restore-weights").args(pids.iter().map(i32::to_string));
+        // ppt has made no thread heavier yet.
+        let own = pids.iter().flat_map(|&pid| ppt_kernel::heavier_threads(pid));
+        command.args(own.map(|tid| format!("--except={tid}")));
         // What ends ppt by the terminal, or by its process group, does not end the guard.
         command.env_clear().process_group(0).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());

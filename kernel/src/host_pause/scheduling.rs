@@ -1,6 +1,7 @@
 //! Scheduling of threads: real-time for payers, heavier for threads in the span. See sched_setattr(2).
 #![allow(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
@@ -20,6 +21,8 @@ const SCHED_OTHER: u32 = 0;
 const SCHED_FIFO: u32 = 1;
 /// Threads that are made by a heavier thread are not heavier. ppt also knows by this flag which weights it set.
 const RESET_ON_FORK: u64 = 1;
+/// The most steps of nice(2) by which ppt makes a thread heavier: 1.25² is nearest to [`super::MAX_FACTOR`].
+pub(super) const MAX_STEPS: i32 = 2;
 
 /// The structure of sched_setattr(2), in its first version.
 #[repr(C)]
@@ -100,8 +103,9 @@ pub(super) fn limit_realtime() -> io::Result<()> {
 /// program has set meanwhile stays.
 pub(super) fn weigh(tid: i32, was: i32, steps: i32) -> Result<(), NotWeighed> {
     let now = get(tid)?;
-    if now.policy != SCHED_OTHER || now.nice != -was {
-        if now.policy == SCHED_OTHER && now.flags & RESET_ON_FORK != 0 {
+    let has_mark = now.flags & RESET_ON_FORK != 0;
+    if now.policy != SCHED_OTHER || now.nice != -was || has_mark != (was != 0) {
+        if now.policy == SCHED_OTHER && has_mark && was != 0 {
             set(tid, SchedAttr { nice: now.nice, ..SchedAttr::default() })?;
         }
         return Err(NotWeighed::OwnPriority);
@@ -110,25 +114,28 @@ pub(super) fn weigh(tid: i32, was: i32, steps: i32) -> Result<(), NotWeighed> {
     Ok(set(tid, SchedAttr { policy: SCHED_OTHER, flags, nice: -steps, ..SchedAttr::default() })?)
 }
 
-/// Makes all threads of a process ordinary again that ppt has made heavier. Returns their number.
+/// The numbers of the threads of a process that are heavier, and bear ppt's mark. Programs can set both, too.
+pub fn heavier_threads(pid: i32) -> BTreeSet<i32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return BTreeSet::new() };
+    let numbers = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok());
+    numbers.filter(|&tid| get(tid).is_ok_and(|now| is_heavier(&now))).collect()
+}
+
+fn is_heavier(now: &SchedAttr) -> bool {
+    let is_marked = now.policy == SCHED_OTHER && now.flags & RESET_ON_FORK != 0;
+    is_marked && (-MAX_STEPS..0).contains(&now.nice)
+}
+
+/// Makes a thread ordinary again that ppt has made heavier.
 ///
 /// # Errors
-/// The kernel refuses one of them.
-pub fn restore_weights(pid: i32) -> io::Result<usize> {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Ok(0) };
-    let (mut restored, mut result) = (0, Ok(()));
-    let numbers = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok());
-    for tid in numbers {
-        let Ok(now) = get(tid) else { continue };
-        let is_ours = now.flags & RESET_ON_FORK != 0;
-        if now.policy == SCHED_OTHER && now.nice < 0 && is_ours {
-            match set(tid, SchedAttr::default()) {
-                Ok(()) => restored += 1,
-                Err(error) => result = Err(error),
-            }
-        }
+/// The kernel refuses.
+pub fn restore_weight(tid: i32) -> io::Result<()> {
+    match get(tid) {
+        Ok(now) if is_heavier(&now) => set(tid, SchedAttr::default()),
+        // It has ended, or is ordinary.
+        _ => Ok(()),
     }
-    result.map(|()| restored)
 }
 
 /// Whether ppt may not see threads of other programs.
@@ -152,23 +159,33 @@ mod tests {
         }
         let thread = std::thread::spawn(|| {
             let tid = own_tid();
-            weigh(tid, 0, 3).unwrap();
+            weigh(tid, 0, 2).unwrap();
             let heavier = get(tid).unwrap();
-            assert_eq!((heavier.nice, heavier.flags & RESET_ON_FORK), (-3, RESET_ON_FORK));
+            assert_eq!((heavier.nice, heavier.flags & RESET_ON_FORK), (-2, RESET_ON_FORK));
             let child = std::thread::spawn(|| get(own_tid()).unwrap().nice).join().unwrap();
             assert_eq!(child, 0);
-            assert_eq!(restore_weights(std::process::id() as i32).unwrap(), 1);
-            assert_eq!(get(tid).unwrap().nice, 0);
+            let pid = std::process::id() as i32;
+            assert_eq!(heavier_threads(pid), BTreeSet::from([tid]));
+            restore_weight(tid).unwrap();
+            assert_eq!((get(tid).unwrap().nice, get(tid).unwrap().flags), (0, 0));
             // A nice value of its own is left alone.
             set(tid, SchedAttr { nice: 5, ..SchedAttr::default() }).unwrap();
-            assert_eq!(weigh(tid, 0, 3), Err(NotWeighed::OwnPriority));
+            assert_eq!(weigh(tid, 0, 2), Err(NotWeighed::OwnPriority));
             // The program chose another one while ppt had made it heavier.
             set(tid, SchedAttr::default()).unwrap();
-            weigh(tid, 0, 3).unwrap();
+            weigh(tid, 0, 2).unwrap();
             set(tid, SchedAttr { nice: -1, flags: RESET_ON_FORK, ..SchedAttr::default() }).unwrap();
-            assert_eq!(weigh(tid, 3, 0), Err(NotWeighed::OwnPriority));
+            assert_eq!(weigh(tid, 2, 0), Err(NotWeighed::OwnPriority));
             assert_eq!((get(tid).unwrap().nice, get(tid).unwrap().flags), (-1, 0));
-            assert_eq!(restore_weights(std::process::id() as i32).unwrap(), 0);
+            assert_eq!(heavier_threads(pid), BTreeSet::new());
+            // The program has set the flag, with and without a weight: rtkit does.
+            for nice in [0, -11] {
+                let own = SchedAttr { nice, flags: RESET_ON_FORK, ..SchedAttr::default() };
+                set(tid, own).unwrap();
+                assert_eq!(weigh(tid, 0, 2), Err(NotWeighed::OwnPriority));
+                assert_eq!(heavier_threads(pid), BTreeSet::new());
+                assert_eq!((get(tid).unwrap().nice, get(tid).unwrap().flags), (nice, 1));
+            }
         });
         thread.join().unwrap();
     }

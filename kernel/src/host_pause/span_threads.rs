@@ -34,7 +34,7 @@ pub(super) struct SpanThreads {
 impl SpanThreads {
     /// Begins a round.
     pub fn begin(&mut self, factor: f64, now: i64) {
-        self.steps = (factor.ln() / STEP.ln()).round() as i32;
+        self.steps = ((factor.ln() / STEP.ln()).round() as i32).min(scheduling::MAX_STEPS);
         (self.ends, self.unmatched) = (0, 0);
         self.threads.values_mut().for_each(|thread| thread.settled = now);
         self.threads.retain(|_, thread| thread.depth > 0 || thread.heavier > 0);

@@ -79,7 +79,7 @@ fn nobody_waits_for_a_ppt_that_is_gone() {
     target.say("tell");
     let mut agents = Vec::new();
     let mut waits = Vec::new();
-    for number in 0..rounds(6, 100) as u64 {
+    for number in 0..rounds(6, 500) as u64 {
         let args = ["--speed", "work=0.01x,0.011x,0.012x", "--round", "2s", "--for", "3s"];
         let ran = Attach::start(live(&bench, &target, &args));
         agents.push(ran.pid());

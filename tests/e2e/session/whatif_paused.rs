@@ -66,6 +66,16 @@ fn refused(bench: &Bench, target: &Target, args: &[&str]) -> String {
     String::from_utf8(ran.stderr).unwrap()
 }
 
+/// The process that guards the weights.
+fn guard(ran: &Attach) -> i32 {
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", ran.pid())).unwrap();
+    children.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+fn kill(pid: i32) {
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::SIGKILL).unwrap();
+}
+
 #[test]
 fn what_cannot_be_paused_is_refused() {
     if !can_pause() {
@@ -145,7 +155,7 @@ fn nobody_stays_heavier_or_paused_if_ppt_is_killed() {
     let bench = built();
     let target = bench.start("pairs", &["2000", "6000"]);
     let mut agents = Vec::new();
-    for number in 0..rounds(4, 200) as u64 {
+    for number in 0..rounds(4, 1000) as u64 {
         let args = [&PAUSED[..], &["--for", "6s"]].concat();
         let ran = Attach::start(live(&bench, &target, &args));
         wait_for_weight(&target);
@@ -197,12 +207,39 @@ fn without_its_guard_ppt_goes_on_with_nothing() {
     let args = [&PAUSED[..], &["--for", "60s"]].concat();
     let ran = Attach::start(live(&bench, &target, &args));
     wait_for_weight(&target);
-    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", ran.pid())).unwrap();
-    let guard: i32 = children.split_whitespace().next().unwrap().parse().unwrap();
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(guard), nix::sys::signal::SIGKILL).unwrap();
+    kill(guard(&ran));
     let stderr = ran.stderr.rest();
     assert!(explained(&stderr).contains("guards the weights of threads has ended"), "{stderr}");
     assert!(!is_heavier(&target));
+    target.finish();
+}
+
+/// As if all processes of a control group were killed.
+#[test]
+fn the_next_ppt_restores_what_nobody_could() {
+    if !can_pause() {
+        return;
+    }
+    let bench = built();
+    let target = bench.start("pairs", &["2000", "6000"]);
+    let pid = target.pid().to_string();
+    for command in [&["detach", &pid][..], &["attach", &pid, "-o", "next.bin", "-d", "100ms"]] {
+        wait_until("they are killed while a thread is heavier", || {
+            let args = [&PAUSED[..], &["--for", "6s"]].concat();
+            let ran = Attach::start(live(&bench, &target, &args));
+            wait_for_weight(&target);
+            ran.signal(libc::SIGSTOP);
+            kill(guard(&ran));
+            ran.kill();
+            is_heavier(&target)
+        });
+        let ran = bench.ppt(command);
+        assert_eq!(ran.code(), 0, "{}", ran.stderr);
+        let restored =
+            "threads that a killed ppt had made heavier have their ordinary weight again: 1";
+        assert!(ran.stderr.contains(restored), "{}", ran.stderr);
+        assert!(!is_heavier(&target));
+    }
     target.finish();
 }
 
