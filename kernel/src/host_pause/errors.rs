@@ -21,6 +21,9 @@ pub enum HostPauseError {
     /// There is only one CPU.
     #[error("a host with one CPU has no other CPU to pause")]
     OneCpu,
+    /// Two experiments at once would pause each other.
+    #[error("another ppt pauses the CPUs of this host; wait until its experiment has ended")]
+    AnotherPauses,
     /// Threads of other programs have no number here.
     #[error(
         "CPUs cannot be paused from within a container: ppt does not see the threads of other programs"

@@ -1,10 +1,13 @@
 //! Rounds in which CPUs pause.
 
+use std::fs::File;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
 
 use super::edges::SpanEdges;
 use super::errors::{HostPauseError, MAX_CPUS, RoundFault};
@@ -38,6 +41,8 @@ pub struct PausedRound {
 pub struct HostPause {
     shared: Arc<Shared>,
     payers: Vec<JoinHandle<()>>,
+    /// Locked: nobody else pauses the CPUs of this host.
+    _only: File,
 }
 
 impl HostPause {
@@ -56,11 +61,12 @@ impl HostPause {
         if scheduling::is_in_pid_namespace() {
             return Err(HostPauseError::PidNamespace);
         }
+        let only = lock()?;
         let switches: io::Result<Vec<_>> = cpus.iter().map(|&cpu| CpuSwitches::open(cpu)).collect();
         scheduling::limit_realtime().map_err(HostPauseError::Denied)?;
         let switches = switches.map_err(HostPauseError::Denied)?;
         let shared = Arc::new(Shared::new(edges, switches));
-        let mut pause = Self { shared, payers: Vec::new() };
+        let mut pause = Self { shared, payers: Vec::new(), _only: only };
         for (number, &cpu) in cpus.iter().enumerate() {
             let payer = Payer::start(pause.shared.clone(), number, cpu);
             pause.payers.push(payer.map_err(HostPauseError::Denied)?);
@@ -108,6 +114,17 @@ impl HostPause {
         let look_ns = ran.saturating_sub(round.paid_ns).checked_div(looks).unwrap_or(0);
         let RoundAccount { clock, owed_ns, paid_ns } = round;
         Ok(PausedRound { clock, owed_ns, paid_ns, look_ns })
+    }
+}
+
+/// Locks a file that all programs of the host share, and that nobody removes.
+fn lock() -> Result<File, HostPauseError> {
+    let file =
+        File::open("/proc/sys/kernel/sched_rt_runtime_us").map_err(HostPauseError::Denied)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(HostPauseError::AnotherPauses),
+        Err(error) => Err(HostPauseError::Denied(error.into())),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `ppt whatif --live --pause-host`: a span that looks faster, and threads that are as they were afterwards.
 
 use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::whatif_live::{asked, can_ask, live};
@@ -31,6 +32,12 @@ fn can_pause() -> bool {
         eprintln!("CPUs cannot be paused here: skipped");
     }
     can
+}
+
+/// Waits until no other test pauses CPUs: ppt refuses a second experiment. None if CPUs cannot be paused here.
+fn turn() -> Option<MutexGuard<'static, ()>> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    can_pause().then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 const PAUSED: [&str; 7] =
@@ -78,9 +85,7 @@ fn kill(pid: i32) {
 
 #[test]
 fn what_cannot_be_paused_is_refused() {
-    if !can_pause() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let bench = built();
     let target = bench.start("pairs", &["2000", "6000"]);
     for (speed, message) in [
@@ -108,9 +113,7 @@ fn what_cannot_be_paused_is_refused() {
 
 #[test]
 fn a_faster_span_is_worth_what_a_faster_program_is() {
-    if !can_pause() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let bench = built();
     let p50 = |answer: &serde_json::Value| answer["predicted"]["p50"].as_f64().unwrap();
     let mut refusals = Vec::new();
@@ -149,9 +152,7 @@ fn a_faster_span_is_worth_what_a_faster_program_is() {
 
 #[test]
 fn nobody_stays_heavier_or_paused_if_ppt_is_killed() {
-    if !can_pause() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let bench = built();
     let target = bench.start("pairs", &["2000", "6000"]);
     let mut agents = Vec::new();
@@ -176,9 +177,7 @@ fn nobody_stays_heavier_or_paused_if_ppt_is_killed() {
 
 #[test]
 fn nobody_stays_heavier_if_ppt_is_stopped() {
-    if !can_pause() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let bench = built();
     let target = bench.start("pairs", &["2000", "6000"]);
     let args = [&PAUSED[..], &["--for", "20s"]].concat();
@@ -199,9 +198,7 @@ fn nobody_stays_heavier_if_ppt_is_stopped() {
 
 #[test]
 fn without_its_guard_ppt_goes_on_with_nothing() {
-    if !can_pause() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let bench = built();
     let target = bench.start("pairs", &["2000", "6000"]);
     let args = [&PAUSED[..], &["--for", "60s"]].concat();
@@ -214,12 +211,30 @@ fn without_its_guard_ppt_goes_on_with_nothing() {
     target.finish();
 }
 
+#[test]
+fn one_experiment_at_a_time_pauses_a_host() {
+    let Some(_turn) = turn() else { return };
+    let bench = built();
+    let start = || bench.start("pairs", &["2000", "6000"]);
+    let (first, second) = (start(), start());
+    let args = [&PAUSED[..], &["--for", "6s"]].concat();
+    let mut ran = Attach::start(live(&bench, &first, &args));
+    wait_for_weight(&first);
+    let other = Bench::new();
+    let stderr = refused(&other, &second, &args);
+    assert!(explained(&stderr).contains("another ppt pauses the CPUs of this host"), "{stderr}");
+    assert!(!other.path("out.bin").exists(), "nothing was captured");
+    assert!(!ran.has_ended(), "the first one goes on");
+    drop(ran);
+    bench.check_off(&second);
+    first.finish();
+    second.finish();
+}
+
 /// As if all processes of a control group were killed.
 #[test]
 fn the_next_ppt_restores_what_nobody_could() {
-    if !can_pause() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let bench = built();
     let target = bench.start("pairs", &["2000", "6000"]);
     let pid = target.pid().to_string();
@@ -245,9 +260,7 @@ fn the_next_ppt_restores_what_nobody_could() {
 
 #[test]
 fn a_target_that_ends_or_executes_ends_the_rounds() {
-    if !can_pause() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let bench = built();
     for _ in 0..rounds(2, 20) {
         let target = bench.start("pairs", &["2000", "6000"]);
