@@ -4,6 +4,7 @@
 //! one file in `cmd/`, its arguments one struct in `args.rs`. Questions are answered in a process of
 //! their own (`supervisor.rs`, `question.rs`), which can be ended, and has a limit of memory (`heap.rs`).
 
+mod answer;
 mod args;
 mod cmd;
 mod failure;

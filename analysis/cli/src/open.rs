@@ -110,8 +110,8 @@ pub(crate) fn check_name(path: &Path, format: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Reports missing frames, once for each command.
-pub(crate) fn warn_of_loss(engine: &Engine) {
+/// Reports missing frames.
+fn warn_of_loss(engine: &Engine) {
     const FILES: usize = 5;
     let loss = engine.loss();
     if loss.absent > 0 {
@@ -150,9 +150,10 @@ fn warn_of_missing(loss: CaptureLoss, buffers: &[&str]) {
     ));
 }
 
-/// Reports faults of the captures, and returns the exit status.
+/// Reports missing frames and faults of the captures. Returns the exit status.
 pub(crate) fn report_faults(engine: &Engine) -> ExitCode {
     const SHOWN: usize = 5;
+    warn_of_loss(engine);
     let mut code = ExitCode::SUCCESS;
     for trouble in engine.set().troubles() {
         let path = trouble.path.display();

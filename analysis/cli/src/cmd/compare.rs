@@ -5,7 +5,7 @@ mod judge;
 mod row;
 mod text;
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ use self::fields::{MeasuredSide, Selection};
 use self::row::ComparedField;
 use crate::args;
 use crate::failure::{Failure, NOT_JUDGED};
-use crate::{message, open, run, signals};
+use crate::{answer, message, open, run, signals};
 
 /// Maximum number of fields that a message names.
 const MAX_NAMES: usize = 5;
@@ -63,7 +63,6 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
             }
             warn_of_unmeasured("", &only);
             save(args, only.entries, &engine)?;
-            open::warn_of_loss(&engine);
             return Ok(open::report_faults(&engine));
         }
         (None, [_, ..]) => {
@@ -98,7 +97,6 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
             "a side has one run: the variation between runs is unknown, so a difference may be chance",
         );
     }
-    open::warn_of_loss(&engine);
     let code = open::report_faults(&engine);
     // A proven failure has priority over one that cannot be ruled out.
     Ok(match (verdict.failed, verdict.unjudged) {
@@ -120,22 +118,16 @@ fn statistics(gates: &[Gate]) -> Vec<Statistic> {
 }
 
 fn write(args: &args::Compare, rows: &[ComparedField], engine: &Engine) -> Result<(), Failure> {
-    let mut output = open::output_distinct_from(
+    let output = open::output_distinct_from(
         &args.to.output,
         args.to.force,
         engine,
         args.baseline.as_deref(),
     )?;
-    let name = output.name();
-    let mut out = BufWriter::new(output.file());
-    let written = match args.format {
+    answer::publish(output, |out| match args.format {
         args::TextOrJson::Json => writeln!(out, "{}", plain_json(&object(rows).to_string())),
-        args::TextOrJson::Text => text::write(rows, &mut out),
-    };
-    written.and_then(|()| out.flush()).map_err(Failure::writing(&name))?;
-    drop(out);
-    output.publish()?;
-    Ok(())
+        args::TextOrJson::Text => text::write(rows, out),
+    })
 }
 
 fn gates(texts: &[String]) -> Result<Vec<Gate>, Failure> {
@@ -264,10 +256,9 @@ fn save(args: &args::Compare, entries: Vec<Entry>, engine: &Engine) -> Result<()
         return Err(Failure::Usage(why.to_owned()));
     }
     let baseline = args.baseline.as_deref();
-    let mut output = open::output_distinct_from(path, args.to.force, engine, baseline)?;
+    let output = open::output_distinct_from(path, args.to.force, engine, baseline)?;
     let text = Baseline::new(entries).to_json();
-    output.file().write_all(text.as_bytes()).map_err(Failure::writing(&output.name()))?;
-    Ok(output.publish()?)
+    answer::publish(output, |out| out.write_all(text.as_bytes()))
 }
 
 fn object(rows: &[ComparedField]) -> Value {

@@ -35,6 +35,5 @@ pub(crate) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
         }
     };
     runtime.block_on(run::question(engine.set().watch(), work))?;
-    open::warn_of_loss(&engine);
     Ok(open::report_faults(&engine))
 }

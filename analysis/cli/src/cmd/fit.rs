@@ -5,7 +5,7 @@ pub(super) mod json;
 pub(super) mod picture;
 pub(super) mod text;
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ use ppt_query::text::grouped;
 use self::assessed::AssessedFit;
 use crate::args;
 use crate::failure::Failure;
-use crate::{message, numbers, open, run, signals};
+use crate::{answer, message, numbers, open, run, signals};
 
 pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
     // An existing file is a capture, whatever its name.
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
     let formula: Formula = text.parse().map_err(|error| Failure::formula(&error, &text))?;
     let engine = open::engine(&super::input::with_captures(captures, &args.captures))?;
     signals::end_questions();
-    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let output = open::output(&args.to.output, args.to.force, &engine)?;
     let drawing = picture::open(args.svg.as_deref(), &args.to, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let work = numbers::select(&engine, &args.sql);
@@ -54,18 +54,13 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
         }
     };
     let assessed = AssessedFit::new(None, String::new(), fit);
-    let name = output.name();
-    let mut out = BufWriter::new(output.file());
     let limit = limit.as_ref().map(|limit| (limit.0, &limit.1));
-    write(args, &assessed, predicted.as_ref(), limit, &mut out).map_err(Failure::writing(&name))?;
-    drop(out);
-    output.publish()?;
+    answer::publish(output, |out| write(args, &assessed, predicted.as_ref(), limit, out))?;
     if let Some(drawing) = drawing {
         let at = args.at.iter().map(|entry| entry.1).reduce(f64::max);
         let until = picture::until(at, limit.map(|limit| limit.1));
         picture::write(&[picture::panels(&assessed, &table, until)], drawing)?;
     }
-    open::warn_of_loss(&engine);
     Ok(open::report_faults(&engine))
 }
 
@@ -101,5 +96,5 @@ fn write(
     if let Some((load, limit)) = limit {
         text::limit(load, limit, &assessed.unit, out)?;
     }
-    out.flush()
+    Ok(())
 }

@@ -5,19 +5,18 @@ mod json;
 mod points;
 mod ways;
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use ppt_import::frame_dsl;
 use ppt_import::frame_dsl::edge::Edge;
-use ppt_query::arrow::array::RecordBatch;
+use ppt_query::ResultFormat;
 use ppt_query::graph::{PointGraph, ThreadWakes, Ways};
-use ppt_query::{Encoder, ResultFormat};
 
 use crate::args::{self, Drawing};
 use crate::failure::Failure;
-use crate::{message, open, run, signals};
+use crate::{answer, message, open, run, signals};
 
 /// The answer.
 enum GraphOutput {
@@ -40,7 +39,7 @@ pub(crate) fn run(args: &args::Graph) -> Result<ExitCode, Failure> {
     let edges = args.edges.as_deref().map(edges).transpose()?;
     let engine = open::engine_with(&args.captures(), edges)?;
     signals::end_questions();
-    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let work = async {
         Ok(match (&args.from, &args.to_point) {
@@ -62,12 +61,7 @@ pub(crate) fn run(args: &args::Graph) -> Result<ExitCode, Failure> {
     if let GraphOutput::Points(points) = &answer {
         warn(&points.graph);
     }
-    let name = output.name();
-    let mut out = BufWriter::new(output.file());
-    write_answer(args, &answer, &mut out).map_err(Failure::writing(&name))?;
-    drop(out);
-    output.publish()?;
-    open::warn_of_loss(&engine);
+    answer::publish(output, |out| write_answer(args, &answer, out))?;
     Ok(open::report_faults(&engine))
 }
 
@@ -108,47 +102,28 @@ fn warn(graph: &PointGraph) {
 fn write_answer(
     args: &args::Graph,
     answer: &GraphOutput,
-    mut out: impl Write + Send,
+    out: &mut (impl Write + Send),
 ) -> io::Result<()> {
     if let (Some(drawing), GraphOutput::Points(PointsAnswer { graph, .. })) = (args.draw, answer) {
         let text = match drawing {
             Drawing::Dot => ppt_report::points::dot(graph),
             Drawing::Svg => ppt_report::points::svg(graph),
         };
-        out.write_all(text.as_bytes())?;
-        return out.flush();
+        return out.write_all(text.as_bytes());
     }
-    let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
-    let by_extension = open::format_by_extension(&args.to.output);
-    let format = match args.format.as_deref() {
-        Some("text") => None,
-        Some(word) => Some(word.parse::<ResultFormat>().map_err(io::Error::other)?),
-        None if on_terminal => None,
-        None => Some(by_extension.unwrap_or(ResultFormat::Tsv)),
-    };
+    let format = answer::format(args.format.as_deref(), &args.to.output)?;
     match (format, answer) {
-        (None, GraphOutput::Points(all)) => points::write(&all.graph, &all.wakes, &mut out)?,
-        (None, GraphOutput::Ways(ways)) => ways::write(ways, &mut out)?,
+        (None, GraphOutput::Points(all)) => points::write(&all.graph, &all.wakes, out),
+        (None, GraphOutput::Ways(ways)) => ways::write(ways, out),
         (Some(ResultFormat::Json), GraphOutput::Points(all)) => {
-            json::points(&all.graph, &all.wakes, &mut out)?;
+            json::points(&all.graph, &all.wakes, out)
         }
-        (Some(ResultFormat::Json), GraphOutput::Ways(ways)) => json::ways(ways, &mut out)?,
+        (Some(ResultFormat::Json), GraphOutput::Ways(ways)) => json::ways(ways, out),
         (Some(format), GraphOutput::Points(all)) => {
-            table(points::rows(&all.graph), format, &mut out)?;
+            answer::write_rows(points::rows(&all.graph), format, out)
         }
-        (Some(format), GraphOutput::Ways(ways)) => table(ways::rows(ways), format, &mut out)?,
+        (Some(format), GraphOutput::Ways(ways)) => {
+            answer::write_rows(ways::rows(ways), format, out)
+        }
     }
-    out.flush()
-}
-
-fn table(
-    batch: Result<RecordBatch, ppt_query::arrow::error::ArrowError>,
-    format: ResultFormat,
-    out: &mut (impl Write + Send),
-) -> io::Result<()> {
-    let batch = batch.map_err(io::Error::other)?;
-    let mut encoder = Encoder::new(out, format, &batch.schema())?;
-    encoder.write(&batch)?;
-    encoder.finish()?;
-    Ok(())
 }

@@ -1,6 +1,6 @@
 //! `ppt model model.toml CAPTURE…`: the load on resources, and the load at which they run out.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ppt_models::{Component, Fit, Limit, ModelPlan, PlannedResource, Resource, Total};
@@ -13,7 +13,7 @@ use super::fit::assessed::AssessedFit;
 use super::fit::{json, left_out, picture, text};
 use crate::args;
 use crate::failure::Failure;
-use crate::{numbers, open, run, signals};
+use crate::{answer, numbers, open, run, signals};
 
 /// A resource, with the fits of its components.
 struct ResourceModel {
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &args::ModelArgs) -> Result<ExitCode, Failure> {
     let plan = ModelPlan::parse(&text).map_err(|error| Failure::plan(&args.model, &error))?;
     let engine = open::engine(&args.captures)?;
     signals::end_questions();
-    let mut output =
+    let output =
         open::output_distinct_from(&args.to.output, args.to.force, &engine, Some(&args.model))?;
     let drawing = picture::open(args.svg.as_deref(), &args.to, &engine)?;
     let runtime = run::runtime(engine.threads())?;
@@ -38,16 +38,11 @@ pub(crate) fn run(args: &args::ModelArgs) -> Result<ExitCode, Failure> {
     for planned in plan.resources {
         answers.push(answer(args, &plan.load, planned, &engine, &runtime)?);
     }
-    let name = output.name();
-    let mut out = BufWriter::new(output.file());
-    write(args, &plan.load, &answers, &mut out).map_err(Failure::writing(&name))?;
-    drop(out);
-    output.publish()?;
+    answer::publish(output, |out| write(args, &plan.load, &answers, out))?;
     if let Some(drawing) = drawing {
         let rows: Vec<[Panel; 2]> = answers.into_iter().flat_map(|model| model.picture).collect();
         picture::write(&rows, drawing)?;
     }
-    open::warn_of_loss(&engine);
     Ok(open::report_faults(&engine))
 }
 
@@ -129,7 +124,7 @@ fn write(
             text::parts(&limit.at_limit, &unit, out)?;
         }
     }
-    out.flush()
+    Ok(())
 }
 
 fn object(model: &ResourceModel) -> Value {

@@ -11,7 +11,7 @@ use ppt_report::{FlamePlot, Plot, PlotForm};
 use super::input::SqlWords;
 use crate::args;
 use crate::failure::Failure;
-use crate::{open, run, signals};
+use crate::{answer, open, run, signals};
 
 pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
     let SqlWords { queries, captures } = SqlWords::split(&args.captures.captures);
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
     let plot = Plot { kind, title: args.title.clone(), width, height, ..Plot::default() };
     let engine = open::engine(&super::input::with_captures(captures, &args.captures))?;
     signals::end_questions();
-    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let work = async {
         Ok(match &query {
@@ -42,9 +42,7 @@ pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
         })
     };
     let svg = runtime.block_on(run::question(engine.set().watch(), work))?;
-    output.file().write_all(svg.as_bytes()).map_err(Failure::writing(&output.name()))?;
-    output.publish()?;
-    open::warn_of_loss(&engine);
+    answer::publish(output, |out| out.write_all(svg.as_bytes()))?;
     Ok(open::report_faults(&engine))
 }
 

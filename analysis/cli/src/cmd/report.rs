@@ -7,7 +7,7 @@ use ppt_report::{Facts, PageRequest};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::{open, run, signals, terms};
+use crate::{answer, open, run, signals, terms};
 
 /// Bytes of values without `--memory`.
 const VALUES: usize = 256 << 20;
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     };
     let engine = open::engine(&args.captures)?;
     signals::end_questions();
-    let mut output =
+    let output =
         open::output_distinct_from(&args.to.output, args.to.force, &engine, args.sql.as_deref())?;
     let runtime = run::runtime(engine.threads())?;
     let memory = terms::memory(args.captures.memory).of_values(VALUES);
@@ -29,9 +29,7 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     let work = async { Ok(Facts::gather(&engine, &request).await?) };
     let facts = runtime.block_on(run::question(engine.set().watch(), work))?;
     let page = ppt_report::page(&facts);
-    output.file().write_all(page.as_bytes()).map_err(Failure::writing(&output.name()))?;
-    output.publish()?;
-    open::warn_of_loss(&engine);
+    answer::publish(output, |out| out.write_all(page.as_bytes()))?;
     Ok(open::report_faults(&engine))
 }
 

@@ -63,7 +63,6 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
         }
         None => answerer::serve(&session)?,
     }
-    open::warn_of_loss(&session.engine);
     Ok(open::report_faults(&session.engine))
 }
 

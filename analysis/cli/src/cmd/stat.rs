@@ -6,15 +6,15 @@ mod rows;
 mod text;
 mod totals;
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ppt_query::summary::{FrameSummary, SummaryRequest};
-use ppt_query::{Encoder, Engine, ResultFormat, Total};
+use ppt_query::{Engine, ResultFormat, Total};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::{open, run, signals, terms};
+use crate::{answer, open, run, signals, terms};
 
 /// Bytes of values without `--memory`.
 const VALUES: usize = 1 << 30;
@@ -34,18 +34,12 @@ pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
         spread: args.hist.clone(),
     };
     signals::end_questions();
-    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let work = async { Ok(engine.summary(&request).await?) };
     let frames = runtime.block_on(run::question(engine.set().watch(), work))?;
     let totals = if is_of_all(args) { engine.totals()? } else { Vec::new() };
-    let name = output.name();
-    let mut out = BufWriter::new(output.file());
-    write_answer(args, &request, &engine, (&frames, &totals), &mut out)
-        .map_err(Failure::writing(&name))?;
-    drop(out);
-    output.publish()?;
-    open::warn_of_loss(&engine);
+    answer::publish(output, |out| write_answer(args, &request, &engine, (&frames, &totals), out))?;
     Ok(open::report_faults(&engine))
 }
 
@@ -62,30 +56,18 @@ fn write_answer(
     request: &SummaryRequest,
     engine: &Engine,
     (frames, totals): (&[FrameSummary], &[Total]),
-    mut out: impl Write + Send,
+    out: &mut (impl Write + Send),
 ) -> io::Result<()> {
-    let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
-    let by_extension = open::format_by_extension(&args.to.output);
-    let format = match args.format.as_deref() {
-        Some("text") => None,
-        Some(word) => Some(word.parse::<ResultFormat>().map_err(io::Error::other)?),
-        None if on_terminal => None,
-        None => Some(by_extension.unwrap_or(ResultFormat::Tsv)),
-    };
-    match format {
-        _ if args.hist.is_some() => drawn::write(frames, &mut out)?,
+    match answer::format(args.format.as_deref(), &args.to.output)? {
+        _ if args.hist.is_some() => drawn::write(frames, out),
         None => {
-            text::write(frames, request, engine.loss(), &mut out)?;
-            totals::write(totals, &mut out)?;
+            text::write(frames, request, engine.loss(), out)?;
+            totals::write(totals, out)
         }
-        Some(ResultFormat::Json) => json::write((frames, totals), request, &mut out)?,
+        Some(ResultFormat::Json) => json::write((frames, totals), request, out),
         Some(format) => {
-            let batch = rows::batch((frames, totals), request, format.is_binary())
-                .map_err(io::Error::other)?;
-            let mut encoder = Encoder::new(&mut out, format, &batch.schema())?;
-            encoder.write(&batch)?;
-            encoder.finish()?;
+            let rows = rows::batch((frames, totals), request, format.is_binary());
+            answer::write_rows(rows, format, out)
         }
     }
-    out.flush()
 }

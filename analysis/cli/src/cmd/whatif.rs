@@ -5,7 +5,7 @@ mod live;
 mod rows;
 mod text;
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ppt_query::whatif::LoadedRun;
@@ -13,11 +13,11 @@ use ppt_query::whatif::live::ExperimentAnswer;
 use ppt_query::whatif::retime::{
     Metric, MetricUnavailable, Resampling, RetimeModel, SpeedWorth, Speeds,
 };
-use ppt_query::{Encoder, Engine, ResultFormat};
+use ppt_query::{Engine, ResultFormat};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::{open, run, signals};
+use crate::{answer, open, run, signals};
 
 /// Default factor of speed.
 const TWICE: f64 = 2.0;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &args::WhatIf) -> Result<ExitCode, Failure> {
     let speeds = Speeds::new(args.speed.clone()).map_err(Failure::asked)?;
     let engine = open::engine(&args.captures)?;
     signals::end_questions();
-    let mut output = open::output(&args.to.output, args.to.force, &engine)?;
+    let output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let watch = engine.set().watch();
     let answers = match engine.set().has_rounds() {
@@ -36,12 +36,7 @@ pub(crate) fn run(args: &args::WhatIf) -> Result<ExitCode, Failure> {
             Answers::Retimed(runtime.block_on(run::question(watch, asked))?)
         }
     };
-    let name = output.name();
-    let mut out = BufWriter::new(output.file());
-    write_answer(args, &answers, &mut out).map_err(Failure::writing(&name))?;
-    drop(out);
-    output.publish()?;
-    open::warn_of_loss(&engine);
+    answer::publish(output, |out| write_answer(args, &answers, out))?;
     Ok(open::report_faults(&engine))
 }
 
@@ -99,31 +94,19 @@ fn metrics(args: &args::WhatIf, run: &LoadedRun) -> Vec<Metric> {
 fn write_answer(
     args: &args::WhatIf,
     answers: &Answers,
-    mut out: impl Write + Send,
+    out: &mut (impl Write + Send),
 ) -> io::Result<()> {
-    let on_terminal = args.to.output.as_os_str() == "-" && io::stdout().is_terminal();
-    let by_extension = open::format_by_extension(&args.to.output);
-    let format = match args.format.as_deref() {
-        Some("text") => None,
-        Some(word) => Some(word.parse::<ResultFormat>().map_err(io::Error::other)?),
-        None if on_terminal => None,
-        None => Some(by_extension.unwrap_or(ResultFormat::Tsv)),
-    };
+    let format = answer::format(args.format.as_deref(), &args.to.output)?;
     match (format, answers) {
-        (None, Answers::Retimed(answers)) => text::write(answers, &mut out)?,
-        (None, Answers::Live(answers)) => live::write(answers, &mut out)?,
-        (Some(ResultFormat::Json), Answers::Retimed(answers)) => json::write(answers, &mut out)?,
-        (Some(ResultFormat::Json), Answers::Live(answers)) => live::json(answers, &mut out)?,
-        (Some(format), answers) => {
-            let batch = match answers {
-                Answers::Retimed(answers) => rows::batch(answers),
-                Answers::Live(answers) => live::batch(answers),
-            };
-            let batch = batch.map_err(io::Error::other)?;
-            let mut encoder = Encoder::new(&mut out, format, &batch.schema())?;
-            encoder.write(&batch)?;
-            encoder.finish()?;
+        (None, Answers::Retimed(answers)) => text::write(answers, out),
+        (None, Answers::Live(answers)) => live::write(answers, out),
+        (Some(ResultFormat::Json), Answers::Retimed(answers)) => json::write(answers, out),
+        (Some(ResultFormat::Json), Answers::Live(answers)) => live::json(answers, out),
+        (Some(format), Answers::Retimed(answers)) => {
+            answer::write_rows(rows::batch(answers), format, out)
+        }
+        (Some(format), Answers::Live(answers)) => {
+            answer::write_rows(live::batch(answers), format, out)
         }
     }
-    out.flush()
 }

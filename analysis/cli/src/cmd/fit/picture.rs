@@ -10,7 +10,7 @@ use ppt_report::{Panel, PanelLine};
 
 use super::assessed::AssessedFit;
 use crate::failure::Failure;
-use crate::{args, open};
+use crate::{answer, args, open};
 
 /// Number of points of a curve.
 const PLACES: usize = 120;
@@ -142,8 +142,7 @@ pub(in crate::cmd) fn open(
 }
 
 /// Writes the rows of a picture.
-pub(in crate::cmd) fn write(rows: &[[Panel; 2]], mut output: Output) -> Result<(), Failure> {
+pub(in crate::cmd) fn write(rows: &[[Panel; 2]], output: Output) -> Result<(), Failure> {
     let svg = ppt_report::panels("", rows);
-    output.file().write_all(svg.as_bytes()).map_err(Failure::writing(&output.name()))?;
-    Ok(output.publish()?)
+    answer::publish(output, |out| out.write_all(svg.as_bytes()))
 }
