@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use datafusion::arrow::compute::SortOptions;
 use datafusion::common::internal_err;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
@@ -14,9 +13,7 @@ use datafusion::physical_expr::{
     Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, Partitioning,
     PhysicalExpr, PhysicalSortExpr,
 };
-use datafusion::physical_plan::execution_plan::{
-    Boundedness, EmissionType, ReplaceChildrenOptions,
-};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
@@ -25,6 +22,7 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt, stream};
 use ppt_tables::Pass;
 
+use super::plan_methods;
 use crate::error::external;
 
 /// Runs a pass over the rows of its input.
@@ -50,7 +48,7 @@ impl PassExec {
         Arc::new(Column::new(self.input.schema().field(column).name(), column))
     }
 
-    fn with_input(&self, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<Self>> {
+    fn with_inputs(&self, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<Self>> {
         match (children.pop(), children.len()) {
             (Some(input), 0) => Ok(Arc::new(PassExec::try_new(self.pass.clone(), input)?)),
             _ => internal_err!("a pass has one input"),
@@ -65,12 +63,10 @@ impl DisplayAs for PassExec {
 }
 
 impl ExecutionPlan for PassExec {
+    plan_methods!();
+
     fn name(&self) -> &'static str {
         "CapturePass"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
@@ -89,28 +85,6 @@ impl ExecutionPlan for PassExec {
         };
         let order = LexOrdering::new(self.pass.order.iter().map(sort_expr));
         vec![order.map(OrderingRequirements::from)]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_input(children)?)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_input(children)?)
     }
 
     fn execute(&self, part: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

@@ -22,7 +22,6 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ScalarValue, internal_err, plan_err};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
@@ -32,10 +31,7 @@ use datafusion::physical_expr::{
     Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, Partitioning,
     PhysicalExpr, PhysicalSortExpr,
 };
-use datafusion::physical_plan::execution_plan::{
-    Boundedness, EmissionType, ReplaceChildrenOptions,
-};
-use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
@@ -44,6 +40,7 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::named::table;
+use crate::exec::{plan_methods, projected};
 
 pub(super) fn function() -> Arc<dyn TableFunctionImpl> {
     Arc::new(Overlap)
@@ -139,15 +136,8 @@ impl TableProvider for Overlapping {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let a = self.sides[0].scan(state, None, &[], None).await?;
         let b = self.sides[1].scan(state, None, &[], None).await?;
-        let plan: Arc<dyn ExecutionPlan> =
-            Arc::new(OverlapExec::try_new([a, b], self.keys.clone(), self.schema.clone())?);
-        let Some(projection) = projection else { return Ok(plan) };
-        let expression = |&column: &usize| {
-            let alias = self.schema.field(column).name().clone();
-            ProjectionExpr { expr: Arc::new(Column::new(&alias, column)), alias }
-        };
-        let columns: Vec<ProjectionExpr> = projection.iter().map(expression).collect();
-        Ok(Arc::new(ProjectionExec::try_new(columns, plan)?))
+        let plan = OverlapExec::try_new([a, b], self.keys.clone(), self.schema.clone())?;
+        projected(Arc::new(plan), projection)
     }
 }
 
@@ -183,7 +173,7 @@ impl OverlapExec {
         self.keys.iter().filter_map(|key| Self::column(side, key).ok()).collect()
     }
 
-    fn with_sides(&self, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<Self>> {
+    fn with_inputs(&self, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<Self>> {
         let Ok(sides) = <[_; 2]>::try_from(children) else {
             return internal_err!("overlap has two inputs");
         };
@@ -198,12 +188,10 @@ impl DisplayAs for OverlapExec {
 }
 
 impl ExecutionPlan for OverlapExec {
+    plan_methods!();
+
     fn name(&self) -> &'static str {
         "Overlap"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
@@ -231,28 +219,6 @@ impl ExecutionPlan for OverlapExec {
             LexOrdering::new(by.map(ascending)).map(OrderingRequirements::from)
         };
         self.sides.iter().map(required).collect()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_sides(children)?)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_sides(children)?)
     }
 
     fn execute(&self, part: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

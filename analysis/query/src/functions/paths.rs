@@ -14,18 +14,13 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ScalarValue, internal_err, plan_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::{Expr, TableType};
-use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{Distribution, EquivalenceProperties, Partitioning, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{
-    Boundedness, EmissionType, ReplaceChildrenOptions,
-};
-use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion::physical_expr::{Distribution, EquivalenceProperties, Partitioning};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, PlanProperties,
@@ -39,6 +34,7 @@ use strum::IntoEnumIterator;
 use super::named::table;
 use crate::causality::{Causality, Input, Loader, place_word, step_word};
 use crate::error::external;
+use crate::exec::{plan_methods, projected};
 
 /// How many paths to find at most, if all paths are requested.
 const MAX_PATHS: usize = 10_000_000;
@@ -189,14 +185,7 @@ impl TableProvider for PathColumns {
             let columns: Vec<usize> = columns.collect::<Result<_, _>>()?;
             inputs.push(table.scan(state, Some(&columns), &[], None).await?);
         }
-        let plan: Arc<dyn ExecutionPlan> = Arc::new(PathsExec::new(inputs, self.request.clone()));
-        let Some(projection) = projection else { return Ok(plan) };
-        let expression = |&column: &usize| {
-            let alias = self.request.schema.field(column).name().clone();
-            ProjectionExpr { expr: Arc::new(Column::new(&alias, column)), alias }
-        };
-        let columns: Vec<ProjectionExpr> = projection.iter().map(expression).collect();
-        Ok(Arc::new(ProjectionExec::try_new(columns, plan)?))
+        projected(Arc::new(PathsExec::new(inputs, self.request.clone())), projection)
     }
 }
 
@@ -234,12 +223,10 @@ impl DisplayAs for PathsExec {
 }
 
 impl ExecutionPlan for PathsExec {
+    plan_methods!();
+
     fn name(&self) -> &'static str {
         "Paths"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
@@ -248,28 +235,6 @@ impl ExecutionPlan for PathsExec {
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
         InputDistributionRequirements::new(vec![Distribution::SinglePartition; self.inputs.len()])
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_inputs(children)?)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_inputs(children)?)
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
