@@ -7,15 +7,13 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
-use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::union::UnionExec;
 use ppt_tables::{Bounds, CaptureTable, Pass, Scan, TableRequest};
 
 use crate::bounds;
 use crate::error::external;
-use crate::exec::{PassExec, ScanExec};
+use crate::exec::{PassExec, ScanExec, projected};
 
 /// A table for DataFusion.
 #[derive(Debug)]
@@ -93,14 +91,7 @@ impl TableProvider for Provided {
             return self.plan(columns, &bounds, limit.filter(|_| filters.is_empty()), parts);
         }
         let plan = self.plan(&all, &Bounds::default(), None, parts)?;
-        let schema = plan.schema();
-        let expression = |&column: &usize| {
-            let name = schema.field(column).name();
-            let alias = name.clone();
-            ProjectionExpr { expr: Arc::new(Column::new(name, column)), alias }
-        };
-        let columns: Vec<ProjectionExpr> = columns.iter().map(expression).collect();
-        Ok(Arc::new(ProjectionExec::try_new(columns, plan)?))
+        projected(plan, Some(columns))
     }
 
     fn supports_filters_pushdown(
