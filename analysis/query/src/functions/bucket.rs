@@ -9,6 +9,7 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::common::{ScalarValue, exec_err, plan_err};
 use datafusion::error::Result;
+use datafusion::functions::utils::make_scalar_function;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -61,24 +62,21 @@ impl ScalarUDFImpl for Bucket {
         if width <= 0 {
             return exec_err!("the width of a bucket is more than 0, not {width} ns");
         }
-        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
-        let values = args.args[0].to_array(if scalar { 1 } else { args.number_rows })?;
-        let floors: ArrayRef = match values.data_type() {
-            DataType::Timestamp(_, _) => {
-                let floors = floors(values.as_primitive::<TimestampNanosecondType>(), width);
-                Arc::new(floors.with_data_type(values.data_type().clone()))
-            }
-            _ => {
-                let values = cast(&values, &DataType::Int64)?;
-                Arc::new(floors(values.as_primitive::<Int64Type>(), width))
-            }
-        };
-        Ok(if scalar {
-            ColumnarValue::Scalar(ScalarValue::try_from_array(&floors, 0)?)
-        } else {
-            ColumnarValue::Array(floors)
-        })
+        make_scalar_function(|values| buckets(&values[0], width), Vec::new())(&args.args[..1])
     }
+}
+
+fn buckets(values: &ArrayRef, width: i64) -> Result<ArrayRef> {
+    Ok(match values.data_type() {
+        DataType::Timestamp(_, _) => {
+            let floors = floors(values.as_primitive::<TimestampNanosecondType>(), width);
+            Arc::new(floors.with_data_type(values.data_type().clone()))
+        }
+        _ => {
+            let values = cast(values, &DataType::Int64)?;
+            Arc::new(floors(values.as_primitive::<Int64Type>(), width))
+        }
+    })
 }
 
 fn floors<T: ArrowPrimitiveType<Native = i64>>(

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{AsArray, StringArray};
+use datafusion::arrow::array::{ArrayRef, AsArray, StringArray};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
 use datafusion::error::Result;
+use datafusion::functions::utils::make_scalar_function;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -34,20 +34,14 @@ impl ScalarUDFImpl for FieldOf {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = args.args.iter().all(|value| matches!(value, ColumnarValue::Scalar(_)));
-        let rows = if scalar { 1 } else { args.number_rows };
-        let texts = args.args[0].to_array(rows)?;
-        let names = args.args[1].to_array(rows)?;
-        let pairs = texts.as_string::<i32>().iter().zip(names.as_string::<i32>());
-        let values: StringArray = pairs
-            .map(|(text, name)| text.zip(name).and_then(|(text, name)| value(text, name)))
-            .collect();
-        Ok(if scalar {
-            ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)
-        } else {
-            ColumnarValue::Array(Arc::new(values))
-        })
+        make_scalar_function(values, Vec::new())(&args.args)
     }
+}
+
+fn values(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let pairs = args[0].as_string::<i32>().iter().zip(args[1].as_string::<i32>());
+    let values = pairs.map(|(text, name)| value(text?, name?));
+    Ok(Arc::new(values.collect::<StringArray>()))
 }
 
 /// The value of `name`, to the next space.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, AsArray, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{ScalarValue, plan_err};
+use datafusion::common::plan_err;
 use datafusion::error::Result;
+use datafusion::functions::utils::make_scalar_function;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -50,14 +51,7 @@ impl ScalarUDFImpl for FunctionOf {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
-        let names = args.args[0].to_array(if scalar { 1 } else { args.number_rows })?;
-        let functions = functions(&names)?;
-        Ok(if scalar {
-            ColumnarValue::Scalar(ScalarValue::try_from_array(&functions, 0)?)
-        } else {
-            ColumnarValue::Array(functions)
-        })
+        make_scalar_function(|names| functions(&names[0]), Vec::new())(&args.args)
     }
 }
 

@@ -5,10 +5,10 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray, StringBuilder};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
 use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
-use datafusion::common::ScalarValue;
 use datafusion::error::Result;
+use datafusion::functions::utils::make_scalar_function;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -45,35 +45,30 @@ impl ScalarUDFImpl for TracingFields {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = args.args.iter().all(|value| matches!(value, ColumnarValue::Scalar(_)));
-        let rows = if scalar { 1 } else { args.number_rows };
-        let columns =
-            args.args.iter().map(|value| value.to_array(rows)).collect::<Result<Vec<_>>>()?;
-        let names = columns[0].as_string::<i32>();
-        let types = columns[1].as_binary::<i32>();
-        let whole = [2, 3, 4, 5].map(|column| columns[column].as_primitive::<Int64Type>());
-        let floats = [6, 7].map(|column| columns[column].as_primitive::<Float64Type>());
-        let mut texts = StringBuilder::new();
-        for row in 0..rows {
-            if types.is_null(row) {
-                texts.append_null();
-                continue;
-            }
-            let names = if names.is_null(row) { "" } else { names.value(row) };
-            let numbers = FrameNumbers {
-                types: types.value(row),
-                whole: whole.map(|column| column.value(row)),
-                floats: floats.map(|column| column.value(row)),
-            };
-            texts.append_value(numbers.text(names));
-        }
-        let texts = texts.finish();
-        Ok(if scalar {
-            ColumnarValue::Scalar(ScalarValue::try_from_array(&texts, 0)?)
-        } else {
-            ColumnarValue::Array(Arc::new(texts))
-        })
+        make_scalar_function(texts, Vec::new())(&args.args)
     }
+}
+
+fn texts(columns: &[ArrayRef]) -> Result<ArrayRef> {
+    let names = columns[0].as_string::<i32>();
+    let types = columns[1].as_binary::<i32>();
+    let whole = [2, 3, 4, 5].map(|column| columns[column].as_primitive::<Int64Type>());
+    let floats = [6, 7].map(|column| columns[column].as_primitive::<Float64Type>());
+    let mut texts = StringBuilder::new();
+    for row in 0..types.len() {
+        if types.is_null(row) {
+            texts.append_null();
+            continue;
+        }
+        let names = if names.is_null(row) { "" } else { names.value(row) };
+        let numbers = FrameNumbers {
+            types: types.value(row),
+            whole: whole.map(|column| column.value(row)),
+            floats: floats.map(|column| column.value(row)),
+        };
+        texts.append_value(numbers.text(names));
+    }
+    Ok(Arc::new(texts.finish()))
 }
 
 /// The numbers of one frame.
