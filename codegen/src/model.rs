@@ -19,7 +19,7 @@ mod stores;
 use ppt_frame_dsl::metric::Metric;
 use ppt_frame_dsl::names::enumerator;
 use ppt_frame_dsl::role::{Hash, SpanHalf};
-use ppt_frame_dsl::schema::{self, Clock, FieldType, MAX_FRAMES, Schema};
+use ppt_frame_dsl::schema::{self, Clock, FieldType, Int, MAX_FRAMES, Schema};
 use ppt_frame_dsl::{Declared, Layout, Stored};
 use ppt_text::masked;
 
@@ -313,6 +313,37 @@ impl FieldModel<'_> {
             FieldType::Addr => "address".into(),
             ty => ty.word().into(),
         }
+    }
+
+    /// The content, in a line. `has_now`: its value may be NOW, and ticks have no sign.
+    pub fn about(&self, has_now: bool) -> String {
+        let mut parts = vec![match (self.ty, self.array) {
+            (FieldType::Enum { name }, None) => format!("a {name}"),
+            (_, None) => self.type_word(),
+            (_, Some(count)) => format!("{}[{count}]", self.type_word()),
+        }];
+        if let Some(clock) = self.clock() {
+            parts.push(format!("{} clock", clock.word()));
+        }
+        if self.is_ticks() {
+            parts.push("ticks".into());
+        }
+        if has_now && self.stamp.is_some() {
+            parts.push("or NOW".into());
+        }
+        if matches!(self.stored, Stored::Int(Int::U64)) && !(has_now && self.is_ticks()) {
+            parts.push("unsigned".into());
+        }
+        if matches!(self.stored, Stored::Text { .. }) {
+            parts.push("cut between characters".into());
+        }
+        if !self.unit.is_empty() {
+            parts.push(format!("in {}", self.unit));
+        }
+        if let Some(line) = self.doc.lines().find(|line| !line.trim().is_empty()) {
+            parts.push(line.trim().into());
+        }
+        parts.join("; ")
     }
 
     /// The clock of a point in time.

@@ -1,8 +1,5 @@
 //! Converts the documentation in a frame file into Go comments.
 
-use ppt_frame_dsl::Stored;
-use ppt_frame_dsl::schema::{FieldType, Int};
-
 use crate::c::comment::comment;
 use crate::model::{BufferModel, FieldModel};
 use crate::text::GeneratedText;
@@ -33,31 +30,5 @@ fn words(description: &str) -> String {
 
 /// The content of a field, in a line.
 pub(super) fn about_field(field: &FieldModel<'_>) -> String {
-    let mut parts = vec![match (field.ty, field.array) {
-        (FieldType::Enum { name }, None) => format!("a {name}"),
-        (_, None) => field.type_word(),
-        (_, Some(count)) => format!("{}[{count}]", field.type_word()),
-    }];
-    if let Some(clock) = field.clock() {
-        parts.push(format!("{} clock", clock.word()));
-    }
-    if field.is_ticks() {
-        parts.push("ticks".into());
-    }
-    if field.stamp.is_some() {
-        parts.push("or NOW".into());
-    }
-    if matches!(field.stored, Stored::Int(Int::U64)) && !field.is_ticks() {
-        parts.push("unsigned".into());
-    }
-    if matches!(field.stored, Stored::Text { .. }) {
-        parts.push("cut between characters".into());
-    }
-    if !field.unit.is_empty() {
-        parts.push(format!("in {}", field.unit));
-    }
-    if let Some(line) = field.doc.lines().find(|line| !line.trim().is_empty()) {
-        parts.push(line.trim().into());
-    }
-    words(&parts.join("; "))
+    words(&field.about(true))
 }

@@ -1,7 +1,5 @@
 //! Converts the documentation in a frame file into javadoc.
 
-use ppt_frame_dsl::Stored;
-use ppt_frame_dsl::schema::{FieldType, Int};
 use ppt_text::masked;
 
 use crate::model::{BufferModel, FieldModel};
@@ -67,28 +65,5 @@ pub(super) fn javadoc(about: &str, description: &str, tags: &[String], out: &mut
 
 /// The content of a field, in a line.
 pub(super) fn about_field(field: &FieldModel<'_>) -> String {
-    let mut parts = vec![match (field.ty, field.array) {
-        (FieldType::Enum { name }, None) => format!("a {name}"),
-        (_, None) => field.type_word(),
-        (_, Some(count)) => format!("{}[{count}]", field.type_word()),
-    }];
-    if let Some(clock) = field.clock() {
-        parts.push(format!("{} clock", clock.word()));
-    }
-    if field.is_ticks() {
-        parts.push("ticks".into());
-    }
-    if matches!(field.stored, Stored::Int(Int::U64)) {
-        parts.push("unsigned".into());
-    }
-    if matches!(field.stored, Stored::Text { .. }) {
-        parts.push("cut between characters".into());
-    }
-    if !field.unit.is_empty() {
-        parts.push(format!("in {}", field.unit));
-    }
-    if let Some(line) = field.doc.lines().find(|line| !line.trim().is_empty()) {
-        parts.push(line.trim().into());
-    }
-    text(&parts.join("; "))
+    text(&field.about(false))
 }
