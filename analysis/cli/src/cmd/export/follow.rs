@@ -282,20 +282,22 @@ impl<'a> Export<'a> {
     /// Writes the files of a range.
     async fn deliver(&mut self, range: &PlannedRange) -> Result<(), Failure> {
         let engine = self.engine(range)?;
-        if let Some(encoding) = otlp::encoding(self.args.format) {
-            if let Some(engine) = &engine {
-                self.tell_damage(engine);
-                self.tell_kernel(engine);
-            }
-            let export = OtlpExport { args: self.args, encoding };
-            return export.deliver(&mut self.delivery, range, engine.as_ref()).await;
-        }
+        let encoding = otlp::encoding(self.args.format);
         if let Some(engine) = &engine {
-            self.deliver_frames(range, engine).await?;
+            if encoding.is_none() {
+                self.deliver_frames(range, engine).await?;
+            }
+            self.tell_damage(engine);
+            self.tell_kernel(engine);
+        } else if !range.ends {
+            return Ok(());
         }
-        if self.delivery.manifest().settings.wholes {
+        let (delivery, engine) = (&mut self.delivery, engine.as_ref());
+        if let Some(encoding) = encoding {
+            OtlpExport { args: self.args, encoding }.deliver(delivery, range, engine).await?;
+        } else if delivery.manifest().settings.wholes {
             let wholes = WholesExport { frame: self.args.frame.as_deref(), time: self.args.time };
-            wholes.deliver(&mut self.delivery, range, engine.as_ref()).await?;
+            wholes.deliver(delivery, range, engine).await?;
         }
         Ok(())
     }
@@ -339,8 +341,6 @@ impl<'a> Export<'a> {
                 self.delivery.put(name, rows, bytes).await?;
             }
         }
-        self.tell_damage(engine);
-        self.tell_kernel(engine);
         Ok(())
     }
 

@@ -41,9 +41,6 @@ impl OtlpExport<'_> {
         range: &PlannedRange,
         engine: Option<&Engine>,
     ) -> Result<(), Failure> {
-        if engine.is_none() && !range.ends {
-            return Ok(());
-        }
         let mut wholes = WholesOfRange::read(delivery, range).await?;
         let mut otlp = match wholes.beside.is_empty() {
             true => GrowingOtlp::default(),

@@ -34,9 +34,6 @@ impl WholesExport<'_> {
         range: &PlannedRange,
         engine: Option<&Engine>,
     ) -> Result<(), Failure> {
-        if engine.is_none() && !range.ends {
-            return Ok(());
-        }
         let mut wholes = WholesOfRange::read(delivery, range).await?;
         let mut done = Vec::new();
         if let Some(engine) = engine {
