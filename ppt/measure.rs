@@ -51,19 +51,6 @@ pub(crate) enum Slots {
     Auto,
 }
 
-/// A number with separators: `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 /// Bytes with a unit, in three digits.
 pub(crate) fn bytes(number: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -102,9 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_grouped() {
-        assert_eq!(grouped(7), "7");
-        assert_eq!(grouped(1234567), "1,234,567");
+    fn bytes_have_a_unit() {
         assert_eq!(bytes(1536), "1.5 KiB");
     }
 }

@@ -10,12 +10,13 @@ use ppt_listener::{
     Source, Stretch, TriggerHit, TriggerWatch,
 };
 use ppt_predicate::{Counts, ExpressionError, FrameKind, Predicate, Sieve};
+use ppt_text::grouped;
 
 use super::filter::Remarks;
 use crate::args;
 use crate::code::Code;
 use crate::failure::Failure;
-use crate::measure::{bytes, grouped};
+use crate::measure::bytes;
 use crate::report;
 
 /// How long ppt tries to write windows after a session has ended.

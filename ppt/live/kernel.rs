@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 
 use ppt_agent::Target;
 use ppt_kernel::{Counts, KernelRequest as Events, Probe, ProcessEvents, ReaderThread, Wanted};
-use ppt_text::escaped;
+use ppt_text::{escaped, grouped};
 
 use super::unwind::UnwindFiles;
 use crate::code::Code;
-use crate::measure::grouped;
 use crate::probes::ProbedProcess;
 use crate::{args, descriptors, report, wording};
 

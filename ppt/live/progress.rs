@@ -1,7 +1,9 @@
 //! The status line of a capture.
 
+use ppt_text::grouped;
+
 use super::Live;
-use crate::measure::{bytes, grouped};
+use crate::measure::bytes;
 use crate::report;
 
 impl Live<'_> {

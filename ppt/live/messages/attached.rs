@@ -1,11 +1,12 @@
 //! Messages about an attached process.
 
 use ppt_agent::{AttachedBuffer, SegmentKind, Session, StampClock, Target};
+use ppt_text::grouped;
 
 use crate::args;
 use crate::code::Code;
 use crate::live::CaptureForm;
-use crate::measure::{bytes, grouped};
+use crate::measure::bytes;
 use crate::report;
 
 /// Reports the buffers, and how ppt reached them. Scripts wait for the last line, so it always

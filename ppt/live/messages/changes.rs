@@ -3,9 +3,10 @@
 use nix::errno::Errno;
 use ppt_agent::{AttachedBuffer, BufferEnd, Distrust, SegmentKind, Stuck, Target};
 use ppt_listener::EndReason;
+use ppt_text::grouped;
 
 use crate::args;
-use crate::measure::{bytes, grouped};
+use crate::measure::bytes;
 use crate::wording;
 
 /// The target could not map ppt's segment, so it makes the segment itself.

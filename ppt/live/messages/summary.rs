@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use ppt_listener::{BrokenRing, CaptureSummary, Cause};
+use ppt_text::grouped;
 
 use crate::code::Code;
 use crate::live::outputs::Kept;
-use crate::measure::{bytes, grouped};
+use crate::measure::bytes;
 use crate::{report, stdout};
 
 /// Reports errors; returns whether there were none. `buffers` are the names of the feeds.
