@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use pest::RuleType;
+use pest::error::{ErrorVariant, InputLocation};
 use ppt_text::{did_you_mean, escaped, masked};
 use thiserror::Error;
 
@@ -85,6 +87,25 @@ pub fn carets(text: &str, span: &Range<usize>) -> String {
     let before = text[from..start].chars().count();
     let below = text[start..end.clamp(start, to)].chars().count().max(1);
     format!("{line}\n{}{}", " ".repeat(before), "^".repeat(below))
+}
+
+/// The character that was found, the expected alternatives as `word` names them, and the position.
+pub(crate) fn expected<R: RuleType>(
+    text: &str,
+    error: &pest::error::Error<R>,
+    word: impl Fn(&R) -> &'static str,
+) -> (Option<char>, Vec<&'static str>, Range<usize>) {
+    let at = match error.location {
+        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
+    };
+    let mut names: Vec<&'static str> = match &error.variant {
+        ErrorVariant::ParsingError { positives, .. } => positives.iter().map(word).collect(),
+        ErrorVariant::CustomError { .. } => Vec::new(),
+    };
+    names.sort_unstable();
+    names.dedup();
+    let found = text[at..].chars().next();
+    (found, names, at..at + found.map_or(0, char::len_utf8))
 }
 
 pub(crate) fn choice(names: &[&'static str]) -> String {

@@ -5,14 +5,13 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use pest::Parser as _;
-use pest::error::{ErrorVariant, InputLocation};
 use pest::iterators::Pair;
 use pest_derive::Parser;
 use ppt_text::{did_you_mean, nearest};
 use thiserror::Error;
 
 use crate::compare::{Change, Estimate};
-use crate::error::{carets, choice, quoted_char};
+use crate::error::{carets, choice, expected, quoted_char};
 use crate::measured::Statistic;
 
 #[derive(Parser)]
@@ -160,7 +159,7 @@ impl FromStr for Gate {
             return Err(GateError { mistake, span: 0..text.len() });
         }
         let mut pairs =
-            GateGrammar::parse(Rule::gate, text).map_err(|error| expected(text, &error))?;
+            GateGrammar::parse(Rule::gate, text).map_err(|error| mistake(text, &error))?;
         let mut gate = Gate {
             field: String::new(),
             span: 0..0,
@@ -281,10 +280,7 @@ impl fmt::Display for Gate {
     }
 }
 
-fn expected(text: &str, error: &pest::error::Error<Rule>) -> GateError {
-    let at = match error.location {
-        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
-    };
+fn mistake(text: &str, error: &pest::error::Error<Rule>) -> GateError {
     let word = |rule: &Rule| match rule {
         Rule::relation => "`>` or `<`",
         Rule::open => "`(`",
@@ -295,14 +291,7 @@ fn expected(text: &str, error: &pest::error::Error<Rule>) -> GateError {
         Rule::EOI => "the end",
         _ => "a field",
     };
-    let mut names: Vec<&'static str> = match &error.variant {
-        ErrorVariant::ParsingError { positives, .. } => positives.iter().map(word).collect(),
-        ErrorVariant::CustomError { .. } => Vec::new(),
-    };
-    names.sort_unstable();
-    names.dedup();
-    let found = text[at..].chars().next();
-    let span = at..at + found.map_or(0, char::len_utf8);
+    let (found, names, span) = expected(text, error, word);
     GateError { mistake: GateMistake::Expected { found, names }, span }
 }
 

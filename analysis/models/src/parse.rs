@@ -4,12 +4,11 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use pest::Parser as _;
-use pest::error::{ErrorVariant, InputLocation};
 use pest::iterators::Pair;
 use pest_derive::Parser;
 use strum::VariantNames;
 
-use crate::error::{FormulaError, FormulaMistake};
+use crate::error::{FormulaError, FormulaMistake, expected};
 use crate::formula::{Expression, Formula, Function, Operator, Term};
 
 #[derive(Parser)]
@@ -39,7 +38,7 @@ impl FromStr for Formula {
 fn read(text: &str) -> Result<Formula, FormulaError> {
     bounded(text)?;
     let mut pairs =
-        FormulaGrammar::parse(Rule::formula, text).map_err(|error| expected(text, &error))?;
+        FormulaGrammar::parse(Rule::formula, text).map_err(|error| mistake(text, &error))?;
     let mut response = None;
     let mut right = Right { terms: Vec::new(), constant: true };
     for part in pairs.next().into_iter().flat_map(Pair::into_inner) {
@@ -220,20 +219,8 @@ fn call(pair: Pair<'_, Rule>) -> Result<Expression, FormulaError> {
     })
 }
 
-/// The found character and the expected alternatives.
-fn expected(text: &str, error: &pest::error::Error<Rule>) -> FormulaError {
-    let at = match error.location {
-        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
-    };
-    let mut names: Vec<&'static str> = match &error.variant {
-        ErrorVariant::ParsingError { positives, .. } => positives.iter().map(word).collect(),
-        ErrorVariant::CustomError { .. } => Vec::new(),
-    };
-    names.sort_unstable();
-    names.dedup();
-    let rest = &text[at..];
-    let found = rest.chars().next();
-    let span = at..at + found.map_or(0, char::len_utf8);
+fn mistake(text: &str, error: &pest::error::Error<Rule>) -> FormulaError {
+    let (found, names, span) = expected(text, error, word);
     FormulaError { mistake: FormulaMistake::Expected { found, names }, span }
 }
 
