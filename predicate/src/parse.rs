@@ -216,11 +216,7 @@ fn syntax(error: &pest::error::Error<Rule>, text: &str) -> PlacedProblem {
             said.push(word);
         }
     }
-    let expected = match said.as_slice() {
-        [] => "something else".to_owned(),
-        [one] => (*one).to_owned(),
-        [most @ .., last] => format!("{} or {last}", most.join(", ")),
-    };
+    let expected = ppt_text::alternatives(&said, "something else");
     PlacedProblem::new(at..at + len, Problem::Syntax { expected, found })
 }
 

@@ -1,4 +1,4 @@
-//! Text for people: untrusted names made safe to show, and short numbers.
+//! Text for people: untrusted names made safe to show, short numbers, and what parsers expect.
 //!
 //! [`is_unsafe`] is the only definition of the characters that no output contains unescaped.
 //! [`escaped`] is for people, [`escape_cell`] for tables that a program reads back,
@@ -11,6 +11,7 @@
 pub mod argument;
 mod csv;
 mod escape;
+mod expected;
 #[cfg(feature = "messages")]
 pub mod message;
 mod nearest;
@@ -22,6 +23,7 @@ pub use escape::{
     escape_cell, escaped, escaped_json, escaped_lines, is_unsafe, json_string, masked,
     masked_in_place, shortened, unescape_cell,
 };
+pub use expected::{alternatives, quoted_char};
 pub use nearest::{did_you_mean, nearest};
 pub use numbers::{bucket, counted_up, duration, grouped, measured, three};
 pub use spreadsheet::{begins_formula, unguarded};

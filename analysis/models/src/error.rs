@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pest::RuleType;
 use pest::error::{ErrorVariant, InputLocation};
-use ppt_text::{did_you_mean, escaped, masked};
+use ppt_text::{alternatives, did_you_mean, masked, quoted_char};
 use thiserror::Error;
 
 /// A text that is not a formula.
@@ -23,7 +23,7 @@ pub struct FormulaError {
 #[strum(serialize_all = "kebab-case", prefix = "formula-")]
 pub enum FormulaMistake {
     /// The syntax requires something else here.
-    #[error("expected {}, found {}", choice(.names), quoted_char(*.found))]
+    #[error("expected {}, found {}", alternatives(.names, "a term"), quoted_char(*.found))]
     Expected {
         /// The character that was found; None at the end.
         found: Option<char>,
@@ -106,21 +106,6 @@ pub(crate) fn expected<R: RuleType>(
     names.dedup();
     let found = text[at..].chars().next();
     (found, names, at..at + found.map_or(0, char::len_utf8))
-}
-
-pub(crate) fn choice(names: &[&'static str]) -> String {
-    match names {
-        [] => "a term".to_owned(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
-    }
-}
-
-pub(crate) fn quoted_char(found: Option<char>) -> String {
-    match found {
-        None => "the end".to_owned(),
-        Some(c) => format!("`{}`", escaped(&c.to_string())),
-    }
 }
 
 /// Why columns do not make a table.

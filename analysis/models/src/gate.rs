@@ -7,11 +7,11 @@ use std::str::FromStr;
 use pest::Parser as _;
 use pest::iterators::Pair;
 use pest_derive::Parser;
-use ppt_text::{did_you_mean, nearest};
+use ppt_text::{alternatives, did_you_mean, nearest, quoted_char};
 use thiserror::Error;
 
 use crate::compare::{Change, Estimate};
-use crate::error::{carets, choice, expected, quoted_char};
+use crate::error::{carets, expected};
 use crate::measured::Statistic;
 
 #[derive(Parser)]
@@ -86,7 +86,7 @@ impl GateError {
 pub enum GateMistake {
     /// The syntax requires something else here.
     #[error("expected {}, found {}: a gate is `job.handle p99 > 1.1x`",
-        choice(.names), quoted_char(*.found))]
+        alternatives(.names, "a term"), quoted_char(*.found))]
     Expected {
         /// The character that was found; None at the end.
         found: Option<char>,

@@ -2,14 +2,6 @@
 
 use super::grammar::Rule;
 
-pub(super) fn one_of(words: &[&str]) -> String {
-    match words {
-        [] => "something else".to_owned(),
-        [one] => (*one).to_owned(),
-        [most @ .., last] => format!("{} or {last}", most.join(", ")),
-    }
-}
-
 /// The order in which expected items are listed: the most common ones first.
 pub(super) fn rank(rule: Rule) -> (u8, Rule) {
     let rank = match rule {

@@ -3,10 +3,10 @@
 use pest::Parser as _;
 use pest::error::{ErrorVariant, InputLocation};
 use pest::iterators::Pair;
-use ppt_text::escaped;
+use ppt_text::{alternatives, escaped};
 
 use super::TreeReader;
-use super::expected::{in_words, one_of, rank};
+use super::expected::{in_words, rank};
 use super::grammar::{FrameGrammar, Rule};
 use super::nodes::span;
 use crate::diagnostic::SourceRange;
@@ -114,7 +114,7 @@ impl TreeReader<'_> {
         rules.sort_unstable_by_key(|rule| rank(*rule));
         rules.dedup();
         let words: Vec<&str> = rules.iter().filter_map(|rule| in_words(*rule)).collect();
-        let expected = one_of(&words);
+        let expected = alternatives(&words, "something else");
         let found = self.found(at);
         let help = self.advice(&place, meant, at);
         let first = words.first().copied().unwrap_or("something else");

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use ppt_text::{did_you_mean, escaped, masked_in_place};
+use ppt_text::{alternatives, did_you_mean, escaped, masked_in_place, quoted_char};
 use thiserror::Error;
 
 /// A mistake in the text of an experiment.
@@ -286,7 +286,7 @@ pub enum Mistake {
         name: String,
     },
     /// The predicate of `when` cannot be parsed.
-    #[error("expected {}, found {}", choice(.names), quoted(*.found))]
+    #[error("expected {}, found {}", alternatives(.names, "a test"), quoted_char(*.found))]
     When {
         /// The text found; None at the end.
         found: Option<char>,
@@ -342,16 +342,4 @@ impl PlanError {
         let group = Level::ERROR.primary_title(title.as_str()).element(snippet);
         Renderer::plain().decor_style(DecorStyle::Ascii).render(&[group])
     }
-}
-
-fn choice(names: &[&'static str]) -> String {
-    match names {
-        [] => "a test".to_owned(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
-    }
-}
-
-fn quoted(found: Option<char>) -> String {
-    found.map_or("the end".to_owned(), |c| format!("`{}`", escaped(&c.to_string())))
 }
