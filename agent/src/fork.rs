@@ -42,7 +42,8 @@ impl Target {
     /// CAP_SYS_PTRACE may not read where the random bytes are, but may look where `known` have theirs.
     pub fn origin_among<'a>(&self, known: impl IntoIterator<Item = &'a Origin>) -> Option<Origin> {
         let own = self.origin();
-        let is_same = |it: &&Origin| own.map_or_else(|| it.is_in(self.pid()), |own| own == **it);
+        let is_same =
+            |origin: &&Origin| own.map_or_else(|| origin.is_in(self.pid()), |own| own == **origin);
         known.into_iter().find(is_same).copied()
     }
 

@@ -181,8 +181,9 @@ fn ancestors(system: &System, pid: i32) -> impl Iterator<Item = (i32, Status)> {
 /// The first process of `pid`'s pid namespace: that of the container, if it is in one.
 fn first_of_namespace(system: &System, pid: i32) -> Option<(i32, Status)> {
     let status = Status::from_pid(system, pid)?;
-    let is_first =
-        |it: &Status| it.depth() == status.depth() && it.numbers.last().is_some_and(|&n| n == 1);
+    let is_first = |other: &Status| {
+        other.depth() == status.depth() && other.numbers.last().is_some_and(|&n| n == 1)
+    };
     if let Some(found) = ancestors(system, pid).find(|(_, status)| is_first(status)) {
         return Some(found);
     }

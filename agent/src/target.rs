@@ -432,7 +432,7 @@ impl Target {
 /// Whether one of its descriptors is that of an io_uring.
 pub(crate) fn has_io_uring(process: &Process) -> bool {
     let is_io_uring = |target| matches!(target, FDTarget::AnonInode(name) if name == "[io_uring]");
-    process.fd().is_ok_and(|mut all| all.any(|it| it.is_ok_and(|it| is_io_uring(it.target))))
+    process.fd().is_ok_and(|mut all| all.any(|fd| fd.is_ok_and(|fd| is_io_uring(fd.target))))
 }
 
 fn status(process: &Process) -> ProcResult<Status> {

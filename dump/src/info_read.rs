@@ -266,21 +266,21 @@ fn masks(flip: &Flip, sources: &[&SourceInfo]) -> Vec<MaskInfo> {
     flip.changes.iter().filter_map(mask).collect()
 }
 
-fn trigger(it: Trigger, sources: &[&SourceInfo]) -> TriggerInfo {
-    let source = sources.iter().find(|info| Some(info.id) == it.source);
+fn trigger(trigger: Trigger, sources: &[&SourceInfo]) -> TriggerInfo {
+    let source = sources.iter().find(|info| Some(info.id) == trigger.source);
     TriggerInfo {
-        mono_ns: it.mono_ns,
-        why: it.why.name(),
-        expression: it.expression,
+        mono_ns: trigger.mono_ns,
+        why: trigger.why.name(),
+        expression: trigger.expression,
         buffer: source.map(|info| info.source.buffer.clone()),
-        segment: it.ring.map(|(nonce, _)| format!("{nonce:016x}")),
-        ring: it.ring.map(|(_, ring)| ring),
-        seqno: it.seqno,
-        note: it.note,
-        from_ns: it.wanted.from_ns,
-        to_ns: it.wanted.to_ns,
-        held_from_ns: it.held.from_ns,
-        held_to_ns: it.held.to_ns,
+        segment: trigger.ring.map(|(nonce, _)| format!("{nonce:016x}")),
+        ring: trigger.ring.map(|(_, ring)| ring),
+        seqno: trigger.seqno,
+        note: trigger.note,
+        from_ns: trigger.wanted.from_ns,
+        to_ns: trigger.wanted.to_ns,
+        held_from_ns: trigger.held.from_ns,
+        held_to_ns: trigger.held.to_ns,
     }
 }
 

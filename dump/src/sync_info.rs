@@ -251,11 +251,11 @@ impl SyncInfo {
                 by_ns: step.by_ns,
             }
         };
-        let turn = |it: &Loop| LoopInfo {
-            from: it.from.map(name),
-            to: it.to.map(name),
-            mean_ns: it.mean_ns,
-            worst_ns: it.worst_ns,
+        let turn = |turn: &Loop| LoopInfo {
+            from: turn.from.map(name),
+            to: turn.to.map(name),
+            mean_ns: turn.mean_ns,
+            worst_ns: turn.worst_ns,
         };
         Ok(Self {
             format: 1,

@@ -18,7 +18,7 @@ mod points;
 mod tables;
 mod threads;
 
-use crate::ast::{self, FrameFile};
+use crate::ast::FrameFile;
 use crate::diagnostic::{DiagnosticSink, SourceRange};
 use crate::edge::Edge;
 use crate::language::Language;
@@ -57,12 +57,10 @@ impl Declarations {
         frames: Vec<frames::FramePlaces>,
         metrics: Vec<SourceRange>,
     ) -> Declarations {
-        let values =
-            |it: &ast::Enum| it.values.iter().map(|value| value.name.span.clone()).collect();
-        let declared = file
-            .enums
-            .iter()
-            .map(|enumeration| (enumeration.name.span.clone(), values(enumeration)));
+        let declared = file.enums.iter().map(|enumeration| {
+            let values = enumeration.values.iter().map(|value| value.name.span.clone());
+            (enumeration.name.span.clone(), values.collect::<Vec<_>>())
+        });
         Declarations {
             buffer: file.buffers.first().map(|buffer| buffer.name.span.clone()),
             enums: declared.chain(own).collect(),

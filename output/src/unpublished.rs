@@ -153,7 +153,7 @@ fn is_hidden(name: &str) -> bool {
 
 fn sweep_one(folder: &Folder, name: &OsStr, rules: &Rules) {
     let regular = |mode| FileType::from_raw_mode(mode) == FileType::RegularFile;
-    let ours = |it: &rustix::fs::Stat| regular(it.st_mode) && rules.is_ours(it.st_uid);
+    let ours = |stat: &rustix::fs::Stat| regular(stat.st_mode) && rules.is_ours(stat.st_uid);
     if !matches!(folder.look(name), Ok(Some(found)) if ours(&found)) {
         return;
     }

@@ -20,7 +20,8 @@ impl MetricEnds {
     pub(super) fn find(metric: &str, sessions: &[Session]) -> Option<Self> {
         let name = last_name(metric);
         let mut ends = Vec::new();
-        let buffers = |session| (0..).zip(Session::attached(session)).map(move |it| (session, it));
+        let buffers =
+            |session| (0..).zip(Session::attached(session)).map(move |buffer| (session, buffer));
         for (session, (index, buffer)) in sessions.iter().flat_map(buffers) {
             for (id, frame) in buffer.buffer.schema.frames.iter().enumerate() {
                 let halves = frame.fields.iter().filter_map(|field| field.interval.as_ref());

@@ -55,10 +55,10 @@ fn edit(expr: &Expr, edits: &mut Edits) {
         Expr::All(all) | Expr::Any(all) => all.iter().for_each(|expr| edit(expr, edits)),
         Expr::Not(inner) => edit(inner, edits),
         Expr::Comparison(left, _, right) => {
-            [left, right].into_iter().for_each(|it| operand(it, edits));
+            [left, right].into_iter().for_each(|side| operand(side, edits));
         }
         Expr::Between { of, low, high, .. } => {
-            [of, low, high].into_iter().for_each(|it| operand(it, edits));
+            [of, low, high].into_iter().for_each(|part| operand(part, edits));
         }
         Expr::In { of, list, .. } => {
             operand(of, edits);
@@ -70,7 +70,7 @@ fn edit(expr: &Expr, edits: &mut Edits) {
 
 fn operand(operand: &Operand, edits: &mut Edits) {
     match operand {
-        Operand::Literal(it) => literal(it, edits),
+        Operand::Literal(value) => literal(value, edits),
         Operand::Field(name) => {
             let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
             edits.extend(name.parts.iter().map(|part| (part.span.clone(), quoted(&part.text))));

@@ -9,9 +9,8 @@ pub(super) fn plan(plan: &LabPlan) -> String {
     let mut text =
         format!("{}: {} cells, seed {}\n\nhosts\n", plan.name, plan.cells.len(), plan.seed);
     for host in &plan.hosts {
-        let _ = write!(text, "  {:<12} {}", host.name, host.via);
-        let _ =
-            writeln!(text, "{}", host.addr.iter().map(|it| format!(", {it}")).collect::<String>());
+        let addresses: String = host.addr.iter().map(|addr| format!(", {addr}")).collect();
+        let _ = writeln!(text, "  {:<12} {}{addresses}", host.name, host.via);
     }
     text.push_str("\ncells, in this order\n");
     for (number, cell) in plan.cells.iter().enumerate() {
