@@ -175,11 +175,12 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
     ) -> Result<(), KeyRefusal> {
         self.points[place].ins += 1;
         let mut caused = false;
-        for &(rule, from) in &rules.at(place).incoming {
-            caused |= match rules.all()[rule].policy {
-                Policy::All => self.match_all(rules, rule, from, effect, found)?,
-                Policy::Nearest => self.match_nearest(rules, rule, from, effect, found),
-                Policy::Fifo => self.match_fifo(rules, rule, from, effect, found),
+        for &(index, from) in &rules.at(place).incoming {
+            let rule = &rules.all()[index];
+            caused |= match rule.policy {
+                Policy::All => self.match_all(rule, from, effect, found)?,
+                Policy::Nearest => self.match_nearest(rule, from, effect, found),
+                Policy::Fifo => self.match_fifo((index, rule), from, effect, found),
             };
         }
         if !caused {
@@ -191,13 +192,12 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
     /// Finds all causes of an in. Returns whether there are any.
     fn match_all(
         &mut self,
-        rules: &Rules,
-        rule: usize,
+        rule: &Rule,
         from: usize,
         effect: &Entry<T>,
         found: &mut Matches<T>,
     ) -> Result<bool, KeyRefusal> {
-        let allowed = Allowed::new(&rules.all()[rule], effect);
+        let allowed = Allowed::new(rule, effect);
         let before = found.edges.len();
         let hot = self.hot();
         for out in self.points[from].outs.reaching_mut(allowed.oldest) {
@@ -218,13 +218,11 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
     /// Finds the nearest cause of an in. Returns whether there is one.
     fn match_nearest(
         &mut self,
-        rules: &Rules,
-        rule: usize,
+        rule: &Rule,
         from: usize,
         effect: &Entry<T>,
         found: &mut Matches<T>,
     ) -> bool {
-        let rule = &rules.all()[rule];
         let allowed = Allowed::new(rule, effect);
         let outs = &self.points[from].outs;
         let nearest = outs.nearest(allowed.oldest, |out| allowed.certainty(out).is_some());
@@ -242,23 +240,21 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
     /// Finds the cause of an in: the first out of the queue. Returns whether there is one.
     fn match_fifo(
         &mut self,
-        rules: &Rules,
-        rule: usize,
+        (index, rule): (usize, &Rule),
         from: usize,
         effect: &Entry<T>,
         found: &mut Matches<T>,
     ) -> bool {
-        let Rule { from: cause_point, to: effect_point, .. } = rules.all()[rule];
-        let allowed = Allowed::new(&rules.all()[rule], effect);
-        let checked = self.queues[rule].checked_until;
-        let begins = self.queues[rule].begins;
-        let shifted = self.queues[rule].shifted
+        let allowed = Allowed::new(rule, effect);
+        let checked = self.queues[index].checked_until;
+        let begins = self.queues[index].begins;
+        let shifted = self.queues[index].shifted
             || begins.lacks_outs(checked)
             || begins.lacks_ins(checked)
-            || self.may_miss(cause_point, Side::Out, checked, effect.hi)
-            || self.may_miss(effect_point, Side::In, checked, effect.hi);
+            || self.may_miss(rule.from, Side::Out, checked, effect.hi)
+            || self.may_miss(rule.to, Side::In, checked, effect.hi);
         let outs = &mut self.points[from].outs;
-        let queue = &mut self.queues[rule];
+        let queue = &mut self.queues[index];
         (queue.shifted, queue.checked_until) = (shifted, effect.hi);
         queue.head = queue.head.max(outs.first());
         while outs.get(queue.head).is_some_and(|out| allowed.is_late(&out.entry)) {
@@ -276,7 +272,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
             queue.head += 1;
         }
         queue.take(*effect, edge);
-        self.settle(rule, Some(effect.hi.saturating_sub(self.limits.width)), found);
+        self.settle(index, Some(effect.hi.saturating_sub(self.limits.width)), found);
         edge.is_some()
     }
 
