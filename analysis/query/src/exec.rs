@@ -1,4 +1,4 @@
-//! Execution plans in DataFusion: scans of tables, passes over their sorted rows, and what all plans have.
+//! Execution plans in DataFusion: scans of tables, passes over sorted rows, and what plans share.
 
 use std::sync::Arc;
 
