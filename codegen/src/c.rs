@@ -2,13 +2,13 @@
 
 pub(crate) mod comment;
 pub(crate) mod commit;
+pub(crate) mod gate;
 pub(crate) mod header;
 mod macro_form;
 pub(crate) mod metrics;
 pub(crate) mod source;
 pub(crate) mod stores;
 pub(crate) mod structure;
-pub(crate) mod switch;
 pub(crate) mod types;
 pub(crate) mod unwritten;
 

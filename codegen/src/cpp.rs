@@ -8,12 +8,12 @@ use ppt_frame_dsl::{Declared, Stored};
 
 use crate::c::comment::{banner, doc, literal};
 use crate::c::commit::{FrameOrHalf, call_close, close, commit};
+use crate::c::gate::{is_on, is_wanted, now, ticks};
 use crate::c::header::{claim, hashes, symbols};
 use crate::c::metrics::{about, argument as argument_of, call};
 use crate::c::source;
 use crate::c::stores::Enums;
 use crate::c::structure::{assertions, members};
-use crate::c::switch::{is_on, is_wanted, now, ticks};
 use crate::c::types::{element_type, int_type};
 use crate::c::unwritten;
 use crate::emitter::Emitter;
@@ -98,7 +98,7 @@ fn header(model: &BufferModel<'_>, name: &str) -> String {
     out.line(&format!("namespace {} {{", model.buffer()));
     out.blank();
     enums(model, &mut out);
-    switch(model, &mut out);
+    gate_functions(model, &mut out);
     for frame in &model.frames {
         structure(model, frame, &mut out);
     }
@@ -157,7 +157,7 @@ fn enums(model: &BufferModel<'_>, out: &mut GeneratedText) {
 }
 
 /// The functions `on`, `now` and `prepare`.
-fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
+fn gate_functions(model: &BufferModel<'_>, out: &mut GeneratedText) {
     out.line("#if PPT1_ENABLED");
     out.blank();
     out.line("/* Whether somebody is attached; costs one load. */");

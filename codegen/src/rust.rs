@@ -2,12 +2,12 @@
 
 mod buffer;
 mod forms;
+mod gate;
 mod halves;
 mod macros;
 mod metrics;
 mod stores;
 mod structure;
-mod switch;
 mod tokens;
 
 use proc_macro2::TokenStream;
@@ -15,12 +15,12 @@ use quote::quote;
 
 use self::buffer::buffer;
 use self::forms::forms;
+use self::gate::gate_functions;
 use self::halves::of_whole;
 use self::macros::macros;
 use self::metrics::metric;
 use self::stores::writer;
 use self::structure::{enumeration, structure};
-use self::switch::switch;
 use self::tokens::{doc, ident};
 use crate::emitter::Emitter;
 use crate::model::BufferModel;
@@ -42,7 +42,7 @@ fn module(model: &BufferModel<'_>) -> TokenStream {
     let name = ident(model.buffer());
     let about = doc(&format!("The frames of buffer `{}`.", model.buffer()));
     let buffer = buffer(model);
-    let switch = switch(model);
+    let gate_functions = gate_functions(model);
     let enums = model.schema.enums.iter().map(enumeration);
     let frames = model.frames.iter().map(|frame| {
         // The thread's frame of the macro form has all fields, but each half of a span only its own.
@@ -64,7 +64,7 @@ fn module(model: &BufferModel<'_>) -> TokenStream {
         pub(crate) mod #name {
             use ::ppt_probe::generated as ppt;
             #buffer
-            #switch
+            #gate_functions
             #(#enums)*
             #(#frames)*
             #(#metrics)*

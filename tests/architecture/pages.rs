@@ -71,7 +71,7 @@ fn the_tables_of_the_architecture_answer_the_first_questions() {
     for (question, file) in [
         ("frame file is parsed", "frame-dsl/src/parse.rs"),
         ("order of fields in a slot", "frame-dsl/src/layout.rs"),
-        ("writer executes while off", "codegen/src/c/switch.rs"),
+        ("writer executes while off", "codegen/src/c/gate.rs"),
         ("writer executes while on", "codegen/src/c/commit.rs"),
         ("programs that nobody edited", "sources/c/write.c"),
         ("written into a live process", "agent/src/session/control_page.rs"),

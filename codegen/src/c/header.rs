@@ -6,11 +6,11 @@ use ppt_frame_dsl::role::SpanHalf;
 
 use super::comment::{banner, doc, literal};
 use super::commit::{FrameOrHalf, call_close, close, commit, storing};
+use super::gate::gate_functions;
 use super::macro_form::{addressed, field_macros, setters, write_frame, write_frame_head};
 use super::metrics;
 use super::stores::Enums;
 use super::structure::{assertions, members};
-use super::switch::switch;
 use super::types::{element_type, frame_type, half_type, int_type};
 use super::unwritten;
 use crate::model::{BufferModel, FormMark, FrameModel, MarkValue, WriteForm};
@@ -51,7 +51,7 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
         out.line(&format!("extern PPT1_THREAD {} {symbol};", frame_type(frame)));
     }
     out.blank();
-    switch(model, &mut out);
+    gate_functions(model, &mut out);
     for frame in &model.frames {
         for &half in frame.halves() {
             let ty = half_type(frame, half);

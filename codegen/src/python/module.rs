@@ -53,7 +53,7 @@ pub(super) fn emit(model: &BufferModel<'_>) -> String {
         out.block(HASH);
         out.blank();
     }
-    switch(model, &mut out);
+    gate_functions(model, &mut out);
     enums(model, &mut out);
     methods(model, &mut out);
     module(model, &mut out);
@@ -243,7 +243,7 @@ fn add(model: &BufferModel<'_>, metric: &Metric, out: &mut GeneratedText) {
 }
 
 /// The functions `on`, `prepare` and `now`.
-fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
+fn gate_functions(model: &BufferModel<'_>, out: &mut GeneratedText) {
     let name = model.buffer();
     let mut function = |what: &str, body: &[&str]| {
         out.open(&format!("static PyObject *pptpy_{what}(PyObject *module, PyObject *none) {{"));

@@ -4,8 +4,8 @@ use ppt_frame_dsl::names::upper_camel;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
+use super::gate::reading;
 use super::halves::self_or_half;
-use super::switch::reading;
 use super::tokens::{doc, ident, number};
 use crate::model::{BufferModel, FormMark, FrameModel, MarkValue, ScopeInterval, WriteForm};
 

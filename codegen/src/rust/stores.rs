@@ -6,8 +6,8 @@ use ppt_frame_dsl::schema::Int;
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::gate::reading;
 use super::halves::type_of;
-use super::switch::reading;
 use super::tokens::{element_type, ident, number};
 use crate::model::{BitSource, Bits, BufferModel, FieldModel, FrameModel, Store, WordPart};
 

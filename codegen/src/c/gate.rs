@@ -19,7 +19,7 @@ pub(crate) fn is_on(model: &BufferModel<'_>) -> String {
 }
 
 /// The functions `on`, `now` and `prepare`.
-pub(super) fn switch(model: &BufferModel<'_>, out: &mut GeneratedText) {
+pub(super) fn gate_functions(model: &BufferModel<'_>, out: &mut GeneratedText) {
     let name = model.buffer();
     out.line("/* Whether somebody is attached; costs one load. */");
     out.open(&format!("static inline int ppt_{name}_on(void) {{"));

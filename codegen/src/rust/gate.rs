@@ -8,7 +8,7 @@ use super::tokens::{doc, element_type, ident, number, zero};
 use crate::model::{ABOUT_LENGTH, BufferModel, Stamp, clock_number};
 
 /// The functions `on`, `prepare` and `now`.
-pub(super) fn switch(model: &BufferModel<'_>) -> TokenStream {
+pub(super) fn gate_functions(model: &BufferModel<'_>) -> TokenStream {
     let clocks = model.stamps.iter().map(|stamp| {
         let name = ident(&stamp.name);
         let ty = element_type(stamp.stored);
