@@ -1,6 +1,7 @@
 //! Where the slowest intervals spent their time, as the kernel says: what `ppt why` shows, typed.
 
 mod about;
+mod answer;
 mod cut;
 mod during;
 mod functions;
@@ -11,7 +12,6 @@ mod request;
 mod running;
 mod sentence;
 mod services;
-mod slow;
 mod stacks;
 mod tail;
 
@@ -27,12 +27,12 @@ use crate::engine::{Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
 use crate::limits::within_limits;
 use crate::summary::ends;
+use answer::Longest;
+pub use answer::{About, Doing, FrameName, Hop, RunningIn, ServiceCall, Slow, SlowPart};
 pub use cut::{Spent, TimeUse, WokenBy};
 use during::{ThreadStretch, long, text};
 pub use functions::FunctionCounts;
 use running::RunningTime;
-use slow::Longest;
-pub use slow::{About, Doing, FrameName, Hop, RunningIn, ServiceCall, Slow, SlowPart};
 pub use tail::{Tail, TailCause};
 
 /// Which intervals to explain.

@@ -12,17 +12,17 @@
 
 mod axis;
 mod bytes;
-mod chart;
 mod error;
 mod facts;
 mod flame;
 mod frame_facts;
 mod html;
 mod page;
+mod page_svg;
 mod panels;
-mod picture;
 mod plot;
 pub mod points;
+mod print_svg;
 mod shown_percentiles;
 mod span;
 mod text_rows;

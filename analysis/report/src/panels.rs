@@ -1,7 +1,7 @@
 //! Several plots in one picture, which compare a formula with measurements.
 
 use crate::axis::Axis;
-use crate::picture::Picture;
+use crate::print_svg::Picture;
 
 /// One of two plots in a row.
 #[derive(Debug, Clone, Default)]

@@ -13,7 +13,7 @@ use ppt_query::{Engine, parsed, prepared};
 
 use crate::axis::Axis;
 use crate::error::ReportError;
-use crate::picture::Picture;
+use crate::print_svg::Picture;
 
 /// The form of a plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -55,7 +55,7 @@ mod counters;
 mod error;
 mod filter;
 mod frame_fields;
-mod hostile;
+mod fuzz_entry;
 mod index;
 mod layout;
 mod payload;
@@ -78,7 +78,7 @@ pub use error::ViewError;
 pub use filter::{SliceFilter, WantedSlices};
 pub use frame_fields::{Content, FieldContent, FrameFields, FrameName};
 #[doc(hidden)]
-pub use hostile::{read_index, sealed_index};
+pub use fuzz_entry::{read_index, sealed_index};
 pub use layout::{LostFrames, SliceName};
 pub use ppt_capture::Cause;
 pub use ppt_tables::{CaptureSet, ProcessRow, SetError, Trouble};

@@ -15,7 +15,7 @@ use ppt_stats::Budget;
 use super::answer::{FrameSummary, Group};
 use crate::engine::{Engine, FrameTable};
 use crate::error::QueryError;
-use crate::joint_scan::{FrameColumns, JointFrameScan};
+use crate::joint_frame_scan::{FrameColumns, JointFrameScan};
 use frames::rows_of;
 use kind::{KindState, SweptKind};
 pub use request::{Slices, Sweep};

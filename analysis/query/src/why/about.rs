@@ -7,9 +7,9 @@ use datafusion::logical_expr::{cast as cast_to, lit};
 use datafusion::prelude::ident;
 use ppt_tables::{Bounded, BoundedNumber, BoundedText};
 
+use super::answer::{About, Doing, FrameName, Slow};
 use super::during::{long, text};
 use super::find;
-use super::slow::{About, Doing, FrameName, Slow};
 use crate::engine::{Engine, FrameTable};
 use crate::error::QueryError;
 

@@ -9,9 +9,9 @@ use datafusion::logical_expr::{Expr, cast as cast_to, lit};
 use datafusion::prelude::{DataFrame, ident};
 use futures::StreamExt;
 
+use super::answer::{Doing, FrameName, Slow, SlowPart};
 use super::cut::{Cut, ThreadTime, TimeUse, WokenBy};
 use super::running::RunningTime;
-use super::slow::{Doing, FrameName, Slow, SlowPart};
 use crate::engine::Engine;
 use crate::error::QueryError;
 

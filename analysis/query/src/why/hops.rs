@@ -1,9 +1,9 @@
 //! Chains of wakers: the thread that woke a thread, its activity during the wait, the thread that woke it, and so
 //! on.
 
+use super::answer::{Hop, Slow};
 use super::cut::TimeUse;
 use super::during::ThreadStretch;
-use super::slow::{Hop, Slow};
 use crate::engine::Engine;
 use crate::error::QueryError;
 

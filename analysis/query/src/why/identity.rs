@@ -7,10 +7,10 @@ use datafusion::logical_expr::lit;
 use datafusion::prelude::DataFrame;
 use ppt_tables::ThreadLabels;
 
+use super::answer::{FrameName, ServiceCall, Slow};
 use super::during::{long, text};
 use super::request;
 use super::services::{among, frame_name, is_worth_following, number, selected, word};
-use super::slow::{FrameName, ServiceCall, Slow};
 use super::{as_intervals, intervals};
 use crate::engine::Engine;
 use crate::error::QueryError;

@@ -2,8 +2,8 @@
 
 use ppt_tables::ThreadLabels;
 
+use super::answer::Slow;
 use super::cut::{TimeUse, WokenBy};
-use super::slow::Slow;
 
 impl Slow {
     /// Adds the names of its thread, of the threads that woke it or took its CPU, and of those that it

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::slow::{Doing, RunningIn};
+use super::answer::{Doing, RunningIn};
 
 /// A slice that has begun.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::slow::FrameName;
+    use super::super::answer::FrameName;
     use super::*;
 
     fn slice(name: String, ts: i64, dur: i64) -> Doing {

@@ -1,9 +1,9 @@
 //! Describes a slow interval in sentences.
 
+use super::answer::{Hop, RunningIn, ServiceCall, Slow, SlowPart};
 use super::cut::{TimeUse, WokenBy};
 use super::names::labelled;
 use super::request;
-use super::slow::{Hop, RunningIn, ServiceCall, Slow, SlowPart};
 use crate::text::{duration, grouped};
 
 /// How many parts, or slices that a thread ran in, a sentence mentions at most.
@@ -321,8 +321,8 @@ impl Hop {
 
 #[cfg(test)]
 mod tests {
+    use super::super::answer::{Doing, FrameName};
     use super::super::cut::Spent;
-    use super::super::slow::{Doing, FrameName};
     use super::*;
 
     fn slow(parts: Vec<(TimeUse, i64, u64, Option<Doing>)>) -> Slow {

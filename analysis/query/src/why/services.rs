@@ -9,8 +9,8 @@ use datafusion::logical_expr::{Expr, cast as cast_to, lit};
 use datafusion::prelude::{DataFrame, ident};
 use ppt_tables::ThreadLabels;
 
+use super::answer::{FrameName, ServiceCall, Slow};
 use super::during::{long, text};
-use super::slow::{FrameName, ServiceCall, Slow};
 use crate::engine::Engine;
 use crate::error::QueryError;
 

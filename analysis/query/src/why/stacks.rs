@@ -2,10 +2,10 @@
 
 use futures::StreamExt;
 
+use super::answer::Slow;
 use super::cut::TimeUse;
 use super::during::{StretchSweep, ThreadRow};
 use super::functions::FunctionCounts;
-use super::slow::Slow;
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::stacks::{StackBatch, StackState};

@@ -1,8 +1,8 @@
 //! Where the intervals above the 99th percentile spent their time.
 
+use super::answer::{Longest, RunningIn, Slow, SlowPart};
 use super::cut::TimeUse;
 use super::functions::FunctionCounts;
-use super::slow::{Longest, RunningIn, Slow, SlowPart};
 use crate::text::{duration, grouped};
 
 /// How many intervals of a tail to look at, at most: the slowest ones.

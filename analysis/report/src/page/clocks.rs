@@ -1,9 +1,9 @@
 //! Accuracy of the clocks of hosts.
 
 use super::sections::folded;
-use crate::chart;
 use crate::facts::{Facts, HostClock};
 use crate::html::{HtmlTable, escape_html};
+use crate::page_svg;
 use crate::span::ChartSpan;
 use ppt_query::text::{duration, three};
 
@@ -40,7 +40,7 @@ fn over(clock: &HostClock, span: &ChartSpan) -> String {
     );
     let values: Vec<f64> = clock.over.iter().map(|value| value.unwrap_or(0.0)).collect();
     let title = format!("width of the bounds of {} over time", clock.host);
-    out.push_str(&chart::area(&title, &values, span, "ns", "cx"));
+    out.push_str(&page_svg::area(&title, &values, span, "ns", "cx"));
     let mut table = HtmlTable::new(&["from", "width"], 0);
     for (slice, width) in clock.over.iter().enumerate() {
         let from = duration((slice as i64 * span.every) as f64);

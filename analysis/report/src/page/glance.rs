@@ -1,10 +1,10 @@
 //! At a glance: a row for each kind of frames and each interval, sorted by cost.
 
 use super::parts::{anchor, field_anchor, is_empty, number, percentile_texts, swatch, value};
-use crate::chart;
 use crate::facts::Facts;
 use crate::frame_facts::{FieldFacts, FrameFacts};
 use crate::html::escape_html;
+use crate::page_svg;
 use ppt_query::text::{grouped, three};
 
 /// Maximum number of rows.
@@ -23,8 +23,8 @@ pub fn section(facts: &Facts) -> String {
         let rate = frame.rate.map_or(String::new(), |rate| format!("{}/s", rounded(rate)));
         let spark = match &facts.span {
             Some(span) if !frame.counts.is_empty() => {
-                let rates = chart::frames_per_second(&frame.counts, span);
-                chart::bars(&rates, "cx", "frames over time")
+                let rates = page_svg::frames_per_second(&frame.counts, span);
+                page_svg::bars(&rates, "cx", "frames over time")
             }
             _ => String::new(),
         };
@@ -107,13 +107,17 @@ fn interval(
     let cells = [grouped(field.summary.count), spark.to_owned(), rate];
     let [p50, _, p99, _] = percentile_texts(&field.summary, &field.unit);
     let max = value(number(field.summary.max), &field.unit);
-    let colour = chart::colour(field.interval);
+    let colour = page_svg::colour(field.interval);
     let busy = field.busy.map_or(String::new(), |busy| {
-        format!("{}<span>{} %</span>", chart::share(busy / busiest, &colour), three(busy * 100.0))
+        format!(
+            "{}<span>{} %</span>",
+            page_svg::share(busy / busiest, &colour),
+            three(busy * 100.0)
+        )
     });
     let spread = field.spread.as_ref().map_or(String::new(), |spread| {
         let counts: Vec<f64> = spread.bins.iter().map(|bin| bin.count as f64).collect();
-        chart::bars(&counts, &colour, "how its lengths are spread")
+        page_svg::bars(&counts, &colour, "how its lengths are spread")
     });
     let tail = [escape_html(&p50), escape_html(&p99), escape_html(&max), busy, spread];
     row(name, &cells, Some(&tail))

@@ -1,10 +1,10 @@
 //! Kernel activity of the threads, and the causes of slow intervals.
 
 use super::parts::{TOO_FEW_VALUES, counted};
-use crate::chart::{self, Share};
 use crate::facts::{Calls, Facts, KernelFacts, STATES};
 use crate::frame_facts::FieldFacts;
 use crate::html::{HtmlTable, escape_html, escape_long_html};
+use crate::page_svg::{self, Share};
 use crate::shown_percentiles::MIN_VALUES;
 use ppt_query::text::{duration, grouped};
 use ppt_query::why::{Doing, Hop, Slow, SlowPart, Tail, TimeUse};
@@ -48,7 +48,7 @@ fn threads(kernel: &KernelFacts) -> String {
             .collect();
         let first = [escape_html(&thread.pid), escape_html(&thread.label), duration(all as f64)];
         let states = thread.ns.map(|number| duration(number as f64));
-        let last = [grouped(thread.runs), chart::shares(&shares)];
+        let last = [grouped(thread.runs), page_svg::shares(&shares)];
         table.html_row("", first.into_iter().chain(states).chain(last));
     }
     let more = match kernel.more {
@@ -129,8 +129,13 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
             }
         };
         let length = link(facts, slow);
-        let cells =
-            [rank.to_string(), length, escape_html(&slow.label()), chart::shares(&shares), words];
+        let cells = [
+            rank.to_string(),
+            length,
+            escape_html(&slow.label()),
+            page_svg::shares(&shares),
+            words,
+        ];
         table.html_row("", cells);
     }
     let legend: String = [
@@ -194,7 +199,8 @@ pub fn causes(facts: &Facts) -> String {
         let mut row = |cause: &str, ns: i64| {
             let part = ns as f64 / tail.ns.max(1) as f64;
             let share = format!("{:.1} %", 100.0 * part);
-            let cells = [escape_html(cause), duration(ns as f64), share, chart::share(part, "cx")];
+            let cells =
+                [escape_html(cause), duration(ns as f64), share, page_svg::share(part, "cx")];
             table.html_row("", cells);
         };
         tail.causes.iter().take(CAUSES).for_each(|entry| row(&entry.cause, entry.ns));

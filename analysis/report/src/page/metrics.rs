@@ -2,9 +2,9 @@
 
 use super::parts::TOO_FEW_VALUES;
 use super::sections::folded;
-use crate::chart;
 use crate::facts::{CounterFacts, Facts, HistogramFacts};
 use crate::html::{HtmlTable, escape_html};
+use crate::page_svg;
 use crate::shown_percentiles::MIN_VALUES;
 use crate::span::ChartSpan;
 use ppt_query::text::{bucket, counted_up, duration, grouped, measured};
@@ -51,10 +51,10 @@ fn counted(counter: &CounterFacts, span: Option<&ChartSpan>) -> String {
     let (title, unit, values) = if counter.goes_down {
         ("since the session began", counter.unit.clone(), counter.over.clone())
     } else {
-        ("per second", format!("{}/s", counter.unit), chart::per_second(&counter.over, span))
+        ("per second", format!("{}/s", counter.unit), page_svg::per_second(&counter.over, span))
     };
     let name = format!("{}, {title}", counter.label);
-    out.push_str(&chart::area(&name, &values, span, &unit, "cx"));
+    out.push_str(&page_svg::area(&name, &values, span, &unit, "cx"));
     let mut table = HtmlTable::new(&["from", title], 0);
     for (slice, value) in values.iter().enumerate() {
         let from = span.named(slice);
@@ -94,7 +94,7 @@ fn observed(histogram: &HistogramFacts, span: Option<&ChartSpan>) -> String {
             "<figure class=main><figcaption>Over time <span class=\"keys cx\"><i class=m></i>p50\
              <i class=b1></i>p90<i class=\"b2 dotted\"></i>p99<i class=\"b3 e\"></i>max</span></figcaption>",
         );
-        out.push_str(&chart::bands(
+        out.push_str(&page_svg::bands(
             &format!("percentiles of {label} over time"),
             over,
             span,
@@ -105,7 +105,7 @@ fn observed(histogram: &HistogramFacts, span: Option<&ChartSpan>) -> String {
     }
     let scale = if *is_time { " <span class=keys>logarithmic</span>" } else { "" };
     out.push_str(&format!("<figure><figcaption>Distribution{scale}</figcaption>"));
-    out.push_str(&chart::buckets(&format!("distribution of {label}"), &all.0, unit, *is_time));
+    out.push_str(&page_svg::buckets(&format!("distribution of {label}"), &all.0, unit, *is_time));
     let mut table = HtmlTable::new(&["bucket", "count"], 1);
     for &(lo, hi, count) in &all.0 {
         table.row([bucket_text(Some((lo, hi))), grouped(count)]);

@@ -19,7 +19,7 @@ pub fn field_anchor(frame: usize, field: usize) -> String {
 
 /// A swatch in the colour of an interval.
 pub fn swatch(interval: Option<usize>) -> String {
-    format!("<i class=\"sw {}\"></i>", crate::chart::colour(interval))
+    format!("<i class=\"sw {}\"></i>", crate::page_svg::colour(interval))
 }
 
 /// A count with a noun in the singular or the plural.

@@ -6,10 +6,10 @@ use super::kernel::why;
 use super::parts::{
     anchor, counted, field_anchor, into_timeline, is_empty, number, percentile_texts, swatch, value,
 };
-use crate::chart;
 use crate::facts::Facts;
 use crate::frame_facts::{FieldFacts, FieldKeys, FieldWords, FrameFacts, GroupFacts, Groups};
 use crate::html::{HtmlTable, escape_html};
+use crate::page_svg;
 use crate::shown_percentiles::shown_percentiles;
 use crate::views::{MAX_ROWS, ReportView};
 use ppt_query::text::{duration, grouped, measured, three};
@@ -52,7 +52,7 @@ pub fn frame(facts: &Facts, frame: &FrameFacts, at: usize, room: &Room) -> Strin
         let title = format!("{} over time, per second", frame.label);
         out.push_str("<figure>");
         out.push_str("<figcaption>Rate</figcaption>");
-        out.push_str(&chart::rates(&title, &frame.counts, span, "cx"));
+        out.push_str(&page_svg::rates(&title, &frame.counts, span, "cx"));
         let mut table = HtmlTable::new(&["from", "frames"], 0);
         for (slice, &count) in frame.counts.iter().enumerate().filter(|entry| *entry.1 > 0) {
             let place = format!(" data-i=\"{slice}\"");
@@ -104,7 +104,7 @@ pub fn list_words(words: &FieldWords) -> String {
     let mut table = HtmlTable::new(&[&words.name, "count", ""], 1);
     let none = (words.nulls > 0).then(|| ("none".to_owned(), words.nulls));
     for (word, count) in words.counts.iter().chain(none.as_ref()) {
-        let share = chart::share(*count as f64 / most, "cx");
+        let share = page_svg::share(*count as f64 / most, "cx");
         table.html_row("", [escape_html(word), grouped(*count), share]);
     }
     format!("<figure class=words>{}</figure>\n", table.html("bars"))
@@ -202,7 +202,7 @@ const FEW_IN_SLICE: &str = "<p class=note>A slice has a p90 if it has 10 values,
 /// Charts over time, and histograms.
 fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
     let name = format!("{}.{}", frame.label, field.label);
-    let colour = chart::colour(field.interval);
+    let colour = page_svg::colour(field.interval);
     let unit = &field.unit;
     let mut out = String::from("<div class=pair>");
     if let Some(span) = &facts.span {
@@ -211,7 +211,7 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
              <i class=b1></i>p90<i class=\"b2 dotted\"></i>p99<i class=\"b3 e\"></i>max</span></figcaption>"
         ));
         let title = format!("percentiles of {name} over time");
-        out.push_str(&chart::bands(&title, &field.over, span, unit, &colour));
+        out.push_str(&page_svg::bands(&title, &field.over, span, unit, &colour));
         let mut table = HtmlTable::new(&["from", "count", "p50", "p90", "p99", "max"], 0);
         for (slice, summary) in field.over.iter().enumerate() {
             let Some(summary) = summary else { continue };
@@ -241,10 +241,15 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
             count => format!(" <span class=keys>{} infinite not drawn</span>", grouped(count)),
         };
         out.push_str(&format!("<figure><figcaption>Distribution{scale}{infinite}</figcaption>"));
-        out.push_str(&chart::spread(&format!("distribution of {name}"), histogram, unit, &colour));
+        out.push_str(&page_svg::spread(
+            &format!("distribution of {name}"),
+            histogram,
+            unit,
+            &colour,
+        ));
         let mut table = HtmlTable::new(&["from", "to", "count"], 0);
         for bin in histogram.bins.iter().filter(|bin| bin.count > 0) {
-            let last = chart::last_of(histogram, bin);
+            let last = page_svg::last_of(histogram, bin);
             table.row([measured(bin.from, unit), measured(last, unit), grouped(bin.count)]);
         }
         out.push_str(&folded("As a table", &table));
@@ -256,9 +261,9 @@ fn charts(facts: &Facts, frame: &FrameFacts, field: &FieldFacts) -> String {
 
 /// Groups on one axis.
 fn groups(groups: &Groups, field: &FieldFacts) -> String {
-    let axis = chart::range_axis(groups.rows.iter().map(|group| &group.summary));
-    let colour = chart::colour(field.interval);
-    let scale = chart::range_title(&axis);
+    let axis = page_svg::range_axis(groups.rows.iter().map(|group| &group.summary));
+    let colour = page_svg::colour(field.interval);
+    let scale = page_svg::range_title(&axis);
     let mut table =
         HtmlTable::new(&[&groups.column, "count", "p50", "p90", "p99", "max", "busy", scale], 1);
     for GroupFacts { value: name, summary, busy } in &groups.rows {
@@ -267,7 +272,7 @@ fn groups(groups: &Groups, field: &FieldFacts) -> String {
         let cells = [p50, p90, p99, max].map(|cell| escape_html(&cell));
         let busy = busy.map_or(String::new(), |value| format!("{} %", three(value * 100.0)));
         let first = [escape_html(name), grouped(summary.count)];
-        let last = [busy, chart::range(summary, &axis, &colour)];
+        let last = [busy, page_svg::range(summary, &axis, &colour)];
         table.html_row("", first.into_iter().chain(cells).chain(last));
     }
     format!(

@@ -1,9 +1,9 @@
 //! The top of the page, the timeline, and the end of the page.
 
 use super::parts::{counted, swatch};
-use crate::chart;
 use crate::facts::{CaptureAccount, Facts};
 use crate::html::{HtmlTable, escape_html};
+use crate::page_svg;
 use crate::timeline::Timeline;
 use ppt_query::text::{duration, grouped, time};
 
@@ -213,7 +213,7 @@ pub fn timeline(facts: &Facts) -> String {
 fn names(timeline: &Timeline) -> String {
     let drawn = |at: &usize| timeline.is_drawn(*at);
     let (own, shared): (Vec<usize>, Vec<usize>) =
-        (0..timeline.names.len()).filter(drawn).partition(|&at| at < chart::COLOURS);
+        (0..timeline.names.len()).filter(drawn).partition(|&at| at < page_svg::COLOURS);
     let entry = |at: &usize| {
         format!("<span>{}{}</span>", swatch(Some(*at)), escape_html(&timeline.names[*at]))
     };

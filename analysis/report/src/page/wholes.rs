@@ -2,10 +2,10 @@
 
 use super::parts::{anchor, counted, field_anchor, is_empty, number, percentile_texts, value};
 use super::sections::{Room, fields_table, interval, keys, list_words};
-use crate::chart;
 use crate::facts::Facts;
 use crate::frame_facts::{FieldFacts, FrameFacts};
 use crate::html::{HtmlTable, escape_html};
+use crate::page_svg;
 use ppt_query::RowUnit;
 use ppt_query::text::grouped;
 
@@ -42,7 +42,7 @@ pub fn section(facts: &Facts, whole: &FrameFacts, at: usize, room: &Room) -> Str
     for (index, field) in whole.fields.iter().enumerate().filter(|entry| entry.1.interval.is_some())
     {
         out.push_str(&interval(facts, whole, field, &field_anchor(at, index), room));
-        out.push_str(&from_step_to_step(&steps, &chart::colour(field.interval)));
+        out.push_str(&from_step_to_step(&steps, &page_svg::colour(field.interval)));
     }
     let is_other = |entry: &(usize, &FieldFacts)| entry.1.interval.is_none() && !entry.1.is_step;
     let others: Vec<_> = whole.fields.iter().enumerate().filter(is_other).collect();
@@ -60,8 +60,8 @@ fn from_step_to_step(steps: &[&FieldFacts], colour: &str) -> String {
     if steps.is_empty() {
         return String::new();
     }
-    let axis = chart::range_axis(steps.iter().map(|facts| &facts.summary));
-    let scale = chart::range_title(&axis);
+    let axis = page_svg::range_axis(steps.iter().map(|facts| &facts.summary));
+    let scale = page_svg::range_title(&axis);
     let columns = ["from step to step", "count", "mean", "p50", "p90", "p99", "max", scale];
     let mut table = HtmlTable::new(&columns, 1);
     for step in steps {
@@ -71,7 +71,7 @@ fn from_step_to_step(steps: &[&FieldFacts], colour: &str) -> String {
         let [mean, max] = [mean, max].map(|number| value(number, &step.unit));
         let cells = [mean, p50, p90, p99, max].map(|cell| escape_html(&cell));
         let first = [escape_html(&step.name), grouped(summary.count)];
-        let last = [chart::range(summary, &axis, colour)];
+        let last = [page_svg::range(summary, &axis, colour)];
         table.html_row("", first.into_iter().chain(cells).chain(last));
     }
     format!("<figure><figcaption>From step to step</figcaption>{}</figure>\n", table.html("groups"))

@@ -8,7 +8,7 @@ use datafusion::arrow::compute::take_record_batch;
 use super::kind::{KindState, SweptKind};
 use crate::engine::Engine;
 use crate::error::QueryError;
-use crate::joint_scan::FrameColumns;
+use crate::joint_frame_scan::FrameColumns;
 use crate::summary::gathered::arrow;
 
 /// By kind and interval: the frames of the longest intervals.

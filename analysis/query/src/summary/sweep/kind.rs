@@ -16,7 +16,7 @@ use super::longest::{Compared, Longest};
 use super::request::Sweep;
 use crate::engine::{Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
-use crate::joint_scan::FrameColumns;
+use crate::joint_frame_scan::FrameColumns;
 use crate::summary::answer::{FrameSummary, Group, SummaryRequest};
 use crate::summary::gathered::{arrow, cast_integers};
 use crate::summary::partial_summary::{PartialSummary, Slicing};
