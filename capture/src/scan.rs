@@ -50,7 +50,7 @@ pub(crate) enum ScanStep {
 enum Front {
     Chunk(ChunkHeader),
     /// The input ends inside a header.
-    Torn,
+    CutOff,
     Foreign,
     Nothing,
 }
@@ -60,7 +60,7 @@ enum Lead {
     /// A chunk with this fault.
     Bad(DamageKind),
     /// A chunk that is longer than the rest of the input.
-    Torn,
+    CutOff,
     /// Not a chunk.
     Foreign,
 }
@@ -126,7 +126,7 @@ impl Scanner {
         let offset = self.input.offset();
         match self.front()? {
             Front::Nothing => self.stop(offset),
-            Front::Torn => self.resync(offset, Lead::Torn, ended),
+            Front::CutOff => self.resync(offset, Lead::CutOff, ended),
             Front::Foreign => self.resync(offset, Lead::Foreign, ended),
             Front::Chunk(header) => self.take(offset, header, ended, choose),
         }
@@ -143,7 +143,7 @@ impl Scanner {
             return Ok(Front::Nothing);
         }
         if window.len() < chunk::LEN {
-            return Ok(Front::Torn);
+            return Ok(Front::CutOff);
         }
         if !ChunkHeader::begins(window, self.id) {
             return Ok(Front::Foreign);
@@ -152,7 +152,7 @@ impl Scanner {
         let window = self.input.fill(len)?;
         Ok(match ChunkHeader::decode(window, self.id) {
             Some(header) => Front::Chunk(header),
-            None if window.len() < len => Front::Torn,
+            None if window.len() < len => Front::CutOff,
             None => Front::Foreign,
         })
     }
@@ -200,7 +200,7 @@ impl Scanner {
         let follows = |next: Front| match next {
             Front::Nothing => true,
             Front::Chunk(next) => header.ordinal.checked_add(1) == Some(next.ordinal),
-            Front::Torn | Front::Foreign => false,
+            Front::CutOff | Front::Foreign => false,
         };
         let next = self.front()?;
         // Known only after reading behind it, because the file may have been truncated.
@@ -218,7 +218,7 @@ impl Scanner {
         let len = header.header_len + header.stored_len as usize;
         let window = self.input.fill(len)?;
         if window.len() < len {
-            return self.resync(offset, Lead::Torn, ended);
+            return self.resync(offset, Lead::CutOff, ended);
         }
         if crc32c::crc32c(&window[header.header_len..len]) != header.payload_crc {
             return self.resync(offset, Lead::Bad(DamageKind::Checksum), ended);
@@ -246,7 +246,7 @@ impl Scanner {
             match self.front()? {
                 Front::Chunk(_) => break true,
                 Front::Nothing => break false,
-                Front::Torn | Front::Foreign => {}
+                Front::CutOff | Front::Foreign => {}
             }
         };
         if !found {
@@ -256,10 +256,10 @@ impl Scanner {
         let bytes = self.input.offset() - offset;
         let kind = match lead {
             Lead::Bad(kind) => kind,
-            Lead::Torn if cut => return Ok(ScanStep::Stop(offset)),
+            Lead::CutOff if cut => return Ok(ScanStep::Stop(offset)),
             // Space that was never written, because power was lost.
             Lead::Foreign if cut && zeros => return Ok(ScanStep::Stop(offset)),
-            Lead::Torn | Lead::Foreign => DamageKind::NotAChunk { bytes },
+            Lead::CutOff | Lead::Foreign => DamageKind::NotAChunk { bytes },
         };
         Ok(ScanStep::Damage(Damage { offset, kind }))
     }

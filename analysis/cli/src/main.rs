@@ -1,7 +1,7 @@
 //! `ppt-analysis`: asks captures. `ppt stat …` runs `ppt-analysis stat …`.
 //!
 //! Only arguments, messages and exit codes live here; the work is done by the libraries. A command is
-//! one file in `cmd/`, its arguments one struct in `args.rs`. Questions are answered in a process of
+//! one file in `cmd/`, its arguments one file in `args/`. Questions are answered in a process of
 //! their own (`supervisor.rs`, `question.rs`), which can be ended, and has a limit of memory (`heap.rs`).
 
 mod answer;

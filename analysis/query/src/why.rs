@@ -1,4 +1,18 @@
 //! Where the slowest intervals spent their time, as the kernel says: what `ppt why` shows, typed.
+//!
+//! | module | decides |
+//! |---|---|
+//! | `request` | which fields of a frame name its request |
+//! | `during` | what threads did in an interval: their states and their slices |
+//! | `cut` | the parts of an interval, the largest first |
+//! | `running` | to which slices the running time of a thread belongs |
+//! | `hops` | which thread woke the waker, and so on |
+//! | `services`, `identity` | which process answered a call: by connections, by points |
+//! | `about`, `names` | how slices of `libppt-with.so` and threads are called |
+//! | `stacks`, `functions` | in which functions threads ran |
+//! | `tail` | where all intervals above the 99th percentile spent their time |
+//! | `sentence` | which sentences describe an interval |
+//! | `answer` | the types of the answer |
 
 mod about;
 mod answer;

@@ -1,8 +1,9 @@
 //! The helper on a host. One program plays several roles by starting itself:
 //!
-//! * the *keeper* (no arguments) sets up the isolation of all programs, starts the worker in it,
+//! * the *keeper* (`keep`) sets up the isolation of all programs, starts the worker in it,
 //!   and cleans up after it, however it ends;
-//! * the *worker* talks to the controller, and starts and stops programs;
+//! * the *worker* (`work`) talks to the controller, and starts and stops programs;
+//! * `answer` and `ask` run `ppt sync` in the isolation: they answer other hosts, and ask them (`clock.rs`);
 //! * the *guard* makes the kernel end a program with the worker, and becomes that program;
 //! * the *reader* is a guard that first gives up root's privileges except the one that opens files: it
 //!   becomes the program that reads captures for a check.

@@ -16,7 +16,11 @@
 //! | `POST /v1/window` | the cells of rows in a window (`tiles.rs` has the layout) |
 //! | `POST /v1/lengths` | a histogram of the lengths of a row |
 //! | `POST /v1/entry` | a span, a chain or a state of a thread (`layers.rs`) |
-//! | `POST /v1/frame`, `/v1/edges` | the fields of a frame; its causes and effects (`frame.rs`) |
+//! | `POST /v1/frame` | the fields of a frame (`frame.rs`) |
+//! | `POST /v1/edges` | the causes and effects of frames (`edges.rs`) |
+//! | `GET /v1/points`, `POST /v1/ways` | the points; the paths from one point to another (`ways.rs`) |
+//! | `POST /v1/why` | the causes of the slowest intervals in a range of time (`why.rs`) |
+//! | `POST /v1/filter` | the rows with matches of a search (`filter.rs`) |
 //! | `POST /v1/find`, `/v1/sql`, `/v1/panel`; `GET /v1/panels` | answers in rows (`find.rs`, `sql.rs`, `panels.rs`) |
 //! | `POST /v1/compare` | total times in two sets, and changes (`compare.rs`) |
 //! | `POST /v1/export` | a range of time as a file (`export.rs`) |
