@@ -1,4 +1,4 @@
--- Those of docs/analysis.md that are plain SQL, as Parquet has the columns: each time as nanoseconds, and
+-- Queries in plain SQL over the columns of exported Parquet: each time as nanoseconds, and
 -- the interval `handle`. Each answer is in a definite order.
 
 -- name: how many frames are there on each host, and is each there once?
