@@ -203,7 +203,6 @@ fn the_words_of_ppt_analysis_are_all_there() {
     assert!(words.len() >= 9 && words.contains("top"), "{help}");
     assert!(help.contains("* needs ppt-analysis, which is not installed"), "{help}");
     let lists = [
-        ("README.md", "# ppt and pptc # ppt ", " (Rust"),
         ("docs/installing.md", "## Questions to captures ", " are in a second program"),
         ("packaging/build", "The commands ", ":"),
     ];
