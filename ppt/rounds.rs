@@ -26,9 +26,9 @@ use pausing::Pausing;
 const UNTOUCHED: Duration = Duration::from_secs(10);
 /// The part of the whole time that this takes at most.
 const UNTOUCHED_PART: u32 = 6;
-/// What is not slower is extrapolated up to here.
-const MOST_EXTRAPOLATED: f64 = 1.25;
-/// From these speeds.
+/// The largest speed that is extrapolated.
+const MAX_EXTRAPOLATED: f64 = 1.25;
+/// The slower speeds from which it is extrapolated.
 const EXTRAPOLATED_FROM: [f64; 2] = [1.0 / 1.25, 1.0 / 1.5];
 
 /// An interval or a span, and its speed in a round.
@@ -213,11 +213,11 @@ impl Experiment {
 fn really_run(speeds: &AskedSpeeds) -> Result<Vec<f64>, Failure> {
     let mut really: Vec<f64> = Vec::new();
     for &speed in &speeds.times {
-        if speed > MOST_EXTRAPOLATED {
+        if speed > MAX_EXTRAPOLATED {
             let interval = escaped(&speeds.interval);
             let what = format!(
                 "{interval}={speed}x cannot be had while a program runs: ppt slows it down, and extrapolates up to \
-                 {MOST_EXTRAPOLATED}x; ask for {interval}={MOST_EXTRAPOLATED}x, pause CPUs for a span (--pause-host), or \
+                 {MAX_EXTRAPOLATED}x; ask for {interval}={MAX_EXTRAPOLATED}x, pause CPUs for a span (--pause-host), or \
                  capture it (ppt attach --kernel sched) and ask without --live"
             );
             return Err(Failure::usage(Code::TooFast, what));

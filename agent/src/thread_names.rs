@@ -15,7 +15,7 @@ use crate::threads::numbers;
 /// Most threads whose names one look at a process reads.
 pub const NAMES_A_LOOK: usize = 4096;
 /// Most bytes of a name that are read. The kernel keeps 16 with the final zero.
-const LONGEST: u64 = 64;
+const MAX_NAME_BYTES: u64 = 64;
 /// Most bytes of a thread's status that are read.
 const STATUS: u64 = 8192;
 
@@ -102,7 +102,7 @@ impl ThreadNames {
 
     /// Reads the name of thread `ours`; returns it if it has changed.
     fn read(&mut self, target: &Target, ours: i32) -> Option<ThreadName> {
-        let comm = target.read_file(&format!("task/{ours}/comm"), LONGEST)?;
+        let comm = target.read_file(&format!("task/{ours}/comm"), MAX_NAME_BYTES)?;
         let comm = comm.strip_suffix(b"\n").unwrap_or(&comm);
         let mut name = [0; 16];
         let len = comm.len().min(name.len());

@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, DiagnosticNote, SourceRange};
 use crate::mistake::Severity;
 
 /// Most bytes of source shown with one diagnostic, because lines may have any length.
-const MOST_SHOWN: usize = 16 << 10;
+const MAX_SHOWN: usize = 16 << 10;
 /// Bytes shown before and after a span in a line that is too long to be shown.
 const AROUND: usize = 60;
 
@@ -73,7 +73,7 @@ impl<'a> Picture<'a> {
     /// these lines are passed on, so that a hundred diagnostics do not scan a long file a hundred
     /// times.
     fn fits(&self, marks: &[SourceMark<'_>]) -> bool {
-        self.window(marks).0.len() <= MOST_SHOWN
+        self.window(marks).0.len() <= MAX_SHOWN
     }
 
     /// The complete lines of these spans, and the number of the first line.

@@ -20,7 +20,7 @@ use crate::progress::{Counters, SinkCounters, high_water};
 use crate::watched::RingFindings;
 
 /// Number of ended feeds whose numbers are kept: thousands of children may come and go.
-const MOST_ENDED: usize = 256;
+const MAX_ENDED: usize = 256;
 
 /// The numbers of a capture.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Tallies {
         let mut feeds = self.locked();
         let ended = feeds.iter().filter(|(_, tally)| tally.ended_ns.load(Relaxed) > 0);
         let ended: Vec<usize> = ended.map(|(&feed, _)| feed).collect();
-        for feed in ended.iter().take(ended.len().saturating_sub(MOST_ENDED)) {
+        for feed in ended.iter().take(ended.len().saturating_sub(MAX_ENDED)) {
             feeds.remove(feed);
         }
         feeds.insert(feed, tally.clone());

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use crate::request::{self, MOST_HEAD, MetricsRequest, RequestRefusal};
+use crate::request::{self, MAX_HEAD_BYTES, MetricsRequest, RequestRefusal};
 use crate::text::CONTENT_TYPE;
 
 /// Time limit for a request to arrive.
@@ -97,8 +97,8 @@ impl Connection {
 
     fn read(&mut self, is_loopback: bool) {
         let ConnectionState::Asks(bytes) = &mut self.state else { return };
-        let mut buffer = [0; MOST_HEAD];
-        let room = MOST_HEAD - bytes.len();
+        let mut buffer = [0; MAX_HEAD_BYTES];
+        let room = MAX_HEAD_BYTES - bytes.len();
         match self.stream.read(&mut buffer[..room]) {
             Ok(0) => self.state = ConnectionState::Over,
             Ok(count) => {

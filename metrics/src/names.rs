@@ -8,7 +8,7 @@ use crate::units::BaseUnit;
 /// Most names that are assigned; a program that defines more is not shown.
 const MAX_NAMES: usize = 4096;
 /// Most characters of a name that are kept.
-const LONGEST: usize = 200;
+const MAX_NAME_CHARS: usize = 200;
 
 /// A counter or a histogram, and how it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +78,7 @@ fn samples(name: &str, ty: MetricType) -> impl Iterator<Item = String> {
 /// The letters, digits and underscores of a name, which may be untrusted.
 fn sanitised(name: &str) -> String {
     let character = |char: char| if char.is_ascii_alphanumeric() { char } else { '_' };
-    name.chars().take(LONGEST).map(character).collect()
+    name.chars().take(MAX_NAME_CHARS).map(character).collect()
 }
 
 impl Defined {
@@ -128,6 +128,6 @@ mod tests {
         assert!(all.all(|it| names.give(&it).is_some()));
         assert_eq!(names.give(&defined("more", MetricType::Gauge, "")), None);
         let long = SeriesNames::new(&[]).free(&defined(&"x".repeat(9999), MetricType::Gauge, ""));
-        assert_eq!(long.len(), "ppt_net_".len() + LONGEST);
+        assert_eq!(long.len(), "ppt_net_".len() + MAX_NAME_CHARS);
     }
 }

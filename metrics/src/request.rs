@@ -1,9 +1,9 @@
 //! Parses requests, and decides which are answered.
 
 /// Most bytes of the head of a request.
-pub(crate) const MOST_HEAD: usize = 8 << 10;
+pub(crate) const MAX_HEAD_BYTES: usize = 8 << 10;
 /// Most headers of a request.
-const MOST_HEADERS: usize = 64;
+const MAX_HEADERS: usize = 64;
 
 /// The response to a request that is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,11 +47,11 @@ pub(crate) const NOT_YET: RequestRefusal =
 /// Parses the received part of a request. `None` if its head is incomplete. `is_loopback`: only
 /// requests from this machine are answered.
 pub fn read(bytes: &[u8], is_loopback: bool) -> Option<Result<MetricsRequest, RequestRefusal>> {
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(bytes) {
         Ok(httparse::Status::Complete(_)) => Some(judge(&request, is_loopback)),
-        Ok(httparse::Status::Partial) if bytes.len() >= MOST_HEAD => Some(Err(LARGE)),
+        Ok(httparse::Status::Partial) if bytes.len() >= MAX_HEAD_BYTES => Some(Err(LARGE)),
         Ok(httparse::Status::Partial) => None,
         Err(httparse::Error::TooManyHeaders) => Some(Err(LARGE)),
         Err(_) => Some(Err(BAD)),
@@ -165,10 +165,10 @@ mod tests {
     fn what_is_too_large_or_no_request_is_refused() {
         assert_eq!(read(b"GET /metrics HT", true), None);
         assert_eq!(read(b"\x16\x03\x01\x02\x00\x01", true), Some(Err(BAD)));
-        let many = "a: b\r\n".repeat(MOST_HEADERS + 1);
+        let many = "a: b\r\n".repeat(MAX_HEADERS + 1);
         let many = asked(&format!("GET /metrics HTTP/1.1\r\n{many}Host: localhost"));
         assert_eq!(many, Some(Err("431")));
-        let endless = format!("GET /metrics HTTP/1.1\r\nx: {}", "y".repeat(MOST_HEAD));
+        let endless = format!("GET /metrics HTTP/1.1\r\nx: {}", "y".repeat(MAX_HEAD_BYTES));
         assert_eq!(read(endless.as_bytes(), true), Some(Err(LARGE)));
     }
 }

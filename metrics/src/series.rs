@@ -9,14 +9,14 @@ use ppt_capture::frame_dsl::metric::{Metric, MetricShape};
 use ppt_listener::{FeedTally, SessionTally};
 
 use crate::names::{Defined, SeriesNames};
-use crate::source::MOST_TEXT;
+use crate::source::MAX_TEXT_BYTES;
 use crate::text::{Description, Exposition, Labels, MetricType};
 use crate::units::BaseUnit;
 
 /// How long the last numbers of a buffer are kept after its capture ended: several scrapes.
 const AFTERWARDS: Duration = Duration::from_secs(300);
 /// Most bytes of the series of one buffer. Above that, only its account is shown.
-const MOST_OF_BUFFER: usize = 4 << 20;
+const MAX_BUFFER_BYTES: usize = 4 << 20;
 /// The shown buckets of durations: up to powers of two, and half-way between them.
 const FIRST_NS: i128 = 1 << 8;
 const LAST: i128 = 1 << 36;
@@ -104,7 +104,7 @@ impl Series {
             let Some(buffer) = buffer else { continue };
             let labels = host.with("program", &feed.program).with("pid", &feed.pid.to_string());
             let labels = labels.with("buffer", buffer);
-            if text.bytes() > MOST_TEXT / 2 {
+            if text.bytes() > MAX_TEXT_BYTES / 2 {
                 not_shown += 1;
                 continue;
             }
@@ -173,7 +173,7 @@ impl Series {
                 _ => histogram(text, (family, labels), (&metric, unit), feed),
             }
             let took = text.bytes() - start;
-            if took > MOST_OF_BUFFER || text.bytes() > MOST_TEXT * 3 / 4 {
+            if took > MAX_BUFFER_BYTES || text.bytes() > MAX_TEXT_BYTES * 3 / 4 {
                 return false;
             }
         }
@@ -417,7 +417,7 @@ mod tests {
         let many = feeds[1].clone();
         feeds.extend((0..8_000).map(|_| many.clone()));
         let text = series().text(EMPTY, feeds);
-        assert!(text.len() < MOST_TEXT, "{}", text.len());
+        assert!(text.len() < MAX_TEXT_BYTES, "{}", text.len());
         assert!(text.contains("ppt_session_buffers_not_shown{"), "{}", text.len());
     }
 

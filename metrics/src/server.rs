@@ -21,11 +21,11 @@ const GRACE: Duration = Duration::from_millis(250);
 /// How long a text counts as current: this long, plus nine times the time that it took to make. So
 /// a client that asks without a pause uses at most a tenth of the time for making texts.
 const FRESH: Duration = Duration::from_millis(20);
-const MOST_FRESH: Duration = Duration::from_secs(1);
+const MAX_FRESH: Duration = Duration::from_secs(1);
 /// Time limit for a text to arrive.
 const TO_COME: Duration = Duration::from_secs(2);
 /// Most texts that slow readers may keep in memory.
-const MOST_TEXTS: usize = 4;
+const MAX_TEXTS: usize = 4;
 /// How long no connection is accepted after a failure, because no descriptor is free.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -184,7 +184,7 @@ impl RunningServer {
         }
         self.in_use.retain(|text| text.strong_count() > 0);
         let now = Instant::now();
-        let may_be_old = self.in_use.len() >= MOST_TEXTS;
+        let may_be_old = self.in_use.len() >= MAX_TEXTS;
         let good = |entry: &&(Instant, Rc<[u8]>)| may_be_old || entry.0 > now;
         if let Some((_, text)) = self.latest.as_ref().filter(good) {
             let text = text.clone();
@@ -210,7 +210,7 @@ impl RunningServer {
         let Some(text) = self.server.source.read()? else { return Ok(()) };
         let text: Rc<[u8]> = text.into();
         let took = self.asked.take().map_or(Duration::ZERO, |asked| asked.elapsed());
-        let fresh = (9 * took).clamp(FRESH, MOST_FRESH);
+        let fresh = (9 * took).clamp(FRESH, MAX_FRESH);
         self.in_use.push(Rc::downgrade(&text));
         self.latest = Some((Instant::now() + fresh, text.clone()));
         self.answer(&text);

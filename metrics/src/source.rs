@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 /// Most bytes of a text.
-pub(crate) const MOST_TEXT: usize = 16 << 20;
+pub(crate) const MAX_TEXT_BYTES: usize = 16 << 20;
 /// Asks for the current text.
 const ASK: u8 = b'?';
 

@@ -48,7 +48,7 @@ const DISABLED: usize = 4;
 /// of their own.
 const THREADS: usize = 5;
 /// The most names of threads that a row shows.
-const MOST_NAMES: usize = 8;
+const MAX_NAMES: usize = 8;
 
 /// A buffer and its process.
 struct BufferRow {
@@ -179,8 +179,8 @@ fn threads(threads: &[ListedThread]) -> String {
             None => counts.push((&thread.name, 1)),
         }
     }
-    let more = counts.len().saturating_sub(MOST_NAMES);
-    let shown = counts.into_iter().take(MOST_NAMES).map(|(name, count)| match count {
+    let more = counts.len().saturating_sub(MAX_NAMES);
+    let shown = counts.into_iter().take(MAX_NAMES).map(|(name, count)| match count {
         1 => name.to_owned(),
         count => format!("{name}×{count}"),
     });

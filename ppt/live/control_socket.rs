@@ -12,7 +12,7 @@ use crate::session::{self, PartialLine, REPLY_TIMEOUT, SessionRequest};
 const AT_ONCE: usize = 64;
 
 /// The most connections accepted at once: the length of a socket's queue.
-const MOST_ACCEPTED: usize = 4096;
+const MAX_ACCEPTED: usize = 4096;
 
 /// The socket. Only this process uses its folder.
 pub(super) struct ControlSocket {
@@ -51,7 +51,7 @@ impl ControlSocket {
         let mut requests = Vec::new();
         self.read(&mut requests);
         // The limit keeps a client that connects without pause from blocking the capture.
-        for _ in 0..MOST_ACCEPTED {
+        for _ in 0..MAX_ACCEPTED {
             match self.listener.accept() {
                 Ok((stream, _)) if session::may_ask(&stream) => self.admit(stream),
                 Ok(_) => {}

@@ -15,7 +15,7 @@ use crate::wording::unseen_by_library;
 /// The reciprocal of the share of time that checks take.
 const PART: u32 = 100;
 /// The longest pause between two checks.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// Whether a ring was found, and if not, the time of the next check.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl IoUringWatch {
         let start = Instant::now();
         let found = processes.find(|(session, modules)| bypasses_library(session, modules));
         self.is_found = found.is_some();
-        self.due = Some(start + start.elapsed().saturating_mul(PART).min(LONGEST));
+        self.due = Some(start + start.elapsed().saturating_mul(PART).min(MAX_PAUSE));
         let target = found?.0.target();
         Some(unseen_by_library(&format!("process {} ({})", target.pid(), target.comm())))
     }

@@ -11,9 +11,9 @@ use ppt_listener::{Listener, Module, Modules};
 /// The reciprocal of the share of time that reads take.
 const PART: u32 = 100;
 /// The shortest pause between two reads. Each briefly takes a lock of the process.
-const SHORTEST: Duration = Duration::from_secs(1);
+const MIN_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// The modules of a member's process, and their feed.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ impl MemberModules {
         let found = self.watch.look(session.target());
         let has_changed = found.is_some();
         found.into_iter().for_each(|found| listener.modules(feed, &stated(found)));
-        let pause = start.elapsed().saturating_mul(PART).clamp(SHORTEST, LONGEST);
+        let pause = start.elapsed().saturating_mul(PART).clamp(MIN_PAUSE, MAX_PAUSE);
         self.due = Some(start + pause);
         has_changed
     }

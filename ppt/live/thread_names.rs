@@ -15,7 +15,7 @@ const AT_ONCE: usize = 256;
 /// The most thread names read once more before a process is removed.
 const AT_THE_END: usize = 64;
 /// The longest pause between two reads.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// When the names of all processes are read next.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl NamesDue {
             return;
         }
         read();
-        self.0 = Some(start + start.elapsed().saturating_mul(PART).min(LONGEST));
+        self.0 = Some(start + start.elapsed().saturating_mul(PART).min(MAX_PAUSE));
     }
 }
 

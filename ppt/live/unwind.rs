@@ -8,7 +8,7 @@ use ppt_symbols::CodeFile;
 
 /// Most bytes of tables. Beyond that, ppt reads no further tables, and stacks end in the code of
 /// further files.
-const MOST_BYTES: usize = 512 << 20;
+const MAX_BYTES: usize = 512 << 20;
 
 /// The tables of files, each read once.
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl UnwindFiles {
         for mapped in target.code_files() {
             let bytes = &mut self.bytes;
             let read = self.read.entry(mapped.identity).or_insert_with(|| {
-                if *bytes >= MOST_BYTES {
+                if *bytes >= MAX_BYTES {
                     return None;
                 }
                 let code = CodeFile::new(mapped.file)?;

@@ -17,7 +17,7 @@ use super::wire::{Ended, Facts, FileIdentity};
 pub const MANIFEST: &str = "MANIFEST.json";
 const FORMAT: u32 = 1;
 /// The most bytes of a manifest that are read.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// The content of a manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -208,7 +208,7 @@ impl Manifest {
         let path = folder.join(MANIFEST);
         let wrong = |why: String| LabError::Manifest { path: path.clone(), why };
         let length = fs::metadata(&path).map_err(|error| wrong(error.to_string()))?.len();
-        if length > MOST_BYTES {
+        if length > MAX_BYTES {
             return Err(wrong(format!("it has {length} bytes")));
         }
         let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;

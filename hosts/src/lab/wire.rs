@@ -13,8 +13,8 @@ use super::plan::{ClockCondition, ShellCommand};
 pub(super) const VERSION: u32 = 1;
 /// The most bytes of a frame. The largest message has the commands of all programs of an
 /// experiment.
-const MOST_MESSAGE: usize = 4 << 20;
-pub(super) const MOST_DATA: usize = 256 << 10;
+const MAX_MESSAGE_BYTES: usize = 4 << 20;
+pub(super) const MAX_DATA_BYTES: usize = 256 << 10;
 
 /// Requests of the controller. The helper answers in the same order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -304,7 +304,7 @@ pub(super) fn read<M: DeserializeOwned>(
         }
     }
     let bytes = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
-    let most = if head[0] == b'm' { MOST_MESSAGE } else { MOST_DATA };
+    let most = if head[0] == b'm' { MAX_MESSAGE_BYTES } else { MAX_DATA_BYTES };
     if bytes > most {
         return Err(WireError::TooLong { bytes, most });
     }

@@ -13,7 +13,7 @@ const RECENT: usize = 1 << 15;
 
 /// The maximum number of edges that wait for their effects. Beyond it, the oldest are dropped: their effects were
 /// lost, or come very late.
-const MOST_WAITING: usize = 1 << 18;
+const MAX_WAITING: usize = 1 << 18;
 
 /// An edge that waits for its effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,10 +105,10 @@ impl Causes {
         self.waiting.entry(effect).or_default().push(edge);
         self.count += 1;
         self.effects.push_back(effect);
-        if self.effects.len() > 2 * MOST_WAITING {
+        if self.effects.len() > 2 * MAX_WAITING {
             self.effects.retain(|effect| self.waiting.contains_key(effect));
         }
-        while self.count > MOST_WAITING {
+        while self.count > MAX_WAITING {
             let Some(oldest) = self.effects.pop_front() else { return };
             let before = self.count;
             self.take(oldest);
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn edges_whose_effects_never_come_are_let_go_of() {
         let mut causes = Causes::default();
-        let many = 3 * MOST_WAITING as u64;
+        let many = 3 * MAX_WAITING as u64;
         for cause in 0..many {
             causes.seen(cause, context(1));
             causes.edge(many + cause, edge(cause));
@@ -184,8 +184,8 @@ mod tests {
         }
         let left = many / 2 - causes.let_go();
         assert_eq!((causes.count as u64, causes.waiting.len() as u64), (left, left));
-        assert!(left <= MOST_WAITING as u64 && causes.needed.len() <= MOST_WAITING, "{left}");
-        assert!(causes.effects.len() <= 2 * MOST_WAITING, "{}", causes.effects.len());
+        assert!(left <= MAX_WAITING as u64 && causes.needed.len() <= MAX_WAITING, "{left}");
+        assert!(causes.effects.len() <= 2 * MAX_WAITING, "{}", causes.effects.len());
         assert_eq!(causes.take(many + 1), [], "the oldest is gone");
         assert_eq!(causes.take(2 * many - 1), [(edge(many - 1), context(1))], "the last is there");
     }

@@ -15,7 +15,7 @@ use crate::values::FieldValue;
 
 /// The maximum number of held spans. Beyond it, the spans that end first are written, although their causes may
 /// follow later.
-const MOST_HELD: usize = 1 << 16;
+const MAX_HELD: usize = 1 << 16;
 
 /// Converts rows into spans.
 #[derive(Debug, Default)]
@@ -158,7 +158,7 @@ impl SpanMaker {
                 let next = self.held.next;
                 self.held.next += 1;
                 self.held.all.insert((end, next), (frame, process, span));
-                if self.held.all.len() > MOST_HELD {
+                if self.held.all.len() > MAX_HELD {
                     self.held.early += 1;
                     self.release_first();
                 }

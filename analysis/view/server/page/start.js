@@ -6,7 +6,7 @@ import { counted, duration, grouped, moment, plain } from './text.js';
 import { make } from './elements.js';
 
 /** The number of frames from which answers need a click. */
-const MOST_FRAMES = 1000000n;
+const MAX_FRAMES = 1000000n;
 /** The number of names, and of slow intervals. */
 const NAMES = 5;
 const SLOW = 3;
@@ -21,7 +21,7 @@ export class Start {
     const { about, pane } = this.page;
     const nodes = [make('h2', '', 'What this program did'), make('p', '', this.sentence())];
     const answers = make('div');
-    if (about.built && !about.live && about.from !== null && pane.captured <= MOST_FRAMES) {
+    if (about.built && !about.live && about.from !== null && pane.captured <= MAX_FRAMES) {
       if (pane.started?.view === about.view) answers.append(...pane.started.nodes);
       else {
         answers.append(make('p', 'faint', 'Reading what was slow …'));

@@ -38,7 +38,7 @@ const VARIABLES: [&str; 22] = [
     "XDG_RUNTIME_DIR",
 ];
 /// The number of bytes of an ELF file that are searched for its build id.
-const MOST_ELF: u64 = 1 << 30;
+const MAX_ELF_BYTES: u64 = 1 << 30;
 
 pub(super) fn facts(isolation: Isolation) -> Facts {
     let line = |path: &str| {
@@ -119,7 +119,7 @@ fn hash(path: &Path) -> std::io::Result<String> {
 
 fn build_id(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(MOST_ELF).read_to_end(&mut bytes).ok()?;
+    File::open(path).ok()?.take(MAX_ELF_BYTES).read_to_end(&mut bytes).ok()?;
     let elf = Elf::parse(&bytes).ok()?;
     let headers = elf.iter_note_headers(&bytes).into_iter().flatten();
     let sections = elf.iter_note_sections(&bytes, None).into_iter().flatten();

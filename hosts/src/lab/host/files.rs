@@ -85,7 +85,7 @@ pub(super) fn send_file(to: &mut impl Write, path: &Path, name: &str) -> io::Res
         return Ok(());
     };
     wire::write_message(to, &HelperMessage::File { name: name.to_owned() })?;
-    let mut buffer = vec![0; wire::MOST_DATA];
+    let mut buffer = vec![0; wire::MAX_DATA_BYTES];
     while let Ok(read @ 1..) = file.read(&mut buffer) {
         wire::write_data(to, &buffer[..read])?;
     }

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 /// Bytes kept. A program that prints more is faulty and would fill the disk.
-const MOST_MIB: u64 = 64;
+const MAX_MIB: u64 = 64;
 /// Capacity of the pipe in bytes, so that the program need not wait while the machine is busy.
 const WAITING: usize = 1 << 20;
 
@@ -111,7 +111,7 @@ impl Copy {
         if self.left_out > 0 {
             let _ = writeln!(
                 self.file,
-                "\nppt lab: the program printed more than {MOST_MIB} MiB: {} bytes are left out",
+                "\nppt lab: the program printed more than {MAX_MIB} MiB: {} bytes are left out",
                 self.left_out
             );
         }
@@ -133,7 +133,7 @@ impl Copy {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let room = (MOST_MIB << 20) - self.copied;
+        let room = (MAX_MIB << 20) - self.copied;
         let copied = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         // Output that a full disk rejects is counted as left out.
         let written = self.file.write_all(&bytes[..copied]).is_ok();
@@ -158,11 +158,11 @@ mod tests {
         output.flush();
         assert_eq!(fs::read(&path).unwrap(), b"begin\n");
         let line = [b'x'; 1 << 20];
-        for _ in 0..=MOST_MIB {
+        for _ in 0..=MAX_MIB {
             program.write_all(&line).unwrap();
         }
         output.flush();
-        assert_eq!(fs::metadata(&path).unwrap().len(), MOST_MIB << 20);
+        assert_eq!(fs::metadata(&path).unwrap().len(), MAX_MIB << 20);
         // A process that left the group holds the pipe open; that must not delay anyone.
         let left_out = output.finish();
         assert_eq!(left_out, (1 << 20) + 6);

@@ -30,7 +30,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// A controller sends a message every other second. After this silence it counts as gone.
 const SILENCE: Duration = Duration::from_secs(60);
 /// Longest delay until the start of a phase.
-const MOST_AHEAD: Duration = Duration::from_secs(60);
+const MAX_AHEAD: Duration = Duration::from_secs(60);
 pub(super) fn work(
     own: &SelfStart,
     how: &str,
@@ -486,7 +486,7 @@ fn realtime() -> i64 {
 
 fn ahead(at: i64) -> Duration {
     let ns = at.saturating_sub(realtime()).max(0) as u64;
-    Duration::from_nanos(ns).min(MOST_AHEAD)
+    Duration::from_nanos(ns).min(MAX_AHEAD)
 }
 
 /// Runs a system program to its end.

@@ -16,10 +16,10 @@ use super::types::{LabPlan, Phase, PlanStep, PlannedHost, ProgramEntry, Report, 
 use super::when::When;
 
 /// The most bytes of a file.
-const MOST_BYTES: usize = 1 << 20;
-const MOST_RUNS: u128 = 100_000;
+const MAX_BYTES: usize = 1 << 20;
+const MAX_RUNS: u128 = 100_000;
 /// Generated namespaces get the addresses 10.77.0.1 to 10.77.0.250.
-const MOST_HOSTS: usize = 250;
+const MAX_HOSTS: usize = 250;
 
 impl LabPlan {
     /// Parses an experiment. Relative folders refer to `folder`.
@@ -32,8 +32,8 @@ impl LabPlan {
 }
 
 fn plan(text: &str, folder: &Path) -> Result<LabPlan, PlanError> {
-    if text.len() > MOST_BYTES {
-        return wrong(Mistake::TooLong { bytes: text.len(), most: MOST_BYTES }, 0..0);
+    if text.len() > MAX_BYTES {
+        return wrong(Mistake::TooLong { bytes: text.len(), most: MAX_BYTES }, 0..0);
     }
     let root = DeTable::parse(text).map_err(|error| PlanError {
         mistake: Mistake::Toml { what: error.message().to_owned() },
@@ -56,8 +56,8 @@ fn plan(text: &str, folder: &Path) -> Result<LabPlan, PlanError> {
             let runs = matrix.iter().fold(u128::from(repeat), |product, axis| {
                 product.saturating_mul(axis.values.len() as u128)
             });
-            if runs > MOST_RUNS {
-                return plan_entry.wrong(Mistake::TooMany { runs, most: MOST_RUNS });
+            if runs > MAX_RUNS {
+                return plan_entry.wrong(Mistake::TooMany { runs, most: MAX_RUNS });
             }
             let cells = matrix::cells(&matrix, repeat, seed);
             (matrix, cells)
@@ -116,9 +116,9 @@ fn hosts(entry: &PlanEntry<'_, '_>, folder: &Path) -> Result<Vec<PlannedHost>, P
         if key == "all" {
             return wrong(Mistake::All, span);
         }
-        if hosts.len() == MOST_HOSTS {
-            let value = MOST_HOSTS as i64 + 1;
-            let (least, most) = (1, MOST_HOSTS as i64);
+        if hosts.len() == MAX_HOSTS {
+            let value = MAX_HOSTS as i64 + 1;
+            let (least, most) = (1, MAX_HOSTS as i64);
             return wrong(Mistake::Range { key: "host".to_owned(), value, least, most }, span);
         }
         hosts.push(host(name(key, span)?, hosts.len(), &entry, folder)?);

@@ -16,7 +16,7 @@ use super::matrix::{Axis, ParameterValue};
 struct Grammar;
 
 /// Limits on the predicate's bytes and its nesting, because the parser recurses.
-const MOST_BYTES: usize = 4096;
+const MAX_BYTES: usize = 4096;
 const DEEPEST: usize = 32;
 
 /// A predicate over the parameters of a cell.
@@ -46,8 +46,8 @@ type Wrong = (Mistake, Range<usize>);
 impl When {
     /// Parses a predicate over these axes.
     pub(super) fn parse(text: &str, axes: &[Axis]) -> Result<When, Wrong> {
-        if text.len() > MOST_BYTES {
-            return Err((Mistake::WhenTooLong { most: MOST_BYTES }, 0..text.len()));
+        if text.len() > MAX_BYTES {
+            return Err((Mistake::WhenTooLong { most: MAX_BYTES }, 0..text.len()));
         }
         let nots = text.to_ascii_lowercase().matches("not").count();
         if text.matches('(').count() + nots > DEEPEST {

@@ -15,7 +15,7 @@ use super::options::LabOptions;
 use crate::lab::plan::Report;
 
 /// The most bytes of a result and of its error output.
-const MOST_ANSWER: u64 = 64 << 10;
+const MAX_ANSWER_BYTES: u64 = 64 << 10;
 
 /// Whether a query over captures holds; if not, why.
 pub(super) fn check(
@@ -117,7 +117,7 @@ fn run(
     let text = |file: &mut File| -> io::Result<String> {
         file.rewind()?;
         let mut bytes = Vec::new();
-        file.take(MOST_ANSWER).read_to_end(&mut bytes)?;
+        file.take(MAX_ANSWER_BYTES).read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
     if status.success() {

@@ -18,7 +18,7 @@ const PING: Duration = Duration::from_secs(2);
 /// Time that a helper may take to stop its programs and clean up.
 const LEAVE: Duration = Duration::from_secs(20);
 /// Bytes of a helper's stderr that are kept.
-const MOST_STDERR: usize = 4096;
+const MAX_STDERR_BYTES: usize = 4096;
 
 /// An event from a helper.
 pub(super) enum LinkEvent {
@@ -155,7 +155,7 @@ fn keep(mut stderr: impl Read, stderr_tail: &Mutex<Vec<u8>>) {
     while let Ok(read @ 1..) = stderr.read(&mut buffer) {
         let mut stderr_tail = stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
         stderr_tail.extend(&buffer[..read]);
-        let from = stderr_tail.len().saturating_sub(MOST_STDERR);
+        let from = stderr_tail.len().saturating_sub(MAX_STDERR_BYTES);
         stderr_tail.drain(..from);
     }
 }

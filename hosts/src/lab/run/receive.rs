@@ -11,11 +11,11 @@ use sha2::{Digest, Sha256};
 use crate::lab::manifest::FileRecord;
 
 /// Limits for one host and one cell.
-const MOST_FILES: usize = 10_000;
-const MOST_BYTES: u64 = 64 << 30;
+const MAX_FILES: usize = 10_000;
+const MAX_BYTES: u64 = 64 << 30;
 /// Limits on a name's length and on the number of its components.
-const MOST_NAME: usize = 1024;
-const MOST_PARTS: usize = 16;
+const MAX_NAME_BYTES: usize = 1024;
+const MAX_PARTS: usize = 16;
 
 pub(super) struct Receiver {
     folder: PathBuf,
@@ -88,8 +88,8 @@ impl Receiver {
             return distrust("begins before the file before it has ended");
         }
         host.files += 1;
-        if host.files > MOST_FILES {
-            return distrust(&format!("is one file too many: at most {MOST_FILES} are taken"));
+        if host.files > MAX_FILES {
+            return distrust(&format!("is one file too many: at most {MAX_FILES} are taken"));
         }
         let mut capture = false;
         let name = if self.collecting {
@@ -131,8 +131,8 @@ impl Receiver {
         let Some(open) = host.open.as_mut().filter(|_| !data.is_empty()) else {
             return distrust("it sends data of no file");
         };
-        if host.bytes > MOST_BYTES {
-            return distrust(&format!("it sends more than {MOST_BYTES} bytes"));
+        if host.bytes > MAX_BYTES {
+            return distrust(&format!("it sends more than {MAX_BYTES} bytes"));
         }
         open.bytes += data.len() as u64;
         open.hash.update(data);
@@ -182,10 +182,10 @@ fn is_inside(name: &str) -> bool {
     // Without the normalisation of components(): the name is used as it is.
     let tidy = path.components().collect::<PathBuf>().as_os_str() == path.as_os_str();
     !name.is_empty()
-        && name.len() <= MOST_NAME
+        && name.len() <= MAX_NAME_BYTES
         && !name.contains(ppt_text::is_unsafe)
         && tidy
-        && path.components().count() <= MOST_PARTS
+        && path.components().count() <= MAX_PARTS
         && path.components().all(plain)
 }
 

@@ -18,7 +18,7 @@ const BEGIN: Duration = Duration::from_secs(30);
 /// Time that a helper may take to answer a request that involves no waiting.
 const ANSWER: Duration = Duration::from_secs(10);
 /// Unsolicited failures that a helper may report in one cell.
-const MOST_FAILURES: usize = 10_000;
+const MAX_FAILURES: usize = 10_000;
 
 /// The name used for steps outside the plan's phases.
 const SETUP: &str = "setup";
@@ -195,7 +195,7 @@ impl Team {
 
     /// Notes that a program failed for which no request waits.
     pub(super) fn note(&mut self, host: usize, failure: HelperFailure) -> Result<(), CellFailure> {
-        if self.failures.len() == MOST_FAILURES {
+        if self.failures.len() == MAX_FAILURES {
             return Err(
                 self.distrust(host, "it reports more failures than it has programs".to_owned())
             );

@@ -24,7 +24,7 @@ const THREAD: &str = "PROCESS, THREAD";
 /// Minimum and maximum width of a name.
 const NAME: (usize, usize) = (12, 28);
 /// Maximum width of a process and a thread, each with its name.
-const LONGEST_THREAD: usize = 52;
+const MAX_THREAD_WIDTH: usize = 52;
 
 pub(super) fn head(
     choice: &Choice,
@@ -358,7 +358,7 @@ pub(super) fn threads(choice: &Choice, picture: &Picture, width: u16) -> TextTab
         format!("{} {} {tid}{name}", thread.comm, thread.pid)
     };
     let names = threads.iter().map(|thread| wide(&title(thread)));
-    let name = names.max().unwrap_or(0).clamp(THREAD.len(), LONGEST_THREAD);
+    let name = names.max().unwrap_or(0).clamp(THREAD.len(), MAX_THREAD_WIDTH);
     let heads = ["RATE/S", "COUNT", "LOST", "BUFFER", "RING"];
     let spark = usize::from(width).saturating_sub(name + 2 + 5 * (NUMBER + 1)).min(SECONDS);
     let mut lines = vec![names_of(THREAD, name, &heads, spark)];

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// The maximum time in ns between a frame's stamp and its publication. Its thread may lose its CPU in between.
 const SLACK_NS: i64 = 1_000_000_000;
 /// The maximum number of waiting frames of each table.
-const MOST_WAITING: usize = 1_000_000;
+const MAX_WAITING: usize = 1_000_000;
 
 /// An export of spans and chains.
 pub(super) struct WholesExport<'a> {
@@ -122,7 +122,7 @@ impl WholesOfRange {
                 settled: self.open.until,
                 until,
                 is_next: before.capture != range.capture,
-                most: MOST_WAITING,
+                most: MAX_WAITING,
                 with_links,
             };
             let growing = whole.growing.growing(with_absent).map_err(QueryError::from)?;
