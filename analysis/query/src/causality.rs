@@ -15,7 +15,7 @@ pub(crate) use texts::Texts;
 /// Frames, and the edges between them.
 #[derive(Debug)]
 pub struct Causality {
-    /// Its vertices are frames.
+    /// The graph; its vertices are frames.
     pub graph: Graph,
     /// Names of points and of other kinds of frames, by their numbers in the graph.
     pub points: Vec<String>,
@@ -36,17 +36,17 @@ struct FrameId {
 /// A ring, and the thread that owned it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FrameOwner {
-    /// The value of the column with this name.
+    /// The first 16 digits of the capture's id.
     pub capture: String,
-    #[expect(missing_docs, reason = "see `capture`")]
+    /// The name of the buffer.
     pub buffer: String,
-    #[expect(missing_docs, reason = "see `capture`")]
+    /// The nonce of the segment.
     pub segment: String,
-    #[expect(missing_docs, reason = "see `capture`")]
+    /// The ring in the segment, from 0.
     pub ring: Option<i32>,
-    #[expect(missing_docs, reason = "see `capture`")]
+    /// The process.
     pub pid: Option<i32>,
-    #[expect(missing_docs, reason = "see `capture`")]
+    /// The thread that owned the ring.
     pub tid: Option<i32>,
 }
 

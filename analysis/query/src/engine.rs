@@ -252,12 +252,12 @@ pub enum RowUnit {
 /// A kind of frames, with its table in SQL.
 #[derive(Debug, Clone)]
 pub struct FrameTable {
-    /// Its buffer.
+    /// Name of the buffer; empty for a table of no buffer.
     pub buffer: String,
-    /// Its name.
+    /// Name of the frames, spans or chains, without the buffer.
     pub frame: String,
-    /// Its table in SQL.
+    /// Name of the table in SQL.
     pub name: TableReference,
-    /// The table.
+    /// The source of the rows.
     pub table: Arc<dyn CaptureTable>,
 }

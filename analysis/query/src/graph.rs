@@ -1,8 +1,7 @@
-//! The graph of points: which point leads to which, how often, and how long that takes. These are the
-//! data that `ppt graph` shows.
+//! The graph of points: its edges, with their numbers and latencies. `ppt graph` shows it.
 
+mod paths;
 mod wakes;
-mod ways;
 
 use std::collections::BTreeMap;
 
@@ -19,8 +18,8 @@ use ppt_stats::{Budget, Samples, SummaryNumber};
 use crate::causality::Texts;
 use crate::engine::Engine;
 use crate::error::QueryError;
+pub use paths::{GraphPath, GraphPaths, MissingEdge, PathGap, PathStep, PlaceShare, Stage};
 pub use wakes::ThreadWakes;
-pub use ways::{GraphPath, Hop, MissingEdge, PathGap, PlaceShare, Stage, Ways};
 
 /// Bytes that latencies may take before they are rounded to three digits.
 const BUDGET: usize = 256 << 20;
@@ -28,13 +27,13 @@ const BUDGET: usize = 256 << 20;
 /// The points of captures, and the edges between them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointGraph {
-    /// In the order of their names.
+    /// All points, in the order of their names.
     pub points: Vec<GraphPoint>,
-    /// The most frequent first.
+    /// All edges, the most frequent first.
     pub edges: Vec<PointEdge>,
     /// Identities that entered or left points without an edge.
     pub unmatched: Vec<Unmatched>,
-    /// By hash type.
+    /// The numbers of matched identities, by hash type.
     pub types: Vec<Matching>,
     /// Points that edge lines name but no program has.
     pub unknown: Vec<String>,
@@ -45,20 +44,20 @@ pub struct PointGraph {
 /// A kind of frames that are points.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphPoint {
-    /// Its name, with its buffer.
+    /// The name, with the buffer: `BUFFER.POINT`.
     pub name: String,
-    /// How many frames it has.
+    /// The number of frames.
     pub frames: u64,
-    /// In how many processes.
+    /// The number of processes with such frames.
     pub processes: u64,
 }
 
 /// All edges from one point to another that have the same kind, type and policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointEdge {
-    /// The causes, with their buffer.
+    /// The point of the causes, with its buffer.
     pub from: String,
-    /// The effects.
+    /// The point of the effects, with its buffer.
     pub to: String,
     /// `hash`, `span` or `chain`.
     pub kind: String,
@@ -66,17 +65,17 @@ pub struct PointEdge {
     pub of: Option<String>,
     /// The policy by which they were matched, if the kind is `hash`.
     pub policy: Option<String>,
-    /// How many there are.
+    /// The number of edges.
     pub count: u64,
-    /// How many of them are not certain.
+    /// The number of edges that are not certain.
     pub possible: u64,
-    /// Their total latency, in ns.
+    /// The sum of the edges' latencies, in ns.
     pub time: i128,
-    /// That time as a share of the total latency of all edges.
+    /// The share of that sum in the latencies of all edges, 0 to 1.
     pub share: f64,
-    /// The smallest latency, in ns; `max` is the largest.
+    /// The smallest latency, in ns.
     pub min: i64,
-    #[expect(missing_docs, reason = "see `min`")]
+    /// The largest latency, in ns.
     pub max: i64,
     /// The median latency, in ns.
     pub p50: f64,
@@ -95,19 +94,24 @@ pub struct Unmatched {
     pub of: String,
     /// `loss`: the other side may be among the missing frames. `none`: there is none.
     pub reason: String,
-    /// The number of times.
+    /// The number of identities.
     pub count: u64,
 }
 
 /// The numbers of matched identities of a hash type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "as in the table `matching`")]
 pub struct Matching {
+    /// The hash type.
     pub of: String,
+    /// The number of identities that left points.
     pub outs: u64,
+    /// The number of identities that entered points.
     pub ins: u64,
+    /// The number of certain edges.
     pub certain: u64,
+    /// The number of possible edges: the bounds of cause and effect overlap.
     pub possible: u64,
+    /// The number of pairs with equal identities whose effect is before their cause.
     pub impossible: u64,
 }
 
@@ -119,7 +123,7 @@ impl Matching {
 }
 
 impl PointGraph {
-    /// How many edges are not certain.
+    /// The number of edges that are not certain.
     pub fn possible(&self) -> u64 {
         self.edges.iter().map(|edge| edge.possible).sum()
     }

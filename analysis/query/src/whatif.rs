@@ -10,7 +10,8 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use futures::StreamExt;
-pub use ppt_causality::{experiment as live, retime};
+pub use ppt_causality::experiment::{ExperimentAnswer, ExperimentRefusal};
+pub use ppt_causality::retime;
 
 use crate::engine::Engine;
 use crate::error::QueryError;

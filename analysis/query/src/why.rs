@@ -42,7 +42,7 @@ use crate::error::QueryError;
 use crate::limits::within_limits;
 use crate::summary::ends;
 use answer::Longest;
-pub use answer::{About, Doing, FrameName, Hop, RunningIn, ServiceCall, Slow, SlowPart};
+pub use answer::{About, FrameName, RunningIn, ServiceCall, Slow, SlowPart, ThreadSlice, WakerHop};
 pub use cut::{Spent, TimeUse, WokenBy};
 use during::{ThreadStretch, long, text};
 pub use functions::FunctionCounts;
@@ -331,7 +331,7 @@ impl Engine {
         let mut running: Vec<_> = slow.iter().map(Slow::inner).zip(running).collect();
         let mut threads = Vec::new();
         for slow in &*slow {
-            for part in slow.parts.iter().filter(|part| part.part.is_wait()) {
+            for part in slow.parts.iter().filter(|part| part.state.is_wait()) {
                 let (from, to) = part.spent.longest;
                 let outer_interval = Some((slow.ts, slow.ts + slow.dur));
                 threads.push(ThreadStretch { from, to, outer_interval, ..slow.during() });
@@ -344,13 +344,13 @@ impl Engine {
         let mut found = self.slices_during(&threads, &mut running).await?.into_iter();
         let mut next = || found.next().flatten();
         for (slow, (_, running)) in slow.iter_mut().zip(running) {
-            if let Some(ran) = slow.parts.iter_mut().find(|part| part.part == TimeUse::Running) {
+            if let Some(ran) = slow.parts.iter_mut().find(|part| part.state == TimeUse::Running) {
                 ran.running_in = running.finish();
             }
-            for part in slow.parts.iter_mut().filter(|part| part.part.is_wait()) {
-                (part.inside, part.doing) = (next(), next());
+            for part in slow.parts.iter_mut().filter(|part| part.state.is_wait()) {
+                (part.own_slice, part.waker_slice) = (next(), next());
                 for (at, hop) in part.hops.iter_mut().enumerate() {
-                    hop.doing = if at == 0 { part.doing.clone() } else { next() };
+                    hop.slice = if at == 0 { part.waker_slice.clone() } else { next() };
                 }
             }
         }

@@ -10,7 +10,7 @@ use super::captures::{Captures, Hosts, local, size, threads};
 use super::output::{OutputArgs, formats};
 use super::values::slowest;
 
-/// What a graph is written as.
+/// The format of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Drawing {
     /// For programs that lay out graphs.
@@ -24,13 +24,13 @@ pub(crate) struct Graph {
     /// Captures with points: files, patterns ('run*/*.bin'), names of rotated ones; `-` is stdin.
     #[arg(value_name = "CAPTURE", required = true, value_parser = local())]
     pub(crate) captures: Vec<PathBuf>,
-    /// The point where ways begin: FRAME, or BUFFER.FRAME.
+    /// The point where paths begin: FRAME, or BUFFER.FRAME.
     #[arg(long, value_name = "POINT", requires = "to_point")]
     pub(crate) from: Option<String>,
     /// The point where they end.
     #[arg(long = "to", value_name = "POINT", requires = "from")]
     pub(crate) to_point: Option<String>,
-    /// How many of the slowest ways to show.
+    /// Number of slowest paths to show.
     #[arg(long, value_name = "N", default_value = "20", value_parser = slowest, requires = "from")]
     pub(crate) slowest: usize,
     /// Edge lines that count instead of those of the frame files.

@@ -2,8 +2,8 @@
 
 mod columns;
 mod json;
+mod paths;
 mod points;
-mod ways;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use ppt_import::frame_dsl;
 use ppt_import::frame_dsl::edge::Edge;
 use ppt_query::ResultFormat;
-use ppt_query::graph::{PointGraph, ThreadWakes, Ways};
+use ppt_query::graph::{GraphPaths, PointGraph, ThreadWakes};
 
 use crate::args::{self, Drawing};
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ use crate::{answer, message, open, run, signals};
 /// The answer.
 enum GraphOutput {
     Points(PointsAnswer),
-    Ways(Box<Ways>),
+    Paths(Box<GraphPaths>),
 }
 
 /// The graph of points, and wake-ups between threads.
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &args::Graph) -> Result<ExitCode, Failure> {
     let work = async {
         Ok(match (&args.from, &args.to_point) {
             (Some(from), Some(to)) => {
-                GraphOutput::Ways(Box::new(engine.ways(from, to, args.slowest).await?))
+                GraphOutput::Paths(Box::new(engine.paths(from, to, args.slowest).await?))
             }
             _ => {
                 let graph = engine.point_graph().await?;
@@ -114,16 +114,16 @@ fn write_answer(
     let format = answer::format(args.format.as_deref(), &args.to.output)?;
     match (format, answer) {
         (None, GraphOutput::Points(all)) => points::write(&all.graph, &all.wakes, out),
-        (None, GraphOutput::Ways(ways)) => ways::write(ways, out),
+        (None, GraphOutput::Paths(paths)) => paths::write(paths, out),
         (Some(ResultFormat::Json), GraphOutput::Points(all)) => {
             json::points(&all.graph, &all.wakes, out)
         }
-        (Some(ResultFormat::Json), GraphOutput::Ways(ways)) => json::ways(ways, out),
+        (Some(ResultFormat::Json), GraphOutput::Paths(paths)) => json::paths(paths, out),
         (Some(format), GraphOutput::Points(all)) => {
             answer::write_rows(points::rows(&all.graph), format, out)
         }
-        (Some(format), GraphOutput::Ways(ways)) => {
-            answer::write_rows(ways::rows(ways), format, out)
+        (Some(format), GraphOutput::Paths(paths)) => {
+            answer::write_rows(paths::rows(paths), format, out)
         }
     }
 }

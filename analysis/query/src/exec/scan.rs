@@ -139,7 +139,7 @@ impl ExecutionPlan for ScanExec {
         Ok(
             match columns
                 .filter(|_| self.reports_statistics)
-                .and_then(|column| self.scan.ordered(&column))
+                .and_then(|columns| self.scan.ordered(&columns))
             {
                 Some(scan) => SortOrderPushdownResult::Exact {
                     inner: Arc::new(ScanExec::new(&self.name, scan, self.reports_statistics)),

@@ -19,9 +19,9 @@ const BUDGET: usize = 64 << 20;
 /// The wake-ups of one thread by another one of its process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadWakes {
-    /// Its host.
+    /// The name of the host.
     pub host: String,
-    /// The process of both.
+    /// The process of both threads.
     pub pid: i64,
     /// The thread that woke.
     pub waker: i64,
@@ -29,11 +29,11 @@ pub struct ThreadWakes {
     pub woken: i64,
     /// The number of wake-ups.
     pub count: u64,
-    /// How long the woken thread then waited for a CPU, in ns: the median. `p99` is the 99th percentile.
+    /// The median time from a wake-up until the woken thread had a CPU, ns.
     pub p50: f64,
-    #[expect(missing_docs, reason = "see `p50`")]
+    /// The 99th percentile of that time, ns.
     pub p99: f64,
-    /// The longest of these times.
+    /// The longest such time, ns.
     pub max: i64,
 }
 

@@ -205,7 +205,7 @@ impl PartialSummary {
                 group.1 == slice && group.0.iter().zip(&keys).all(|(key, keys)| *key == keys[row])
             };
             let group = match last.as_ref().filter(|last| same(last)) {
-                Some(pair) => pair.2,
+                Some(&(_, _, group)) => group,
                 None => {
                     let by: Vec<u32> = keys.iter().map(|keys| keys[row]).collect();
                     let group = self.group(&by, slice);

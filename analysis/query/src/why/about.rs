@@ -7,7 +7,7 @@ use datafusion::logical_expr::{cast as cast_to, lit};
 use datafusion::prelude::ident;
 use ppt_tables::{Bounded, BoundedNumber, BoundedText};
 
-use super::answer::{About, Doing, FrameName, Slow};
+use super::answer::{About, FrameName, Slow, ThreadSlice};
 use super::during::{long, text};
 use super::find;
 use crate::engine::{Engine, FrameTable};
@@ -85,12 +85,12 @@ fn describe_call(cells: &[Option<String>]) -> About {
 }
 
 impl Engine {
-    /// Adds the descriptions of library slices to what threads were doing.
+    /// Describes the slices that the preloaded library recorded.
     pub(super) async fn ask_library(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
         for kind in &LIBRARY {
-            let seqnos: Vec<i64> = doings(slow)
-                .filter(|doing| doing.name == kind.slice)
-                .filter_map(|doing| doing.frame.seqno)
+            let seqnos: Vec<i64> = slices(slow)
+                .filter(|slice| slice.name == kind.slice)
+                .filter_map(|slice| slice.frame.seqno)
                 .collect();
             if seqnos.is_empty() {
                 continue;
@@ -103,8 +103,8 @@ impl Engine {
             for table in tables.iter().filter(|table| table.buffer.starts_with(kind.buffer)) {
                 self.rows_of(kind, table, &seqnos, &mut found).await?;
             }
-            for doing in doings(slow).filter(|doing| doing.name == kind.slice) {
-                doing.about = found.get(&doing.frame).map(|cells| (kind.words)(cells));
+            for slice in slices(slow).filter(|slice| slice.name == kind.slice) {
+                slice.about = found.get(&slice.frame).map(|cells| (kind.words)(cells));
             }
         }
         Ok(())
@@ -157,11 +157,11 @@ impl Engine {
     }
 }
 
-/// All that threads were doing.
-fn doings(slow: &mut [Slow]) -> impl Iterator<Item = &mut Doing> {
+/// All slices in the answer.
+fn slices(slow: &mut [Slow]) -> impl Iterator<Item = &mut ThreadSlice> {
     slow.iter_mut().flat_map(|one| &mut one.parts).flat_map(|part| {
-        let hops = part.hops.iter_mut().filter_map(|hop| hop.doing.as_mut());
-        part.inside.iter_mut().chain(part.doing.iter_mut()).chain(hops)
+        let hops = part.hops.iter_mut().filter_map(|hop| hop.slice.as_mut());
+        part.own_slice.iter_mut().chain(part.waker_slice.iter_mut()).chain(hops)
     })
 }
 

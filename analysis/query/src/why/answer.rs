@@ -7,12 +7,16 @@ use super::functions::FunctionCounts;
 
 /// Identifies a frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "as the standard columns")]
 pub struct FrameName {
+    /// The first 16 digits of the capture's id.
     pub capture: String,
+    /// The name of the buffer.
     pub buffer: String,
+    /// The nonce of the segment.
     pub segment: String,
+    /// The ring in the segment, from 0.
     pub ring: Option<i64>,
+    /// The sequence number in the ring, from 1.
     pub seqno: Option<i64>,
 }
 
@@ -21,35 +25,35 @@ pub struct FrameName {
 pub struct Slow {
     /// The frame and the interval, `job.handle`; for a span, the frame.
     pub name: String,
-    /// The identity of the frame: capture, buffer, segment, ring and number.
+    /// The first 16 digits of the id of the frame's capture.
     pub capture: String,
-    #[expect(missing_docs, reason = "see `capture`")]
+    /// The name of the frame's buffer.
     pub buffer: String,
-    #[expect(missing_docs, reason = "see `capture`")]
+    /// The nonce of the frame's segment.
     pub segment: String,
-    #[expect(missing_docs, reason = "see `capture`")]
+    /// The frame's ring in the segment, from 0.
     pub ring: Option<i64>,
-    #[expect(missing_docs, reason = "see `capture`")]
+    /// The frame's sequence number in the ring, from 1.
     pub seqno: Option<i64>,
-    /// The host and the process.
+    /// The name of the host.
     pub host: String,
-    #[expect(missing_docs, reason = "see `host`")]
+    /// The process.
     pub pid: Option<i32>,
-    /// Its thread; for a span, the one that began it.
+    /// The thread; for a span, the one that began it.
     pub tid: Option<i32>,
     /// The last name of that thread, if it is known.
     pub thread: Option<String>,
-    /// When it began, ns since the epoch.
+    /// The begin, ns since the epoch.
     pub ts: i64,
-    /// Its length, ns: the sum of its parts.
+    /// The length, ns: the sum of the parts.
     pub dur: i64,
-    /// It is a span, during which the thread may have done other work.
+    /// Whether the interval is a span, during which the thread may have done other work.
     pub is_span: bool,
     /// The identity of the request: names of fields, and their values.
     pub request: Vec<(String, String)>,
     /// The parts, the largest first.
     pub parts: Vec<SlowPart>,
-    /// The longest call of another service that it made, and the request there.
+    /// The longest call of another service during the interval, and the request there.
     pub answered_by: Option<Box<ServiceCall>>,
 }
 
@@ -62,13 +66,13 @@ pub struct ServiceCall {
     /// The hash type by which the points of both programs identify the same request; None if it was found
     /// by the frames of `libppt-with.so`.
     pub identity: Option<String>,
-    /// When the call began, ns since the epoch.
+    /// The begin of the call, ns since the epoch.
     pub ts: i64,
-    /// Its length, ns: from the first byte out to the last byte in.
+    /// The length of the call, ns: from the first byte out to the last byte in.
     pub dur: i64,
-    /// How long after its beginning the other process took it up, ns.
+    /// Time from the begin of the call until the other process took it up, ns.
     pub taken_after: i64,
-    /// The thread had other calls under way at the same time: this one may be another request's.
+    /// Whether the thread made other calls at the same time, so that this one may belong to another request.
     pub had_others: bool,
     /// The name of the process that answered, if it is known.
     pub process_name: Option<String>,
@@ -81,30 +85,30 @@ pub struct ServiceCall {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlowPart {
     /// The state of the thread.
-    pub part: TimeUse,
-    /// How much time.
+    pub state: TimeUse,
+    /// Total, number of pieces and longest piece of the time in this state.
     pub spent: Spent,
-    /// The slice of the waker during the longest piece of a wait, by its own frames: the innermost
+    /// The slice of the waker during the longest piece of a wait, by the waker's frames: the innermost
     /// slice around the end of that piece, or else the slice that overlaps it longest.
-    pub doing: Option<Doing>,
-    /// The same for the thread that waited: the innermost slice within the interval shows what it waited for.
-    pub inside: Option<Doing>,
-    /// In which slices the thread ran, the most first: each ns counts for the innermost slice in the
-    /// interval. The rest of the time, it ran in no slice. Only for [`TimeUse::Running`].
+    pub waker_slice: Option<ThreadSlice>,
+    /// The slice of the waiting thread during that piece: the innermost one within the interval.
+    pub own_slice: Option<ThreadSlice>,
+    /// The slices in which the thread ran, the longest time first: each ns counts for the innermost slice in
+    /// the interval. Time in no slice is left out. Only for [`TimeUse::Running`].
     pub running_in: Vec<RunningIn>,
-    /// In which functions the thread ran, by its stacks. Only for [`TimeUse::Running`].
+    /// The functions in which the thread ran, by its stacks. Only for [`TimeUse::Running`].
     pub functions: FunctionCounts,
     /// The activity of the waker during the wait, and the thread that woke it. Only for the largest wait.
-    pub hops: Vec<Hop>,
+    pub hops: Vec<WakerHop>,
 }
 
 impl SlowPart {
-    pub(super) fn new((part, spent): (TimeUse, Spent)) -> SlowPart {
+    pub(super) fn new((state, spent): (TimeUse, Spent)) -> SlowPart {
         SlowPart {
-            part,
+            state,
             spent,
-            doing: None,
-            inside: None,
+            waker_slice: None,
+            own_slice: None,
             running_in: Vec::new(),
             functions: FunctionCounts::default(),
             hops: Vec::new(),
@@ -117,7 +121,7 @@ impl SlowPart {
 pub struct About {
     /// Words that all slices of the same lock, service or call share.
     pub shared: String,
-    /// Words for this slice alone: ` fd 7`. May be empty.
+    /// Words for this slice alone, such as ` fd 7`. May be empty.
     pub own: String,
 }
 
@@ -133,63 +137,63 @@ impl fmt::Display for About {
     }
 }
 
-/// The slice in which a thread was.
+/// A slice of a thread during a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Doing {
-    /// The slice.
+pub struct ThreadSlice {
+    /// The name of the interval or span.
     pub name: String,
-    /// Its description by a frame of the preloaded library.
+    /// The description by a frame of the preloaded library. None for other slices.
     pub about: Option<About>,
-    /// Its overlap with the wait, ns.
+    /// The overlap with the wait, ns.
     pub ns: i64,
-    /// When it began, ns since the epoch.
+    /// The begin, ns since the epoch.
     pub ts: i64,
-    /// Its length, ns.
+    /// The length, ns.
     pub dur: i64,
-    /// The frame that recorded it.
+    /// The frame that recorded the slice.
     pub frame: FrameName,
-    /// It was still open when the wait ended.
+    /// Whether the slice was still open when the wait ended.
     pub(super) around: bool,
 }
 
-/// How long a thread ran in slices of one name.
+/// The time that a thread ran in slices of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningIn {
-    /// The slices: an interval, or a span.
+    /// The name of the interval or span.
     pub name: String,
-    /// How long it ran while one of them was the innermost, ns.
+    /// The time that the thread ran while such a slice was the innermost, ns.
     pub ns: i64,
     /// The number of slices.
     pub slices: u64,
-    /// The slice with the most of that time, which is its `ns`.
-    pub longest: Doing,
+    /// The slice with the most of that time; `ns` is its share.
+    pub longest: ThreadSlice,
 }
 
 /// The activity of a thread for which another one waited.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hop {
+pub struct WakerHop {
     /// The thread.
     pub thread: i32,
-    /// Its last name, if it is known.
+    /// The last name of the thread, if it is known.
     pub name: Option<String>,
-    /// The longest wait for it, from and to, ns since the epoch.
+    /// The longest wait for the thread: from and to, ns since the epoch.
     pub within: (i64, i64),
-    /// The state of this thread for most of that wait.
-    pub part: TimeUse,
-    /// How much time.
+    /// The state of the thread for most of that wait.
+    pub state: TimeUse,
+    /// Total, number of pieces and longest piece of the time in this state.
     pub spent: Spent,
-    /// Its slice, by its own frames.
-    pub doing: Option<Doing>,
+    /// The slice of the thread during that wait, by its own frames.
+    pub slice: Option<ThreadSlice>,
 }
 
-impl Doing {
-    /// Its description, or else its name.
+impl ThreadSlice {
+    /// The description, or else the name.
     #[must_use]
     pub fn label(&self) -> String {
         self.about.as_ref().map_or_else(|| self.name.clone(), About::to_string)
     }
 
-    /// The part of its description that all slices of the same lock, service or call share; or else its name.
+    /// The part of the description that all slices of the same lock, service or call share; or else the name.
     pub(super) fn shared_words(&self) -> &str {
         self.about.as_ref().map_or(&self.name, |about| &about.shared)
     }
@@ -204,11 +208,11 @@ impl Doing {
 /// The longest intervals of a kind: the slowest ones to show, and the whole tail.
 pub(super) struct Longest {
     pub(super) name: String,
-    /// How many intervals there are.
+    /// The number of intervals.
     pub(super) all: u64,
-    /// How many are above the 99th percentile; None if there are none.
+    /// The number of intervals above the 99th percentile; None if there are none.
     pub(super) above: Option<usize>,
-    /// How many are shown one by one.
+    /// The number of intervals that are shown one by one.
     pub(super) slowest: usize,
     pub(super) count: usize,
     pub(super) longest: Vec<Slow>,

@@ -9,7 +9,7 @@ use datafusion::logical_expr::{Expr, cast as cast_to, lit};
 use datafusion::prelude::{DataFrame, ident};
 use futures::StreamExt;
 
-use super::answer::{Doing, FrameName, Slow, SlowPart};
+use super::answer::{FrameName, Slow, SlowPart, ThreadSlice};
 use super::cut::{Cut, ThreadTime, TimeUse, WokenBy};
 use super::running::RunningTime;
 use crate::engine::Engine;
@@ -59,7 +59,7 @@ impl Slow {
 
     /// The thread that ended a wait, during the longest piece of that wait.
     pub(super) fn waker_during(&self, part: &SlowPart) -> ThreadStretch {
-        let waker = part.part.woken().and_then(|by| by.thread);
+        let waker = part.state.woken().and_then(|by| by.thread);
         self.thread_during(waker, part.spent.longest)
     }
 }
@@ -153,8 +153,8 @@ impl Engine {
         &self,
         stretches: &[ThreadStretch],
         running: &mut [(ThreadStretch, RunningTime)],
-    ) -> Result<Vec<Option<Doing>>, QueryError> {
-        let mut found: Vec<Option<Doing>> = vec![None; stretches.len()];
+    ) -> Result<Vec<Option<ThreadSlice>>, QueryError> {
+        let mut found: Vec<Option<ThreadSlice>> = vec![None; stretches.len()];
         let owners: Vec<ThreadStretch> = running.iter().map(|thread| thread.0.clone()).collect();
         let all = [stretches, &owners].concat();
         let Some(slices) = self.rows_during("slices", &all)? else { return Ok(found) };
@@ -172,7 +172,7 @@ impl Engine {
                 let Some(slice) = ThreadRow::from_row(&batch, row) else { continue };
                 let Some(name) = text(&batch, 5, row) else { continue };
                 let word = |at| text(&batch, at, row).unwrap_or_default().to_owned();
-                let doing = |stretch: &ThreadStretch| Doing {
+                let thread_slice = |stretch: &ThreadStretch| ThreadSlice {
                     name: name.to_owned(),
                     about: None,
                     ns: slice.to.min(stretch.to) - slice.from.max(stretch.from),
@@ -190,7 +190,7 @@ impl Engine {
                 running_sweep.each_overlapping(&slice, |number| {
                     let (stretch, running) = &mut running[number];
                     if !stretch.is_covered(&slice) {
-                        running.enter(doing(stretch));
+                        running.enter(thread_slice(stretch));
                     }
                 });
                 sweep.each_overlapping(&slice, |number| {
@@ -198,9 +198,9 @@ impl Engine {
                     if stretch.is_covered(&slice) {
                         return;
                     }
-                    let doing = doing(stretch);
-                    if found[number].as_ref().is_none_or(|known| known.rank() < doing.rank()) {
-                        found[number] = Some(doing);
+                    let slice = thread_slice(stretch);
+                    if found[number].as_ref().is_none_or(|known| known.rank() < slice.rank()) {
+                        found[number] = Some(slice);
                     }
                 });
             }

@@ -1,7 +1,7 @@
 //! Chains of wakers: the thread that woke a thread, its activity during the wait, the thread that woke it, and so
 //! on.
 
-use super::answer::{Hop, Slow};
+use super::answer::{Slow, WakerHop};
 use super::cut::TimeUse;
 use super::during::ThreadStretch;
 use crate::engine::Engine;
@@ -34,13 +34,13 @@ impl Engine {
             let answers = self.states_during(&wakers).await?;
             let mut further = Vec::new();
             for (mut wait, did) in next.into_iter().zip(answers) {
-                let Some((part, spent)) = did.parts.into_iter().next() else { continue };
-                let Some(thread) = wait.waker.tid.filter(|_| part != TimeUse::Unknown) else {
+                let Some((state, spent)) = did.parts.into_iter().next() else { continue };
+                let Some(thread) = wait.waker.tid.filter(|_| state != TimeUse::Unknown) else {
                     continue;
                 };
-                let waker = part.woken().and_then(|by| by.thread).filter(|_| part.is_wait());
+                let waker = state.woken().and_then(|by| by.thread).filter(|_| state.is_wait());
                 let within = (wait.waker.from, wait.waker.to);
-                let hop = Hop { thread, name: None, within, part, spent, doing: None };
+                let hop = WakerHop { thread, name: None, within, state, spent, slice: None };
                 slow[wait.slow].parts[wait.part].hops.push(hop);
                 wait.visited.push(thread);
                 if let Some(waker) = waker.filter(|waker| !wait.visited.contains(waker)) {
@@ -60,7 +60,7 @@ fn largest_wait((number, slow): (usize, &Slow)) -> Option<FollowedWait> {
     let mut parts = slow.parts.iter().enumerate();
     let of_thread =
         |used: &TimeUse| used.is_wait() && used.woken().is_some_and(|by| by.thread.is_some());
-    let (at, part) = parts.find(|numbered| of_thread(&numbered.1.part))?;
+    let (at, part) = parts.find(|numbered| of_thread(&numbered.1.state))?;
     let matters = part.spent.ns as f64 >= MIN_SHARE * slow.dur as f64;
     let waker = slow.waker_during(part);
     let visited = slow.tid.into_iter().collect();

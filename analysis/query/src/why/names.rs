@@ -16,10 +16,10 @@ impl Slow {
         };
         self.thread = name(self.tid);
         for part in &mut self.parts {
-            part.part.name_threads(&name);
+            part.state.name_threads(&name);
             for hop in &mut part.hops {
                 hop.name = name(Some(hop.thread));
-                hop.part.name_threads(&name);
+                hop.state.name_threads(&name);
             }
         }
     }

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::answer::{Doing, RunningIn};
+use super::answer::{RunningIn, ThreadSlice};
 
 /// A slice that has begun.
 #[derive(Debug)]
 struct OpenSlice {
     /// Its `ns` is how long it was the innermost slice while the thread ran.
-    slice: Doing,
+    slice: ThreadSlice,
     /// The place of its name in `RunningTime::shares`.
     share: usize,
 }
@@ -41,18 +41,18 @@ impl RunningTime {
     }
 
     /// Adds a slice of the thread. Slices must come in the order of their beginnings, the longer first.
-    pub(super) fn enter(&mut self, slice: Doing) {
+    pub(super) fn enter(&mut self, slice: ThreadSlice) {
         self.advance(slice.ts);
         let share = match self.by_name.get(&slice.name) {
             Some(&share) => share,
             None => {
                 self.by_name.insert(slice.name.clone(), self.shares.len());
-                let longest = Doing { ns: 0, ..slice.clone() };
+                let longest = ThreadSlice { ns: 0, ..slice.clone() };
                 self.shares.push(RunningIn { name: slice.name.clone(), ns: 0, slices: 0, longest });
                 self.shares.len() - 1
             }
         };
-        self.open.push(OpenSlice { slice: Doing { ns: 0, ..slice }, share });
+        self.open.push(OpenSlice { slice: ThreadSlice { ns: 0, ..slice }, share });
     }
 
     /// Call this after the last slice. Returns the names of slices with their times, the most time first.
@@ -117,8 +117,16 @@ mod tests {
     use super::super::answer::FrameName;
     use super::*;
 
-    fn slice(name: String, ts: i64, dur: i64) -> Doing {
-        Doing { name, about: None, ns: 0, ts, dur, frame: FrameName::default(), around: false }
+    fn slice(name: String, ts: i64, dur: i64) -> ThreadSlice {
+        ThreadSlice {
+            name,
+            about: None,
+            ns: 0,
+            ts,
+            dur,
+            frame: FrameName::default(),
+            around: false,
+        }
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Describes a slow interval in sentences.
 
-use super::answer::{Hop, RunningIn, ServiceCall, Slow, SlowPart};
+use super::answer::{RunningIn, ServiceCall, Slow, SlowPart, WakerHop};
 use super::cut::{TimeUse, WokenBy};
 use super::names::labelled;
 use super::request;
@@ -83,7 +83,7 @@ impl SlowPart {
         (!shown.is_empty()).then(|| shown.join(", "))
     }
 
-    /// Its description without numbers, to compare parts.
+    /// The description without numbers, to compare parts.
     fn shape(&self) -> String {
         let mut slices: Vec<&str> = self.mostly_in().map(|share| share.name.as_str()).collect();
         slices.sort_unstable();
@@ -134,7 +134,7 @@ impl Slow {
     }
 
     /// The threads waited for in the largest wait: its waker, the waker of that thread, and so on.
-    pub fn hops(&self) -> &[Hop] {
+    pub fn hops(&self) -> &[WakerHop] {
         self.parts
             .iter()
             .map(|part| part.hops.as_slice())
@@ -146,7 +146,7 @@ impl Slow {
     /// same shape.
     pub fn shape(&self) -> String {
         let shown = self.shown_clauses().into_iter().map(|clause| clause.largest.shape());
-        let hops = self.hops().iter().map(Hop::shape);
+        let hops = self.hops().iter().map(WakerHop::shape);
         let answered = self.answered_by.iter().map(|call| call.shape());
         let name = std::iter::once(self.name.clone());
         let all: Vec<String> = name.chain(shown).chain(hops).chain(answered).collect();
@@ -174,7 +174,8 @@ impl Slow {
         let mut clauses: Vec<Clause<'_>> = Vec::new();
         for part in &self.parts {
             let (ns, times) = (part.spent.ns, part.spent.times);
-            match clauses.iter_mut().find(|clause| kind(&clause.largest.part) == kind(&part.part)) {
+            match clauses.iter_mut().find(|clause| kind(&clause.largest.state) == kind(&part.state))
+            {
                 Some(clause) => {
                     clause.count += 1;
                     clause.ns += ns;
@@ -200,9 +201,9 @@ impl Clause<'_> {
         let mostly = if self.count > 1 { ", mostly" } else { "" };
         let until = |by: &WokenBy| match by.phrase() {
             who if who.is_empty() => String::new(),
-            who => format!("{mostly} until it was woken{who}{}", self.doing()),
+            who => format!("{mostly} until it was woken{who}{}", self.waker_slice()),
         };
-        match &self.largest.part {
+        match &self.largest.state {
             TimeUse::Running => {
                 let slices = self.largest.running_words();
                 // The first one also names the whole of the share.
@@ -226,11 +227,11 @@ impl Clause<'_> {
             }
             TimeUse::Blocked { call, by } => {
                 let call = call.as_ref().map_or_else(String::new, |call| format!(" in {call}"));
-                let inside = &self.largest.inside;
-                let inside = inside
+                let own_slice = &self.largest.own_slice;
+                let own_slice = own_slice
                     .as_ref()
                     .map_or_else(String::new, |slice| format!(" ({})", slice.label()));
-                format!("was blocked{call}{inside}{times} for {length}{}", until(by))
+                format!("was blocked{call}{own_slice}{times} for {length}{}", until(by))
             }
             TimeUse::Faulting(by) => format!("waited for a page{times} for {length}{}", until(by)),
             TimeUse::Unknown => format!("was in an unknown state for {length}"),
@@ -238,10 +239,10 @@ impl Clause<'_> {
     }
 
     /// The slice of the waker.
-    fn doing(&self) -> String {
-        match &self.largest.doing {
-            Some(doing) if doing.around => format!(", which was in {} then", doing.label()),
-            Some(doing) => format!(", which had been in {} meanwhile", doing.label()),
+    fn waker_slice(&self) -> String {
+        match &self.largest.waker_slice {
+            Some(slice) if slice.around => format!(", which was in {} then", slice.label()),
+            Some(slice) => format!(", which had been in {} meanwhile", slice.label()),
             None => String::new(),
         }
     }
@@ -274,14 +275,14 @@ impl ServiceCall {
     }
 }
 
-impl Hop {
+impl WakerHop {
     /// The number of the thread, and its name.
     pub fn label(&self) -> String {
         labelled(self.thread, self.name.as_deref())
     }
 
     /// A sentence about the thread during the wait for it. `at` is its place in `all`.
-    fn sentence(&self, at: usize, all: &[Hop]) -> String {
+    fn sentence(&self, at: usize, all: &[WakerHop]) -> String {
         let length = duration((self.within.1 - self.within.0) as f64);
         let during = match at.checked_sub(1).and_then(|index| all.get(index)) {
             None => format!("In the longest wait ({length})"),
@@ -293,7 +294,7 @@ impl Hop {
             who if who.is_empty() => who,
             who => format!(" until it was woken{who}"),
         };
-        let did = match &self.part {
+        let did = match &self.state {
             TimeUse::Running => format!("ran for {ns}"),
             TimeUse::Preempted { .. } | TimeUse::WokenLate(_) => format!("wanted a CPU for {ns}"),
             TimeUse::Blocked { call, by } => {
@@ -304,31 +305,31 @@ impl Hop {
             TimeUse::Unknown => format!("was in an unknown state for {ns}"),
         };
         // For the first hop, the sentence before already says this.
-        let doing = self.doing.as_ref().filter(|_| at > 0);
-        let doing = doing.map_or_else(String::new, |slice| format!(" (in {})", slice.label()));
-        format!("{during}, thread {thread}{doing} {did}.")
+        let slice = self.slice.as_ref().filter(|_| at > 0);
+        let slice = slice.map_or_else(String::new, |slice| format!(" (in {})", slice.label()));
+        format!("{during}, thread {thread}{slice} {did}.")
     }
 
     fn shape(&self) -> String {
-        let doing = self.doing.as_ref().map_or("", |slice| slice.name.as_str());
-        let what = match &self.part {
+        let slice = self.slice.as_ref().map_or("", |slice| slice.name.as_str());
+        let what = match &self.state {
             TimeUse::Blocked { call, .. } => call.clone().unwrap_or_default(),
             part => <&str>::from(part).to_owned(),
         };
-        format!("{} {doing} {what}", self.thread)
+        format!("{} {slice} {what}", self.thread)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::{Doing, FrameName};
+    use super::super::answer::{FrameName, ThreadSlice};
     use super::super::cut::Spent;
     use super::*;
 
-    fn slow(parts: Vec<(TimeUse, i64, u64, Option<Doing>)>) -> Slow {
-        let part = |(part, ns, times, doing)| {
+    fn slow(parts: Vec<(TimeUse, i64, u64, Option<ThreadSlice>)>) -> Slow {
+        let part = |(state, ns, times, waker_slice)| {
             let spent = Spent { ns, times, longest: (0, ns) };
-            SlowPart { doing, ..SlowPart::new((part, spent)) }
+            SlowPart { waker_slice, ..SlowPart::new((state, spent)) }
         };
         let dur = parts.iter().map(|part| part.1).sum();
         Slow {
@@ -379,8 +380,8 @@ mod tests {
         );
     }
 
-    fn doing(name: &str, around: bool) -> Doing {
-        Doing {
+    fn doing(name: &str, around: bool) -> ThreadSlice {
+        ThreadSlice {
             name: name.into(),
             about: None,
             ns: 5,
@@ -401,10 +402,17 @@ mod tests {
             (futex(5), 8_000_000, 1, Some(doing("log.rotate", true))),
             (TimeUse::Running, 2_000_000, 2, None),
         ]);
-        one.parts[0].inside = Some(doing("job.lock", true));
-        let hop = |thread, part, ns, within| {
+        one.parts[0].own_slice = Some(doing("job.lock", true));
+        let hop = |thread, state, ns, within| {
             let spent = Spent { ns, times: 1, longest: (0, ns) };
-            Hop { thread, name: None, within, part, spent, doing: Some(doing("log.write", true)) }
+            WakerHop {
+                thread,
+                name: None,
+                within,
+                state,
+                spent,
+                slice: Some(doing("log.write", true)),
+            }
         };
         one.parts[0].hops = vec![
             hop(5, futex(6), 7_900_000, (0, 8_000_000)),

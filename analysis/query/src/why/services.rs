@@ -131,7 +131,7 @@ impl Engine {
     /// The calls that began in these intervals, by the threads that made them.
     async fn calls(&self, slow: &[Slow]) -> Result<HashMap<ServiceThread, Vec<Call>>, QueryError> {
         let mut calls: HashMap<ServiceThread, Vec<Call>> = HashMap::new();
-        let waited = |slow: &&Slow| slow.parts.iter().any(|part| part.part.is_wait());
+        let waited = |slow: &&Slow| slow.parts.iter().any(|part| part.state.is_wait());
         let all = || slow.iter().filter(waited);
         let ends = all().map(|slow| (slow.ts, slow.ts.saturating_add(slow.dur)));
         let is_within = |&(from, to): &(i64, i64)| {

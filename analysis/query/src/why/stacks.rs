@@ -36,7 +36,7 @@ impl Engine {
         }
         for (slow, mut functions) in slow.iter_mut().zip(found) {
             functions.sort();
-            if let Some(ran) = slow.parts.iter_mut().find(|part| part.part == TimeUse::Running) {
+            if let Some(ran) = slow.parts.iter_mut().find(|part| part.state == TimeUse::Running) {
                 ran.functions = functions;
             }
         }

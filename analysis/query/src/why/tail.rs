@@ -145,26 +145,26 @@ impl SlowPart {
 
     /// The cause in words that are the same for all parts of the same kind.
     pub fn cause(&self) -> String {
-        match &self.part {
+        match &self.state {
             TimeUse::Running => "running".to_owned(),
             TimeUse::Preempted { .. } | TimeUse::WokenLate(_) => "waiting for a CPU".to_owned(),
             TimeUse::Unknown => "unknown".to_owned(),
             TimeUse::Faulting(by) => {
-                format!("waiting for a page{}{}", by.awaited(), self.doing_in())
+                format!("waiting for a page{}{}", by.awaited(), self.in_waker_slice())
             }
             TimeUse::Blocked { call, by } => {
                 let call = call.as_ref().map_or_else(String::new, |name| format!(" in {name}"));
-                let inside = self
-                    .inside
+                let own_slice = self
+                    .own_slice
                     .as_ref()
                     .map_or_else(String::new, |slice| format!(" ({})", slice.shared_words()));
-                format!("waiting{call}{inside}{}{}", by.awaited(), self.doing_in())
+                format!("waiting{call}{own_slice}{}{}", by.awaited(), self.in_waker_slice())
             }
         }
     }
 
-    fn doing_in(&self) -> String {
-        self.doing
+    fn in_waker_slice(&self) -> String {
+        self.waker_slice
             .as_ref()
             .map_or_else(String::new, |slice| format!(" in {}", slice.shared_words()))
     }

@@ -69,7 +69,7 @@ type StateSums = BTreeMap<Option<(String, Option<String>, Option<i64>)>, i64>;
 fn sums(slow: &Slow) -> StateSums {
     let mut sums = StateSums::new();
     for part in &slow.parts {
-        let (state, call) = match &part.part {
+        let (state, call) = match &part.state {
             TimeUse::Running => ("running", None),
             TimeUse::Preempted { by, name } => {
                 // The frame with the waker may be lost.
@@ -82,7 +82,7 @@ fn sums(slow: &Slow) -> StateSums {
             TimeUse::Faulting(_) => ("blocked", None),
             TimeUse::Unknown => ("", None),
         };
-        let waker = part.part.woken().and_then(|woken| woken.thread).map(i64::from);
+        let waker = part.state.woken().and_then(|woken| woken.thread).map(i64::from);
         let key = (!state.is_empty()).then(|| (state.to_owned(), call, waker));
         *sums.entry(key).or_default() += part.spent.ns;
     }
@@ -134,12 +134,12 @@ fn parts_of_intervals_are_what_their_threads_did() {
             assert_eq!((slow.ts - REAL as i64, slow.dur), (job.1, job.2 - job.1));
             assert_eq!(sums(slow), truly(&world, job), "seed {seed}: {job:?}");
             assert_eq!(slow.parts.iter().map(|part| part.spent.ns).sum::<i64>(), slow.dur);
-            for part in slow.parts.iter().filter(|part| part.part.is_wait()) {
-                let doing = part.doing.as_ref().map(|doing| (doing.name.as_str(), doing.ns));
+            for part in slow.parts.iter().filter(|part| part.state.is_wait()) {
+                let doing = part.waker_slice.as_ref().map(|doing| (doing.name.as_str(), doing.ns));
                 let (from, to) = part.spent.longest;
                 let (from, to) = (from - REAL as i64, to - REAL as i64);
                 // The innermost slice around the end, or else the one that overlaps longest.
-                let expected = match part.part.woken().unwrap().thread {
+                let expected = match part.state.woken().unwrap().thread {
                     Some(50) => Some(to - from),
                     Some(51) if (901..=1900).contains(&to) => Some(to - from.max(900)),
                     Some(51) => Some(to.min(2000) - from.max(100)).filter(|&ns| ns > 0),
@@ -272,19 +272,19 @@ fn those_who_are_waited_for_are_followed() {
         why(&Files::new(&captures), &WhyQuestion { slowest: 1, ..WhyQuestion::default() }).unwrap();
     let [slow] = &found[..] else { panic!("{found:?}") };
     assert_eq!(slow.request, [("n".to_owned(), "0".to_owned())], "what identifies it");
-    let wait = slow.parts.iter().find(|part| part.part.is_wait()).unwrap();
+    let wait = slow.parts.iter().find(|part| part.state.is_wait()).unwrap();
     assert_eq!(wait.spent.ns, 8800);
-    let seqnos = |of: &Option<ppt_query::why::Doing>| {
+    let seqnos = |of: &Option<ppt_query::why::ThreadSlice>| {
         of.as_ref().map(|doing| (doing.frame.ring, doing.ts - REAL as i64, doing.dur))
     };
-    assert_eq!(seqnos(&wait.inside), Some((Some(1), 180, 8970)));
-    assert_eq!(seqnos(&wait.doing), Some((Some(2), 250, 8800)));
+    assert_eq!(seqnos(&wait.own_slice), Some((Some(1), 180, 8970)));
+    assert_eq!(seqnos(&wait.waker_slice), Some((Some(2), 250, 8800)));
     let hops: Vec<_> = slow
         .hops()
         .iter()
         .map(|hop| {
             let within = (hop.within.0 - REAL as i64, hop.within.1 - REAL as i64);
-            (hop.thread, within, <&str>::from(&hop.part), hop.spent.ns, seqnos(&hop.doing))
+            (hop.thread, within, <&str>::from(&hop.state), hop.spent.ns, seqnos(&hop.slice))
         })
         .collect();
     // The second one waited from 400 to 8000 for the third one, which ran all the time.
@@ -352,7 +352,7 @@ fn running_time_is_in_the_innermost_slices() {
                 }
             }
             let ran: Vec<_> =
-                slow.parts.iter().filter(|part| part.part == TimeUse::Running).collect();
+                slow.parts.iter().filter(|part| part.state == TimeUse::Running).collect();
             let shares = ran.iter().flat_map(|part| &part.running_in);
             let mut found: BTreeMap<&str, i64> =
                 shares.clone().map(|share| (share.name.as_str(), share.ns)).collect();

@@ -7,7 +7,7 @@ use crate::html::{HtmlTable, escape_html, escape_long_html};
 use crate::page_svg::{self, Share};
 use crate::shown_percentiles::MIN_VALUES;
 use ppt_query::text::{duration, grouped};
-use ppt_query::why::{Doing, Hop, Slow, SlowPart, Tail, TimeUse};
+use ppt_query::why::{Slow, SlowPart, Tail, ThreadSlice, TimeUse, WakerHop};
 
 /// CSS classes of the states, which are also their names on the page.
 const CLASSES: [&str; 4] = ["run", "wait", "block", "unknown"];
@@ -114,9 +114,9 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
     let mut sentences: Vec<(String, usize)> = Vec::new();
     for (rank, slow) in (1..).zip(&field.why) {
         let part = |entry: &SlowPart| Share {
-            class: class(&entry.part),
+            class: class(&entry.state),
             part: entry.spent.ns as f64 / longest,
-            tooltip: format!("{}: {}", entry.part.phrase(), duration(entry.spent.ns as f64)),
+            tooltip: format!("{}: {}", entry.state.phrase(), duration(entry.spent.ns as f64)),
         };
         let shares: Vec<Share> = slow.parts.iter().map(part).collect();
         let shape = slow.shape();
@@ -167,8 +167,8 @@ fn lane(facts: &Facts, slow: &Slow, tid: Option<i32>) -> Option<usize> {
 
 /// Links to the slice in which the thread ran most, and to the activity of threads that it waited for.
 fn timeline_links(facts: &Facts, slow: &Slow) -> String {
-    let hops = slow.hops().iter().filter_map(|hop| Some((hop, hop.doing.as_ref()?)));
-    let link = |(hop, doing): (&Hop, &Doing)| {
+    let hops = slow.hops().iter().filter_map(|hop| Some((hop, hop.slice.as_ref()?)));
+    let link = |(hop, doing): (&WakerHop, &ThreadSlice)| {
         let label = format!("thread {}: {}", hop.label(), doing.name);
         let lane = lane(facts, slow, Some(hop.thread));
         format!(" {}", super::parts::into_timeline(facts, (doing.ts, doing.dur), lane, &label))

@@ -49,6 +49,7 @@ mod frame;
 mod guard;
 mod layers;
 mod panels;
+mod paths;
 mod routes;
 mod server;
 mod session;
@@ -59,7 +60,6 @@ mod threads;
 mod tiles;
 mod times;
 mod token;
-mod ways;
 mod why;
 mod window;
 

@@ -14,7 +14,7 @@ use crate::error::HttpRefusal;
 use crate::guard::{Guard, protect};
 use crate::session::{Sessions, ViewSession};
 use crate::{
-    about, compare, edges, events, export, filter, find, frame, layers, panels, sql, ways, why,
+    about, compare, edges, events, export, filter, find, frame, layers, panels, paths, sql, why,
     window,
 };
 
@@ -81,8 +81,8 @@ async fn route(
         "/v1/entry" => json(&layers::entry(session, &asked(request).await?).await?),
         "/v1/edges" => json(&edges::edges(session, &asked(request).await?).await?),
         "/v1/export" => export::export(session, &asked(request).await?).await?,
-        "/v1/points" => json(&ways::points(session).await?),
-        "/v1/ways" => json(&ways::ways(session, &asked(request).await?).await?),
+        "/v1/points" => json(&paths::points(session).await?),
+        "/v1/ways" => json(&paths::paths(session, &asked(request).await?).await?),
         "/v1/why" => json(&why::why(session, &asked(request).await?).await?),
         "/v1/filter" => json(&filter::filter(session, &asked(request).await?).await?),
         "/v1/find" => json(&find::find(session, &asked(request).await?).await?),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ppt_query::graph::{GraphPath, PointGraph, ThreadWakes, Ways};
+use ppt_query::graph::{GraphPath, GraphPaths, PointGraph, ThreadWakes};
 use ppt_query::plain_json;
 use serde_json::{Value, json};
 
@@ -57,19 +57,19 @@ pub(super) fn points(
     write(&value, out)
 }
 
-pub(super) fn ways(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
-    let [p50, p90, p99, _] = ways.latency.percentiles_as_floats();
-    let stages = ways.stages.iter().map(|stage| {
+pub(super) fn paths(paths: &GraphPaths, out: &mut impl Write) -> io::Result<()> {
+    let [p50, p90, p99, _] = paths.latency.percentiles_as_floats();
+    let stages = paths.stages.iter().map(|stage| {
         json!({
             "stage": stage.stage, "kind": stage.kind, "place": stage.place, "count": stage.count,
             "time": long(stage.time), "share": stage.share, "p50": stage.p50, "p99": stage.p99,
         })
     });
-    let parts = ways
+    let parts = paths
         .parts
         .iter()
         .map(|part| json!({"place": part.place, "time": long(part.time), "share": part.share}));
-    let gap = ways.gap.as_ref().map(|gap| {
+    let gap = paths.gap.as_ref().map(|gap| {
         let side = |all: &[(String, u64)]| {
             all.iter().map(|entry| json!({"point": entry.0, "last": entry.1})).collect::<Vec<_>>()
         };
@@ -82,39 +82,39 @@ pub(super) fn ways(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
         })
     });
     let value = json!({
-        "from": ways.from,
-        "to": ways.to,
-        "beginnings": ways.beginnings,
-        "ends": ways.ends,
-        "reached": ways.reached,
-        "ambiguous": ways.ambiguous,
+        "from": paths.from,
+        "to": paths.to,
+        "beginnings": paths.beginnings,
+        "ends": paths.ends,
+        "reached": paths.reached,
+        "ambiguous": paths.ambiguous,
         "latency": {
-            "n": ways.latency.count, "mean": ways.latency.mean_as_float(), "p50": p50, "p90": p90, "p99": p99,
-            "min": ways.latency.min.map(|number| number.float()), "max": ways.latency.max.map(|number| number.float()),
+            "n": paths.latency.count, "mean": paths.latency.mean_as_float(), "p50": p50, "p90": p90, "p99": p99,
+            "min": paths.latency.min.map(|number| number.float()), "max": paths.latency.max.map(|number| number.float()),
         },
-        "in_flight": ways.in_flight.map(|moments| json!({"mean": moments.0, "sd": moments.1, "most": moments.2})),
+        "in_flight": paths.in_flight.map(|moments| json!({"mean": moments.0, "sd": moments.1, "most": moments.2})),
         "parts": parts.collect::<Vec<_>>(),
         "stages": stages.collect::<Vec<_>>(),
-        "slowest": ways.slowest.iter().map(way).collect::<Vec<_>>(),
+        "slowest": paths.slowest.iter().map(path).collect::<Vec<_>>(),
         "no_route": gap,
     });
     write(&value, out)
 }
 
-fn way(way: &GraphPath) -> Value {
-    let hops = way.hops.iter().map(|hop| {
+fn path(path: &GraphPath) -> Value {
+    let hops = path.steps.iter().map(|step| {
         let meanwhile: serde_json::Map<String, Value> =
-            hop.meanwhile.iter().map(|entry| (entry.0.clone(), entry.1.into())).collect();
+            step.meanwhile.iter().map(|entry| (entry.0.clone(), entry.1.into())).collect();
         json!({
-            "from": hop.from, "to": hop.to, "kind": hop.kind, "place": hop.place, "ns": hop.ns,
-            "host": hop.host, "pid": hop.pid, "tid": hop.tid, "meanwhile": meanwhile,
+            "from": step.from, "to": step.to, "kind": step.kind, "place": step.place, "ns": step.ns,
+            "host": step.host, "pid": step.pid, "tid": step.tid, "meanwhile": meanwhile,
         })
     });
     json!({
-        "ts": way.ts,
-        "latency": way.latency,
-        "ambiguous": way.ambiguous,
+        "ts": path.ts,
+        "latency": path.latency,
+        "ambiguous": path.ambiguous,
         "hops": hops.collect::<Vec<_>>(),
-        "why": way.why.as_ref().map(|why| why.sentence()),
+        "why": path.why.as_ref().map(|why| why.sentence()),
     })
 }

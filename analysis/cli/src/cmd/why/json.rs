@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ppt_query::plain_json;
-use ppt_query::why::{About, Doing, FunctionCounts, Hop, RunningIn, ServiceCall, Slow, SlowPart};
+use ppt_query::why::{
+    About, FunctionCounts, RunningIn, ServiceCall, Slow, SlowPart, ThreadSlice, WakerHop,
+};
 use serde_json::{Value, json};
 
 use super::alike::alike;
@@ -57,12 +59,12 @@ fn answered_by(call: &ServiceCall) -> Value {
     })
 }
 
-fn about(doing: Option<&Doing>) -> Option<String> {
+fn about(doing: Option<&ThreadSlice>) -> Option<String> {
     doing?.about.as_ref().map(About::to_string)
 }
 
 fn part(part: &SlowPart) -> Value {
-    let text = PartText::new(&part.part);
+    let text = PartText::new(&part.state);
     json!({
         "part": text.part,
         "cause": part.cause(),
@@ -73,12 +75,12 @@ fn part(part: &SlowPart) -> Value {
         "woken_by": text.woken_by,
         "waker": text.waker,
         "waker_name": text.waker_name,
-        "inside": part.inside.as_ref().map(|entry| &entry.name),
-        "inside_about": about(part.inside.as_ref()),
-        "doing": part.doing.as_ref().map(|doing| &doing.name),
-        "doing_about": about(part.doing.as_ref()),
-        "doing_ns": part.doing.as_ref().map(|doing| doing.ns),
-        "doing_frame": part.doing.as_ref().map(frame),
+        "inside": part.own_slice.as_ref().map(|entry| &entry.name),
+        "inside_about": about(part.own_slice.as_ref()),
+        "doing": part.waker_slice.as_ref().map(|doing| &doing.name),
+        "doing_about": about(part.waker_slice.as_ref()),
+        "doing_ns": part.waker_slice.as_ref().map(|doing| doing.ns),
+        "doing_frame": part.waker_slice.as_ref().map(frame),
         "running_in": part.running_in.iter().map(running_in).collect::<Vec<_>>(),
         "stacks": stacks(&part.functions),
         "successor": text.successor,
@@ -109,7 +111,7 @@ pub(super) fn stacks(counts: &FunctionCounts) -> Value {
 }
 
 /// The frame that shows the activity of a thread.
-fn frame(doing: &Doing) -> Value {
+fn frame(doing: &ThreadSlice) -> Value {
     let of = &doing.frame;
     json!({
         "capture": of.capture,
@@ -120,8 +122,8 @@ fn frame(doing: &Doing) -> Value {
     })
 }
 
-fn hop(hop: &Hop) -> Value {
-    let text = PartText::new(&hop.part);
+fn hop(hop: &WakerHop) -> Value {
+    let text = PartText::new(&hop.state);
     json!({
         "thread": hop.thread,
         "thread_name": hop.name,
@@ -132,6 +134,6 @@ fn hop(hop: &Hop) -> Value {
         "call": text.call,
         "woken_by": text.woken_by,
         "waker": text.waker,
-        "doing": hop.doing.as_ref().map(|entry| &entry.name),
+        "doing": hop.slice.as_ref().map(|entry| &entry.name),
     })
 }

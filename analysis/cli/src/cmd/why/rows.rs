@@ -29,7 +29,7 @@ pub(super) fn batch(slow: &[Slow]) -> Result<RecordBatch, ArrowError> {
                 alike,
                 slow,
                 part,
-                description: PartText::new(&part.part),
+                description: PartText::new(&part.state),
             };
             slow.parts.iter().map(row)
         })
@@ -65,12 +65,12 @@ pub(super) fn batch(slow: &[Slow]) -> Result<RecordBatch, ArrowError> {
         ("call", text(&|row| row.description.call.and_then(owned))),
         ("woken_by", text(&|row| row.description.woken_by.and_then(owned))),
         ("waker", int(&|row| row.description.waker)),
-        ("doing", text(&|row| row.part.doing.as_ref().and_then(|doing| owned(&doing.name)))),
-        ("doing_ns", long(&|row| row.part.doing.as_ref().map(|doing| doing.ns))),
+        ("doing", text(&|row| row.part.waker_slice.as_ref().and_then(|doing| owned(&doing.name)))),
+        ("doing_ns", long(&|row| row.part.waker_slice.as_ref().map(|doing| doing.ns))),
         ("successor", int(&|row| row.description.successor)),
         ("successor_name", text(&|row| row.description.successor_name.and_then(owned))),
         ("request", text(&|row| Some(row.slow.label()).filter(|entry| !entry.is_empty()))),
-        ("inside", text(&|row| row.part.inside.as_ref().and_then(|entry| owned(&entry.name)))),
+        ("inside", text(&|row| row.part.own_slice.as_ref().and_then(|entry| owned(&entry.name)))),
         ("alike", long(&|row| Some(row.alike))),
         ("thread", text(&|row| row.slow.thread.clone())),
         ("waker_name", text(&|row| row.description.waker_name.and_then(owned))),

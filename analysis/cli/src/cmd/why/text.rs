@@ -85,15 +85,15 @@ fn one(rank: usize, slow: &Slow, out: &mut impl Write) -> io::Result<()> {
             1 => "once".to_owned(),
             times => format!("{} times", grouped(times)),
         };
-        let doing = part.doing.as_ref().map_or_else(String::new, |doing| {
+        let doing = part.waker_slice.as_ref().map_or_else(String::new, |doing| {
             format!(" (in {} for {})", doing.label(), duration(doing.ns as f64))
         });
         let inside = part
-            .inside
+            .own_slice
             .as_ref()
             .map_or_else(String::new, |entry| format!(" (for {})", entry.label()));
         let running = part.running_words().map_or_else(String::new, |words| format!(" ({words})"));
-        let what = format!("{}{doing}{inside}{running}", part.part.phrase());
+        let what = format!("{}{doing}{inside}{running}", part.state.phrase());
         let ns = part.spent.ns;
         lines.push([duration(ns as f64), percent(ns), plain(&what), times]);
     }

@@ -16,104 +16,112 @@ use crate::why::Slow;
 
 /// All paths from one point to another.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ways {
-    /// The requested points.
+pub struct GraphPaths {
+    /// The point where the paths begin, as requested.
     pub from: String,
-    #[expect(missing_docs, reason = "see `from`")]
+    /// The point where the paths end, as requested.
     pub to: String,
-    /// How many frames the first point has; `ends` is the number for the other point.
+    /// The number of frames of `from`.
     pub beginnings: u64,
-    #[expect(missing_docs, reason = "see `beginnings`")]
+    /// The number of frames of `to`.
     pub ends: u64,
-    /// How many ends a path leads to.
+    /// The number of ends that a path leads to.
     pub reached: u64,
-    /// How many of those paths are not certain, or might begin elsewhere.
+    /// The number of paths that are not certain, or might begin elsewhere.
     pub ambiguous: u64,
-    /// How long they take, in ns.
+    /// The latencies of the paths, in ns.
     pub latency: Summary,
     /// The stages of the paths, the longest first.
     pub stages: Vec<Stage>,
-    /// Where their time goes: within each process, between processes, in queues. The largest first.
+    /// The time within each process, between processes, and in queues. The largest first.
     pub parts: Vec<PlaceShare>,
-    /// How many paths are in progress at the same time: average, standard deviation, maximum.
+    /// The number of paths in progress at the same time: average, standard deviation, maximum. None if there
+    /// is no path.
     pub in_flight: Option<(f64, f64, u64)>,
-    /// The slowest, the slowest first.
+    /// The slowest paths, the slowest first.
     pub slowest: Vec<GraphPath>,
-    /// Where the paths break off, if no path leads to some ends.
+    /// The places where paths break off. None if a path leads to each end.
     pub gap: Option<PathGap>,
 }
 
-/// How much time goes to one place.
+/// The time that paths spend in one place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlaceShare {
     /// A process, `between processes`, `in queues`.
     pub place: String,
     /// The time, in ns.
     pub time: i128,
-    /// That time as a share of all time.
+    /// The share of that time in the time of all places, 0 to 1.
     pub share: f64,
 }
 
 /// All steps from one point to another of the same kind and place.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "as the columns of `critical_path`")]
 pub struct Stage {
+    /// The two points: `queued -> shown`.
     pub stage: String,
+    /// The kind of the edge, or `program`.
     pub kind: &'static str,
+    /// The place that the steps lead through.
     pub place: &'static str,
+    /// The number of steps. A step of several paths counts for each of them.
     pub count: u64,
+    /// The sum of the steps' times, ns.
     pub time: i128,
+    /// The share of that sum in the time of all paths, 0 to 1.
     pub share: f64,
+    /// The median time of a step, ns.
     pub p50: f64,
+    /// The 99th percentile of the time of a step, ns.
     pub p99: f64,
 }
 
 /// A path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphPath {
-    /// When it began, ns since the epoch.
+    /// The begin, ns since the epoch.
     pub ts: i64,
-    /// How long it took, in ns: the sum of its hops.
+    /// The length, ns: the sum of the steps.
     pub latency: i64,
-    /// Another path may be the real one.
+    /// Whether another path may be the real one.
     pub ambiguous: bool,
-    /// Its steps.
-    pub hops: Vec<Hop>,
-    /// Where the longest of its steps spent its time, by the kernel's frames.
+    /// The steps, in order.
+    pub steps: Vec<PathStep>,
+    /// Where the longest step spent its time. None without frames of the kernel.
     pub why: Option<Slow>,
 }
 
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hop {
-    /// The points.
+pub struct PathStep {
+    /// The point at which the step begins.
     pub from: String,
-    #[expect(missing_docs, reason = "see `from`")]
+    /// The point at which the step ends.
     pub to: String,
     /// The kind of the edge, or `program`.
     pub kind: &'static str,
-    /// The place that it leads through.
+    /// The place that the step leads through.
     pub place: &'static str,
-    /// How long it took, in ns.
+    /// The length, ns.
     pub ns: i64,
-    /// The process where it ends.
+    /// The process in which the step ends.
     pub pid: Option<i32>,
-    #[expect(missing_docs, reason = "see `pid`")]
+    /// The thread in which the step ends.
     pub tid: Option<i32>,
-    /// The host where it ends, if there are several.
+    /// The host on which the step ends. None if there is only one host.
     pub host: Option<String>,
-    /// The points that the thread where it ends passed in that time, and how often. The most frequent first.
+    /// The points that thread `tid` passed during the step, each with its number. The most frequent first.
     pub meanwhile: Vec<(String, u64)>,
 }
 
 /// Where the paths between two points break off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathGap {
-    /// How many ends no path leads to.
+    /// The number of ends that no path leads to.
     pub ends: u64,
-    /// The last points of paths from the beginnings, and how often paths end there.
+    /// The last points of paths from the beginnings, each with the number of paths.
     pub forward: Vec<(String, u64)>,
-    /// The first points of paths to the ends, and how often paths begin there.
+    /// The first points of paths to the ends, each with the number of paths.
     pub backward: Vec<(String, u64)>,
     /// Edges that would close the gap.
     pub open: Vec<MissingEdge>,
@@ -122,13 +130,13 @@ pub struct PathGap {
 /// An edge that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingEdge {
-    /// The points.
+    /// The point that identities leave.
     pub from: String,
-    #[expect(missing_docs, reason = "see `from`")]
+    /// The point that identities enter.
     pub to: String,
-    /// The hash type that leaves the one and enters the other.
+    /// The hash type of the identities.
     pub of: String,
-    /// How many such identities entered the second point without an edge.
+    /// The number of identities that entered `to` without an edge.
     pub count: u64,
 }
 
@@ -155,7 +163,12 @@ impl Engine {
     ///
     /// # Errors
     /// See [`QueryError`]; [`QueryError::NoPoint`] if a name is not that of a point.
-    pub async fn ways(&self, from: &str, to: &str, slowest: usize) -> Result<Ways, QueryError> {
+    pub async fn paths(
+        &self,
+        from: &str,
+        to: &str,
+        slowest: usize,
+    ) -> Result<GraphPaths, QueryError> {
         let causality = self.causality().await?;
         let (starts, ends) = (causality.points_named(from), causality.points_named(to));
         for (name, points) in [(from, &starts), (to, &ends)] {
@@ -201,9 +214,9 @@ impl Engine {
         };
         let stages = paths.critical_path(&budget).into_iter().map(stage).collect();
         let slow: Vec<Path> = paths.slowest(slowest);
-        let mut ways: Vec<GraphPath> =
+        let mut shown: Vec<GraphPath> =
             slow.iter().map(|path| graph_path(&causality, path, &processes)).collect();
-        self.explain_longest_hops(&causality, &processes, &slow, &mut ways).await?;
+        self.explain_longest_steps(&causality, &processes, &slow, &mut shown).await?;
         let reached = paths.ends() as u64;
         let count = |points: &[u32]| {
             (0..graph.len() as u32).filter(|&number| points.contains(&graph.point(number))).count()
@@ -215,7 +228,7 @@ impl Engine {
         } else {
             None
         };
-        Ok(Ways {
+        Ok(GraphPaths {
             from: from.to_owned(),
             to: to.to_owned(),
             beginnings,
@@ -227,7 +240,7 @@ impl Engine {
             parts,
             in_flight: in_flight(spans)
                 .map(|in_flight| (in_flight.mean, in_flight.sd, in_flight.most)),
-            slowest: ways,
+            slowest: shown,
             gap,
         })
     }
@@ -285,13 +298,13 @@ impl Engine {
         })
     }
 
-    /// Fills in where the longest hop of each path spent its time, if there are frames of the kernel.
-    async fn explain_longest_hops(
+    /// Fills in where the longest step of each path spent its time, if there are frames of the kernel.
+    async fn explain_longest_steps(
         &self,
         causality: &Causality,
         processes: &Processes,
         paths: &[Path],
-        ways: &mut [GraphPath],
+        shown: &mut [GraphPath],
     ) -> Result<(), QueryError> {
         if !self.set().has_kernel() {
             return Ok(());
@@ -327,8 +340,8 @@ impl Engine {
         });
         let slow = self.explain_time(slow.collect()).await?;
         let slow = self.follow_calls(slow).await?;
-        for (way, slow) in ways.iter_mut().zip(slow) {
-            way.why = Some(slow).filter(|slow| !slow.parts.is_empty());
+        for (path, slow) in shown.iter_mut().zip(slow) {
+            path.why = Some(slow).filter(|slow| !slow.parts.is_empty());
         }
         Ok(())
     }
@@ -369,9 +382,9 @@ fn length(graph: &Graph, step: &RouteStep) -> i64 {
 
 fn graph_path(causality: &Causality, path: &Path, processes: &Processes) -> GraphPath {
     let graph = &causality.graph;
-    let hop = |step: &RouteStep| {
+    let path_step = |step: &RouteStep| {
         let owner = causality.owner(step.dst);
-        Hop {
+        PathStep {
             from: causality.point(step.src).to_owned(),
             to: causality.point(step.dst).to_owned(),
             kind: step_word(step.by),
@@ -390,7 +403,7 @@ fn graph_path(causality: &Causality, path: &Path, processes: &Processes) -> Grap
         ts: graph.ts(path.src),
         latency: path.latency(graph),
         ambiguous: path.ambiguous,
-        hops: path.route.iter().map(hop).collect(),
+        steps: path.route.iter().map(path_step).collect(),
         why: None,
     }
 }

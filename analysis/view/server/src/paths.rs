@@ -1,6 +1,6 @@
 //! `/v1/points` and `/v1/ways`: the paths from one point to another, as `ppt graph --from A --to B` prints them.
 
-use ppt_query::graph::{GraphPath, Hop, Stage, Ways};
+use ppt_query::graph::{GraphPath, GraphPaths, PathStep, Stage};
 use ppt_text::escaped;
 use ppt_view::{About, RowId};
 use serde::{Deserialize, Serialize};
@@ -14,18 +14,18 @@ use crate::threads::thread_row;
 const MAX_SLOWEST: usize = 20;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct WaysAsked {
+pub(crate) struct PathsAsked {
     from: String,
     to: String,
 }
 
 /// `stages` are the stages of all paths, as in `critical_path`. `slowest` are single paths.
 #[derive(Debug, Serialize)]
-pub(crate) struct WaysAnswer {
+pub(crate) struct PathsAnswer {
     ends: u64,
     reached: u64,
     stages: Vec<StageAnswer>,
-    slowest: Vec<WayAnswer>,
+    slowest: Vec<PathAnswer>,
 }
 
 #[derive(Debug, Serialize)]
@@ -38,15 +38,15 @@ struct StageAnswer {
 }
 
 #[derive(Debug, Serialize)]
-struct WayAnswer {
+struct PathAnswer {
     latency: String,
     ambiguous: bool,
-    hops: Vec<HopAnswer>,
+    hops: Vec<StepAnswer>,
 }
 
-/// `row` is the row of the thread where the hop ends.
+/// `row` is the row of the thread in which the step ends.
 #[derive(Debug, Serialize)]
-struct HopAnswer {
+struct StepAnswer {
     from: String,
     to: String,
     place: &'static str,
@@ -65,19 +65,19 @@ pub(crate) async fn points(session: &ViewSession) -> Result<Vec<String>, HttpRef
 }
 
 /// The paths from one point to another.
-pub(crate) async fn ways(
+pub(crate) async fn paths(
     session: &ViewSession,
-    asked: &WaysAsked,
-) -> Result<WaysAnswer, HttpRefusal> {
+    asked: &PathsAsked,
+) -> Result<PathsAnswer, HttpRefusal> {
     let about = session.view().1.about();
     let engine = session.engine()?;
-    let Ways { ends, reached, stages, slowest, .. } =
-        engine.ways(&asked.from, &asked.to, MAX_SLOWEST).await?;
-    Ok(WaysAnswer {
+    let GraphPaths { ends, reached, stages, slowest, .. } =
+        engine.paths(&asked.from, &asked.to, MAX_SLOWEST).await?;
+    Ok(PathsAnswer {
         ends,
         reached,
         stages: stages.iter().map(stage).collect(),
-        slowest: slowest.iter().map(|path| way(path, &about)).collect(),
+        slowest: slowest.iter().map(|path| answer(path, &about)).collect(),
     })
 }
 
@@ -91,26 +91,26 @@ fn stage(stage: &Stage) -> StageAnswer {
     }
 }
 
-fn way(path: &GraphPath, about: &About) -> WayAnswer {
+fn answer(path: &GraphPath, about: &About) -> PathAnswer {
     let mut end = path.ts;
-    let hop = |hop: &Hop| {
+    let step = |step: &PathStep| {
         let begin = end;
-        end = end.saturating_add(hop.ns);
-        HopAnswer {
-            from: escaped(&hop.from),
-            to: escaped(&hop.to),
-            place: hop.place,
+        end = end.saturating_add(step.ns);
+        StepAnswer {
+            from: escaped(&step.from),
+            to: escaped(&step.to),
+            place: step.place,
             begin: begin.to_string(),
             end: end.to_string(),
-            row: row(hop, about).map(|row| row.to_string()),
+            row: row(step, about).map(|row| row.to_string()),
         }
     };
-    let hops = path.hops.iter().map(hop).collect();
-    WayAnswer { latency: path.latency.to_string(), ambiguous: path.ambiguous, hops }
+    let hops = path.steps.iter().map(step).collect();
+    PathAnswer { latency: path.latency.to_string(), ambiguous: path.ambiguous, hops }
 }
 
-/// The row of the thread where a hop ends.
-fn row(hop: &Hop, about: &About) -> Option<RowId> {
-    let tid = Some(i64::from(hop.tid?));
-    thread_row(about, hop.host.as_deref(), hop.pid.map(i64::from), tid)
+/// The row of the thread in which a step ends.
+fn row(step: &PathStep, about: &About) -> Option<RowId> {
+    let tid = Some(i64::from(step.tid?));
+    thread_row(about, step.host.as_deref(), step.pid.map(i64::from), tid)
 }

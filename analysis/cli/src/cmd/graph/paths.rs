@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ppt_query::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use ppt_query::arrow::error::ArrowError;
-use ppt_query::graph::{GraphPath, Hop, PathGap, Stage, Ways};
+use ppt_query::graph::{GraphPath, GraphPaths, PathGap, PathStep, Stage};
 use ppt_query::plain;
 use ppt_query::text::{duration, grouped, time};
 
@@ -14,23 +14,23 @@ use super::columns::{columns, percent};
 /// Maximum number of points of a side that are shown.
 const MAX_POINTS: usize = 5;
 
-pub(super) fn write(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
-    let (from, to) = (plain(&ways.from), plain(&ways.to));
+pub(super) fn write(paths: &GraphPaths, out: &mut impl Write) -> io::Result<()> {
+    let (from, to) = (plain(&paths.from), plain(&paths.to));
     writeln!(
         out,
         "{from} -> {to}: {} of {} {to} come from one of {} {from}",
-        grouped(ways.reached),
-        grouped(ways.ends),
-        grouped(ways.beginnings)
+        grouped(paths.reached),
+        grouped(paths.ends),
+        grouped(paths.beginnings)
     )?;
-    if ways.ambiguous > 0 {
-        let count = grouped(ways.ambiguous);
-        writeln!(out, "{count} of them may come from another one, or on another way")?;
+    if paths.ambiguous > 0 {
+        let count = grouped(paths.ambiguous);
+        writeln!(out, "{count} of them may come from another one, or on another path")?;
     }
-    if ways.reached > 0 {
+    if paths.reached > 0 {
         let text = |value: Option<f64>| value.map_or("?".to_owned(), duration);
-        let [p50, p90, p99, _] = ways.latency.percentiles_as_floats();
-        let most = ways.latency.max.map(|max| max.float());
+        let [p50, p90, p99, _] = paths.latency.percentiles_as_floats();
+        let most = paths.latency.max.map(|max| max.float());
         writeln!(
             out,
             "latency: p50 {}, p90 {}, p99 {}, max {}",
@@ -39,7 +39,7 @@ pub(super) fn write(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
             text(p99),
             text(most)
         )?;
-        if let Some((mean, sd, most)) = ways.in_flight {
+        if let Some((mean, sd, most)) = paths.in_flight {
             writeln!(
                 out,
                 "on their way at a time: {mean:.3} (sd {sd:.3}), at most {}",
@@ -47,14 +47,14 @@ pub(super) fn write(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
             )?;
         }
         writeln!(out, "\nwhere the time goes:")?;
-        let lines = ways.parts.iter();
+        let lines = paths.parts.iter();
         let lines = lines
             .map(|line| vec![plain(&line.place), duration(line.time as f64), percent(line.share)]);
         columns(&lines.collect::<Vec<_>>(), &[0], out)?;
         writeln!(out, "\nstages (`->` an edge, `..` the thread goes on):")?;
         let head = ["stage", "through", "count", "p50", "p99", "in all", "of the time"];
         let mut lines = vec![head.map(str::to_owned).to_vec()];
-        lines.extend(ways.stages.iter().map(|stage| {
+        lines.extend(paths.stages.iter().map(|stage| {
             vec![
                 plain(&stage.stage),
                 through(stage.place).to_owned(),
@@ -67,12 +67,12 @@ pub(super) fn write(ways: &Ways, out: &mut impl Write) -> io::Result<()> {
         }));
         columns(&lines, &[0, 1], out)?;
         writeln!(out, "\nthe slowest:")?;
-        for (rank, way) in (1..).zip(&ways.slowest) {
-            one(rank, way, out)?;
+        for (rank, path) in (1..).zip(&paths.slowest) {
+            one(rank, path, out)?;
         }
     }
-    if let Some(gap) = &ways.gap {
-        no_route(ways, gap, out)?;
+    if let Some(gap) = &paths.gap {
+        no_route(paths, gap, out)?;
     }
     Ok(())
 }
@@ -87,34 +87,34 @@ fn through(place: &str) -> &str {
     }
 }
 
-fn one(rank: usize, way: &GraphPath, out: &mut impl Write) -> io::Result<()> {
-    let doubt = if way.ambiguous { "   (may be another way)" } else { "" };
-    writeln!(out, "{rank}. {}   {}{doubt}", duration(way.latency as f64), time(way.ts))?;
-    let longest = way.hops.iter().map(|hop| hop.ns).max();
+fn one(rank: usize, path: &GraphPath, out: &mut impl Write) -> io::Result<()> {
+    let doubt = if path.ambiguous { "   (may be another path)" } else { "" };
+    writeln!(out, "{rank}. {}   {}{doubt}", duration(path.latency as f64), time(path.ts))?;
+    let longest = path.steps.iter().map(|step| step.ns).max();
     let mut lines: Vec<Vec<String>> = Vec::new();
-    for hop in &way.hops {
-        let arrow = if hop.kind == "program" { ".." } else { "->" };
-        let mark = if Some(hop.ns) == longest { "*" } else { "" };
+    for step in &path.steps {
+        let arrow = if step.kind == "program" { ".." } else { "->" };
+        let mark = if Some(step.ns) == longest { "*" } else { "" };
         lines.push(vec![
-            duration(hop.ns as f64),
+            duration(step.ns as f64),
             mark.to_owned(),
-            format!("{} {arrow} {}", plain(&hop.from), plain(&hop.to)),
-            r#where(hop),
-            meanwhile(hop),
+            format!("{} {arrow} {}", plain(&step.from), plain(&step.to)),
+            r#where(step),
+            meanwhile(step),
         ]);
     }
     columns(&lines, &[1, 2, 3, 4], out)?;
-    if let Some(slow) = &way.why {
+    if let Some(slow) = &path.why {
         writeln!(out, "     {}", plain(&slow.sentence()))?;
     }
     Ok(())
 }
 
-fn r#where(hop: &Hop) -> String {
+fn r#where(step: &PathStep) -> String {
     let number = |number: Option<i32>| number.map_or("?".to_owned(), |number| number.to_string());
-    let on = hop.host.as_ref().map(|host| format!(" on {}", plain(host))).unwrap_or_default();
-    let to = format!("process {}, thread {}{on}", number(hop.pid), number(hop.tid));
-    match hop.place {
+    let on = step.host.as_ref().map(|host| format!(" on {}", plain(host))).unwrap_or_default();
+    let to = format!("process {}, thread {}{on}", number(step.pid), number(step.tid));
+    match step.place {
         "thread" => format!("in {to}"),
         "queue" => format!("in a queue, to {to}"),
         _ => format!("to {to}"),
@@ -122,8 +122,8 @@ fn r#where(hop: &Hop) -> String {
 }
 
 /// Points that the thread passed instead.
-fn meanwhile(hop: &Hop) -> String {
-    let points = hop.meanwhile.iter().take(3).map(|(point, count)| match count {
+fn meanwhile(step: &PathStep) -> String {
+    let points = step.meanwhile.iter().take(3).map(|(point, count)| match count {
         1 => plain(point),
         count => format!("{} × {}", grouped(*count), plain(point)),
     });
@@ -133,8 +133,8 @@ fn meanwhile(hop: &Hop) -> String {
     }
 }
 
-fn no_route(ways: &Ways, gap: &PathGap, out: &mut impl Write) -> io::Result<()> {
-    let (from, to) = (plain(&ways.from), plain(&ways.to));
+fn no_route(paths: &GraphPaths, gap: &PathGap, out: &mut impl Write) -> io::Result<()> {
+    let (from, to) = (plain(&paths.from), plain(&paths.to));
     writeln!(out, "\nno route to {} {to}:", grouped(gap.ends))?;
     let list = |all: &[(String, u64)]| {
         let points = all.iter().filter(|entry| entry.1 > 0).take(MAX_POINTS);
@@ -160,8 +160,8 @@ fn no_route(ways: &Ways, gap: &PathGap, out: &mut impl Write) -> io::Result<()> 
     }
 }
 
-pub(super) fn rows(ways: &Ways) -> Result<RecordBatch, ArrowError> {
-    let all = &ways.stages;
+pub(super) fn rows(paths: &GraphPaths) -> Result<RecordBatch, ArrowError> {
+    let all = &paths.stages;
     let text = |of: &dyn Fn(&Stage) -> &str| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(all.iter().map(of)))
     };
