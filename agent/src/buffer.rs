@@ -108,7 +108,7 @@ impl Buffer {
         format!("{:08x}", self.schema_hash >> 32)
     }
 
-    /// Its address, as names show buffer.
+    /// The suffix of a buffer's name that has its address: `:7f12…`.
     fn address_suffix(&self) -> String {
         format!(":{:x}", self.address)
     }

@@ -210,10 +210,11 @@ impl Session {
         attached.end().is_none() && flip::flip(&by, attached, masks).is_ok()
     }
 
-    /// The place where intervals of buffer `index` are slowed down.
+    /// Buffer `index`, to slow down its intervals.
     ///
     /// # Errors
-    /// Its program, or its segment, cannot do that.
+    /// [`NotSlowable`]: other code than C and C++ of the current pptc writes the frames, the target has not
+    /// made its segment yet, or it has a filter of system calls.
     pub fn slowable(&self, index: usize) -> std::result::Result<SlowableBuffer, NotSlowable> {
         slowdown::slowable(&self.access(), &self.attached[index], self.filtered)
     }
@@ -231,7 +232,8 @@ impl Session {
     /// Watches a span, whose frames have this id in buffer `index`.
     ///
     /// # Errors
-    /// See [`NotWatchable`].
+    /// [`NotWatchable`]: the frames are no spans, their stamps are of another clock, the process is in another
+    /// pid or time namespace, or it has not made its segment yet.
     pub fn span_watch(
         &self,
         index: usize,
@@ -265,8 +267,7 @@ impl Session {
         (0..self.attached.len()).for_each(|index| self.close_buffer(index));
     }
 
-    /// The same for buffer `index` only, when its part of the session is over. Does nothing if it
-    /// was closed before.
+    /// Releases the memory and the claim of buffer `index`. Does nothing if they were released before.
     pub fn close_buffer(&self, index: usize) {
         let (by, buffer) = (self.access(), &self.attached[index]);
         match look(&by, buffer) {

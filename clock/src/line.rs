@@ -10,9 +10,9 @@ pub(crate) struct TickLine {
     pub to: u64,
     /// ns since the epoch at `from`.
     pub epoch: i64,
-    /// This many ns...
+    /// Length of the line, ns.
     pub ns: u64,
-    /// ...take this many ticks.
+    /// Length of the line, ticks.
     pub ticks: u64,
 }
 

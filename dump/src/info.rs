@@ -447,7 +447,7 @@ impl Info {
     /// Writes the JSON, and a line feed.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to `out` fails.
     pub fn write_json(&self, out: impl Write) -> io::Result<()> {
         write_plain(&serde_json::to_string(self)?, out)
     }
@@ -455,7 +455,7 @@ impl Info {
     /// Writes an array of accounts, and a line feed.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to `out` fails.
     pub fn write_json_array(all: &[Info], out: impl Write) -> io::Result<()> {
         write_plain(&serde_json::to_string(all)?, out)
     }

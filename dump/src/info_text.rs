@@ -24,7 +24,7 @@ impl Info {
     /// Writes the account as text for people.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to `out` fails.
     pub fn write_text(&self, out: impl Write) -> io::Result<()> {
         write(self, out)
     }

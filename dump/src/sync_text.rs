@@ -13,7 +13,7 @@ impl SyncInfo {
     /// Writes it as JSON.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to `out` fails.
     pub fn write_json(&self, mut out: impl Write) -> io::Result<()> {
         writeln!(out, "{}", ppt_text::escaped_json(&serde_json::to_string_pretty(self)?))
     }
@@ -21,7 +21,7 @@ impl SyncInfo {
     /// Writes it as text for people.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to `out` fails.
     pub fn write_text(&self, mut out: impl Write) -> io::Result<()> {
         writeln!(out, "times are by the clock of {}", escaped(&self.reference))?;
         for host in &self.hosts {

@@ -57,7 +57,7 @@ pub(crate) fn segment(input: &[u8]) {
     segment.give_back().unwrap();
 
     assert!(summary.complete && summary.error.is_none(), "{summary:?}");
-    assert!(summary.feeds[0].rings.iter().all(ppt_listener::LossAccount::adds_up));
+    assert!(summary.feeds[0].rings.iter().all(ppt_listener::FrameAccount::adds_up));
     let bytes = std::mem::take(&mut *out.0.lock().unwrap());
     let info = Info::read_stream(Cursor::new(bytes.clone())).unwrap();
     assert!(info.complete, "{info:?}");

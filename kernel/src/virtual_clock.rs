@@ -22,7 +22,7 @@ const PAUSES: u16 = 1;
 #[derive(Debug)]
 pub struct VirtualClockLog {
     segment: Arc<Segment>,
-    /// G at the end of the last round. Rounds that do not count are not in it: nobody asks about their time.
+    /// G at the end of the last round. It leaves out rounds that do not count: no answer uses their time.
     paused_ns: u64,
 }
 
@@ -38,8 +38,10 @@ impl VirtualClockLog {
     /// The largest number of points of a round: half of the ring.
     pub const MAX_POINTS: usize = 1 << 15;
 
+    /// Creates an empty log with a segment of its own.
+    ///
     /// # Errors
-    /// There is no memory for its segment.
+    /// There is no memory for the segment.
     pub fn new() -> io::Result<Self> {
         Ok(Self { segment: Arc::new(segment(Builtin::virtual_clock())?), paused_ns: 0 })
     }
@@ -49,7 +51,7 @@ impl VirtualClockLog {
         self.segment.clone()
     }
 
-    /// Writes a round, of a start and an end in ns of CLOCK_MONOTONIC.
+    /// Writes the pauses of a round. `time`: start and end of the round, ns of CLOCK_MONOTONIC.
     pub fn write(&mut self, time: (u64, u64), round: &PausedRound) {
         let builtin = Builtin::virtual_clock();
         let mut writer = RingWriter::new(self.segment.ring(0));

@@ -8,7 +8,7 @@ use crate::chunk::Frames;
 /// The account of one ring over the session: `captured + lost.total() + left_out ==
 /// next_seq - first_seq`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LossAccount {
+pub struct FrameAccount {
     /// The feed, from 0. It is the source number in the capture, unless the capture continues in
     /// many files.
     pub feed: usize,
@@ -28,7 +28,7 @@ pub struct LossAccount {
     pub left_out: u64,
 }
 
-impl LossAccount {
+impl FrameAccount {
     /// Whether the sums are right.
     pub fn adds_up(&self) -> bool {
         self.captured + self.lost.total() + self.left_out == self.next_seq - self.first_seq
@@ -37,10 +37,10 @@ impl LossAccount {
 
 /// The account of one ring in progress. It follows the queue, in order.
 #[derive(Debug, Clone)]
-pub(crate) struct RingAccount {
-    pub account: LossAccount,
+pub(crate) struct RunningRingAccount {
+    pub account: FrameAccount,
     /// The account at the start of the file. The file's own account is the difference.
-    begin: LossAccount,
+    begin: FrameAccount,
     /// Losses right before `next_seq` that the file does not state yet.
     unstated: Lost,
     /// Whether the file states anything about the ring.
@@ -49,13 +49,13 @@ pub(crate) struct RingAccount {
     pub broken: Option<BrokenCursor>,
 }
 
-impl RingAccount {
+impl RunningRingAccount {
     /// A ring whose session starts at `cursor`.
     pub fn new(feed: usize, nonce: u64, ring: u32, cursor: u64) -> Self {
         // A target may have left any cursor behind. A cursor at the very end never moves again.
         let first_seq = cursor.saturating_add(1);
         let next_seq = first_seq;
-        let account = LossAccount {
+        let account = FrameAccount {
             feed,
             nonce,
             ring,
@@ -90,7 +90,7 @@ impl RingAccount {
 
     /// The file's own account of the ring, which belongs to source `source`.
     pub fn ring_end(&self, source: u16) -> RingEnd {
-        let LossAccount { nonce, ring, next_seq, captured, lost, .. } = self.account;
+        let FrameAccount { nonce, ring, next_seq, captured, lost, .. } = self.account;
         RingEnd {
             source,
             nonce,
@@ -164,7 +164,7 @@ impl RingAccount {
 
     /// The losses that the file does not state yet, as contiguous gaps of source `source`.
     pub fn gaps(&self, source: u16) -> impl Iterator<Item = Gap> + use<> {
-        let LossAccount { nonce, ring, next_seq, .. } = self.account;
+        let FrameAccount { nonce, ring, next_seq, .. } = self.account;
         let mut first_seq = next_seq - self.unstated.total();
         let parts = self.unstated.by_cause().into_iter().filter(|&(_, count)| count > 0);
         parts.map(move |(cause, count): (Cause, u64)| {
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn what_is_not_written_is_stated_by_the_next_chunk_or_by_gaps() {
         let overrun = |overrun| Lost { overrun, ..Lost::default() };
-        let mut entry = RingAccount::new(1, 7, 3, 100);
+        let mut entry = RunningRingAccount::new(1, 7, 3, 100);
         entry.take(&chunk(106, 10, overrun(5)), 4);
         assert_eq!(entry.account.lost, Lost { overrun: 5, disk: 6, corrupt: 0 });
         let next = chunk(118, 1, overrun(2));

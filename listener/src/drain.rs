@@ -216,7 +216,7 @@ impl DrainedSegment {
         let since = if drain.is_busy { found.since_busy } else { found.since };
         let passed = (found.now - since).max(1);
         let possible = passed.saturating_mul(FRAMES_PER_NS).saturating_add(HEAD_START);
-        let Some(tail) = drain.moved(ring, possible) else { return };
+        let Some(tail) = drain.check_cursor(ring, possible) else { return };
         let backlog = drain.backlog(tail);
         found.most = found.most.max(backlog);
         found.rate = found.rate.max(backlog as f64 / passed as f64);

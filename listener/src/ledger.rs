@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ppt_capture::Gap;
 
-use crate::account::{Closing, LossAccount, RingAccount};
+use crate::account::{Closing, FrameAccount, RunningRingAccount};
 use crate::tally::FeedTally;
 
 /// The account of every frame of every ring, up to the position of one sink.
@@ -16,7 +16,7 @@ use crate::tally::FeedTally;
 pub(crate) struct Ledger {
     segments: BTreeMap<usize, SegmentAccounts>,
     /// Rings of released segments.
-    past: Vec<RingAccount>,
+    past: Vec<RunningRingAccount>,
     captured: u64,
     /// The number of rings that the end of the file will mention.
     rings_in_file: u64,
@@ -32,15 +32,15 @@ struct SegmentAccounts {
     /// The cursor of each ring at the start of the session.
     first: Vec<u64>,
     /// Rings with an account.
-    entries: BTreeMap<u32, RingAccount>,
+    entries: BTreeMap<u32, RunningRingAccount>,
     /// Whether the segment has ended.
     closed: bool,
 }
 
 impl SegmentAccounts {
-    fn entry(&mut self, ring: u32) -> &mut RingAccount {
+    fn entry(&mut self, ring: u32) -> &mut RunningRingAccount {
         let Self { feed, nonce, first, entries, .. } = self;
-        let new = || RingAccount::new(*feed, *nonce, ring, first[ring as usize]);
+        let new = || RunningRingAccount::new(*feed, *nonce, ring, first[ring as usize]);
         entries.entry(ring).or_insert_with(new)
     }
 }
@@ -80,7 +80,7 @@ impl Ledger {
         &mut self,
         segment_number: usize,
         ring: u32,
-        act: impl FnOnce(&mut RingAccount) -> T,
+        act: impl FnOnce(&mut RunningRingAccount) -> T,
     ) -> T {
         let entry = self.segments.get_mut(&segment_number).expect("it was introduced").entry(ring);
         let (before, was_in_file) = (entry.account, entry.is_in_file());
@@ -108,7 +108,7 @@ impl Ledger {
     }
 
     /// The accounts of all segments that are not released.
-    pub fn entries(&self) -> impl Iterator<Item = &RingAccount> {
+    pub fn entries(&self) -> impl Iterator<Item = &RunningRingAccount> {
         self.segments.values().flat_map(|segment| segment.entries.values())
     }
 
@@ -118,8 +118,8 @@ impl Ledger {
     pub fn gaps(
         &self,
         segment_number: Option<usize>,
-        source: impl Fn(&LossAccount) -> Option<u16>,
-    ) -> Vec<(usize, LossAccount, Gap)> {
+        source: impl Fn(&FrameAccount) -> Option<u16>,
+    ) -> Vec<(usize, FrameAccount, Gap)> {
         let segments = match segment_number {
             Some(segment_number) => self.segments.range(segment_number..=segment_number),
             None => self.segments.range(..),
@@ -140,7 +140,8 @@ impl Ledger {
     pub fn begin_file(&mut self) {
         let past = &mut self.past;
         self.segments.retain(|_, segment| {
-            let is_over = segment.closed && segment.entries.values().all(RingAccount::is_stated);
+            let is_over =
+                segment.closed && segment.entries.values().all(RunningRingAccount::is_stated);
             if is_over {
                 let entries = std::mem::take(&mut segment.entries);
                 past.extend(entries.into_values());
@@ -167,7 +168,7 @@ impl Ledger {
     }
 
     /// Every account.
-    pub fn into_all(self) -> impl Iterator<Item = RingAccount> {
+    pub fn into_all(self) -> impl Iterator<Item = RunningRingAccount> {
         let now = self.segments.into_values().flat_map(|segment| segment.entries.into_values());
         self.past.into_iter().chain(now)
     }

@@ -12,7 +12,7 @@
 //! * **keeper** populates rings before threads claim them, and frees those of dead threads.
 //!
 //! For every ring `captured + lost + left_out == next_seq - first_seq` holds exactly, in all cases:
-//! see [`LossAccount`].
+//! see [`FrameAccount`].
 //!
 //! # Order of calls
 //! Make a [`Feed`] for each buffer before its gate opens, call [`Listener::start`], and open the
@@ -61,7 +61,7 @@ mod threads;
 mod watched;
 mod worker;
 
-pub use account::{Closing, LossAccount};
+pub use account::{Closing, FrameAccount};
 pub use cells::FoundCells;
 pub use chunk::Frames;
 pub use direct::DirectFile;

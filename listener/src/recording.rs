@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ppt_capture::{Dropped, Drops, End, EndReason, Flip, FramesHead, Gap, Modules, Packed, Packer};
 
-use crate::account::{Closing, LossAccount, RingAccount};
+use crate::account::{Closing, FrameAccount, RunningRingAccount};
 use crate::cadence::Cadence;
 use crate::chunk::Frames;
 use crate::filter::{SharedFilter, locked};
@@ -199,7 +199,7 @@ impl<W: Write> Recording<W> {
     }
 
     /// The source number of a ring in the file, if the file can mention the ring.
-    fn source_of(&self, ring: &LossAccount) -> Option<u16> {
+    fn source_of(&self, ring: &FrameAccount) -> Option<u16> {
         let id = self.file.source_of(ring.feed)?;
         let listed = &self.origins.get(ring.feed)?.source.segments;
         listed.iter().any(|segment| segment.nonce == ring.nonce).then_some(id)
@@ -209,7 +209,7 @@ impl<W: Write> Recording<W> {
     fn head(&self, frames: &Frames) -> (usize, bool, FramesHead) {
         let chunk = &frames.chunk;
         let mut ledger = self.ledger();
-        let read = |entry: &mut RingAccount| {
+        let read = |entry: &mut RunningRingAccount| {
             (entry.account, entry.is_in_file(), entry.lost_before(frames))
         };
         let (account, is_in_file, lost_before) =
@@ -293,7 +293,7 @@ impl<W: Write> Recording<W> {
 
     /// Marks the frames up to `cursor` as stated, for later sessions. If `ppt` is killed before that,
     /// the next session finds the frames unattended, so the files together miss none.
-    fn attended(&self, ring: &LossAccount, cursor: u64) {
+    fn attended(&self, ring: &FrameAccount, cursor: u64) {
         if self.source_of(ring).is_none() || self.file.has_failed() {
             return;
         }
@@ -415,7 +415,7 @@ impl<W: Write + Send> Sink for Recording<W> {
     }
 
     fn upto(&mut self, mono_ns: u64) {
-        // 0 while a ring was seen for the first time: what was complete stays complete.
+        // `mono_ns` is 0 after the first look at a ring. The time must not go back.
         self.complete = self.complete.max(mono_ns);
     }
 

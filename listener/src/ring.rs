@@ -104,7 +104,7 @@ impl RingDrain {
 
     /// The cursor, if frames wait. A cursor that went back, or advanced by more than `possible`
     /// frames, is invalid: the ring is given up.
-    pub fn moved(&mut self, ring: Ring<'_, AtomicU64>, possible: u64) -> Option<u64> {
+    pub fn check_cursor(&mut self, ring: Ring<'_, AtomicU64>, possible: u64) -> Option<u64> {
         let (next, tail) = (self.next, ring.tail());
         if tail == next || self.broken.is_some() {
             return None;
@@ -127,7 +127,7 @@ impl RingDrain {
         tail - self.next
     }
 
-    /// Takes every frame up to cursor `until`, which was read a moment ago. A cursor that has gone
+    /// Drains every frame up to cursor `until`, which was read a moment ago. A cursor that has gone
     /// back since is invalid, too: the ring is given up, or this would never end.
     ///
     /// Frames are copied directly into the chunk, a block at a time. Each frame is validated, and
@@ -145,7 +145,7 @@ impl RingDrain {
             chunk.reserve(reserved, sizes, out.lanes.pool());
             let count = (out.block / 8 / stride).clamp(1, wanted);
             match reader.poll(chunk.frames.room(count * stride)) {
-                Ok(batch) if batch.tail >= until => self.take(ring, &batch, chunk, out),
+                Ok(batch) if batch.tail >= until => self.add_batch(ring, &batch, chunk, out),
                 other => {
                     self.open = Some(chunk);
                     let cursor = other.map_or_else(
@@ -177,8 +177,8 @@ impl RingDrain {
         chunk.lost_before = std::mem::take(&mut self.lost);
     }
 
-    /// Takes a batch that was copied behind the content of `chunk`.
-    fn take(
+    /// Adds a batch that was copied behind the content of `chunk`.
+    fn add_batch(
         &mut self,
         ring: Ring<'_, AtomicU64>,
         batch: &PollResult,
@@ -218,14 +218,14 @@ impl RingDrain {
             let count = ends.next().unwrap_or(next_seq) - run.first_seq;
             let (part, rest) = words.split_at(count as usize * stride);
             let part = FrameRun { first_seq: run.first_seq, words: part };
-            self.take_of(stride, run.tid, part, out);
+            self.add_run(stride, run.tid, part, out);
             words = rest;
         }
         out.aside = aside;
     }
 
-    /// Takes the frames of one thread. Those that do not carry their sequence number are invalid.
-    fn take_of(&mut self, stride: usize, tid: u32, run: FrameRun<'_>, out: &mut Outlet<'_>) {
+    /// Adds the frames of one thread. Frames that do not carry their sequence number are invalid.
+    fn add_run(&mut self, stride: usize, tid: u32, run: FrameRun<'_>, out: &mut Outlet<'_>) {
         let FrameRun { first_seq: mut seq, mut words } = run;
         let run = |words: &[WordBytes], seq: u64, good: bool| {
             let frames = words.chunks_exact(stride).zip(seq..);

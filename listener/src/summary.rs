@@ -6,7 +6,7 @@ use std::time::Duration;
 use ppt_capture::{Dropped, EndReason, Lost};
 use ppt_segment::BrokenCursor;
 
-use crate::account::LossAccount;
+use crate::account::FrameAccount;
 
 /// The result of a finished capture.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub struct FeedSummary {
     /// Frames that the target refused, as reported by the caller.
     pub dropped: Dropped,
     /// Every ring that was ever written to.
-    pub rings: Vec<LossAccount>,
+    pub rings: Vec<FrameAccount>,
     /// Rings that were given up because their cursor was invalid.
     pub broken: Vec<BrokenRing>,
     /// Whether its segment was given up because it was truncated.

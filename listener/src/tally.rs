@@ -14,7 +14,7 @@ use ppt_capture::{Dropped, Lost, Source};
 use ppt_segment::Segment;
 use ppt_segment::abi::ring_state;
 
-use crate::account::LossAccount;
+use crate::account::FrameAccount;
 use crate::buffer::WordBytes;
 use crate::progress::{Counters, SinkCounters, high_water};
 use crate::watched::RingFindings;
@@ -243,7 +243,7 @@ impl FeedTally {
     }
 
     /// Applies a change of the account of one of its rings.
-    pub(crate) fn account(&self, before: &LossAccount, now: &LossAccount) {
+    pub(crate) fn account(&self, before: &FrameAccount, now: &FrameAccount) {
         let lost = now.lost - before.lost;
         for (sum, more) in self.lost.iter().zip([lost.overrun, lost.disk, lost.corrupt]) {
             sum.fetch_add(more, Relaxed);

@@ -52,11 +52,11 @@ struct NamedFile {
 /// The place of a published output.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Whereabouts {
-    /// Its name belongs to it.
+    /// The file still has its name.
     There,
-    /// It has another name now: this one, if known.
+    /// The file was renamed. The new path, if the kernel shows it.
     Moved(Option<PathBuf>),
-    /// It no longer has a name. Its content is lost as soon as its last descriptor is closed.
+    /// The file no longer has a name. Its content is lost when the last descriptor is closed.
     Gone,
 }
 

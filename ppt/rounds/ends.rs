@@ -1,4 +1,4 @@
-//! How often a metric has ended.
+//! Counts the ends of a metric.
 
 use ppt_agent::{FrameCounter, Session};
 
@@ -11,12 +11,12 @@ pub(super) struct MetricEnds(Vec<CountedEnd>);
 #[derive(Debug)]
 struct CountedEnd {
     frames: FrameCounter,
-    /// So many are one end.
+    /// Frames that make one end: 2 for a span, else 1.
     each: u64,
 }
 
 impl MetricEnds {
-    /// Those of a metric, as it is written on the command line. None if no frame tells of them.
+    /// Finds the ends of a metric, as the command line names it. None if no frame records them.
     pub(super) fn find(metric: &str, sessions: &[Session]) -> Option<Self> {
         let name = last_name(metric);
         let mut ends = Vec::new();

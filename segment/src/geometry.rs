@@ -241,12 +241,12 @@ impl Geometry {
         table
     }
 
-    /// The index of that entry.
+    /// The index of the section of masks.
     pub(crate) fn masked_index(&self) -> usize {
         4 + usize::from(self.rows != RowGeometry::NONE)
     }
 
-    /// That entry.
+    /// The section of masks.
     pub(crate) fn masked_section(&self) -> Section {
         let (kind, offset) = (section_kind::MASKED, self.masks_offset());
         Section { kind, flags: 0, offset, length: PAGE, item: PAGE }

@@ -18,19 +18,19 @@ pub struct Namer {
     program: Arc<ProgramNames>,
     /// The current set of modules.
     set: usize,
-    at_hand: AtHand,
+    cache: NameCache,
 }
 
 /// The cache: names by address. Allocated for the first address.
 #[derive(Debug, Default)]
-struct AtHand {
+struct NameCache {
     slots: Vec<Option<(u64, Arc<str>)>>,
     len: usize,
 }
 
 impl Namer {
     pub(crate) fn new(program: Arc<ProgramNames>) -> Namer {
-        Namer { program, set: 0, at_hand: AtHand::default() }
+        Namer { program, set: 0, cache: NameCache::default() }
     }
 
     /// The following addresses are from about `mono_ns` of CLOCK_MONOTONIC. This selects the
@@ -39,7 +39,7 @@ impl Namer {
         let set = self.program.set_at(mono_ns);
         if set != self.set {
             self.set = set;
-            self.at_hand = AtHand::default();
+            self.cache = NameCache::default();
         }
     }
 
@@ -55,15 +55,15 @@ impl Namer {
         if address == 0 {
             return None;
         }
-        let slot = match self.at_hand.find(address) {
+        let slot = match self.cache.find(address) {
             Some(slot) => slot,
-            None => self.at_hand.insert(address, self.program.name(self.set, address)),
+            None => self.cache.insert(address, self.program.name(self.set, address)),
         };
-        self.at_hand.slots.get(slot)?.as_ref().map(|known| &known.1)
+        self.cache.slots.get(slot)?.as_ref().map(|known| &known.1)
     }
 }
 
-impl AtHand {
+impl NameCache {
     /// The slots in which the name of an address may be.
     #[inline]
     fn places(&self, address: u64) -> impl Iterator<Item = usize> + use<> {
@@ -98,7 +98,7 @@ impl AtHand {
     #[cold]
     fn grow(&mut self) {
         let slots = vec![None; (4 * self.slots.len()).max(MIN_CACHED)];
-        let before = std::mem::replace(self, AtHand { slots, len: 0 });
+        let before = std::mem::replace(self, NameCache { slots, len: 0 });
         for (address, name) in before.slots.into_iter().flatten() {
             self.insert(address, name);
         }
@@ -123,20 +123,20 @@ mod tests {
 
     #[test]
     fn names_at_hand_are_those_of_their_addresses() {
-        let mut at_hand = AtHand::default();
+        let mut cache = NameCache::default();
         // Far more than fit, with many collisions.
         for round in 0..3u64 {
             for number in 0..200_000u64 {
                 let address = if number % 2 == 0 { number << 40 } else { number + 1 };
-                let slot = match at_hand.find(address) {
+                let slot = match cache.find(address) {
                     Some(slot) => slot,
-                    None => at_hand.insert(address, address.to_string().into()),
+                    None => cache.insert(address, address.to_string().into()),
                 };
-                let known = at_hand.slots[slot].as_ref().unwrap();
+                let known = cache.slots[slot].as_ref().unwrap();
                 assert_eq!((known.0, &*known.1), (address, &*address.to_string()), "{round}");
             }
         }
-        assert!(at_hand.slots.len() == MAX_CACHED && at_hand.len <= MAX_CACHED);
+        assert!(cache.slots.len() == MAX_CACHED && cache.len <= MAX_CACHED);
     }
 
     #[test]

@@ -69,7 +69,9 @@ impl AttachedBuffer {
             }
         }
         // Growing rings and closing gates may find that the session is over, too.
-        if let Some(end) = self.end().filter(|_| !std::mem::replace(&mut self.told, true)) {
+        if let Some(end) =
+            self.end().filter(|_| !std::mem::replace(&mut self.is_end_reported, true))
+        {
             if end == BufferEnd::TakenOver
                 && let Ok(theirs) = read_control(by.target, &self.buffer)
             {

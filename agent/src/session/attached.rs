@@ -82,10 +82,10 @@ pub struct AttachedBuffer {
     pub(super) stage: Stage,
     /// Whether the segment was offered a second time, because the target could not map it.
     pub(super) retried: bool,
-    /// Whether its rings can no longer grow.
-    pub(super) stuck: bool,
-    /// Whether its end has been reported.
-    pub(super) told: bool,
+    /// Whether the rings can no longer grow.
+    pub(super) cannot_grow: bool,
+    /// Whether the end of the buffer has been reported.
+    pub(super) is_end_reported: bool,
 }
 
 /// The masks in the control page, unchanged since before a gate named the segment.

@@ -39,13 +39,13 @@ pub(super) fn grow(
     let stays = |copy: &ControlCopy, gate| copy.gate() == gate && !copy.is_to_detach();
     let looked = look(by, buffer).ok().filter(|copy| stays(copy, buffer.gate));
     // If the buffer ended, the next step reports it.
-    let Some(copy) = looked.filter(|_| buffer.stage == Stage::Ready && !buffer.stuck) else {
+    let Some(copy) = looked.filter(|_| buffer.stage == Stage::Ready && !buffer.cannot_grow) else {
         return Err(Stuck::NotNow);
     };
     let had = refuse_filters(by.target, by.allow)
         .map_err(Stuck::Refused)
         .and_then(|_| larger(by.target, buffer, &copy, enough, limits));
-    let had = had.inspect_err(|_| buffer.stuck = true)?;
+    let had = had.inspect_err(|_| buffer.cannot_grow = true)?;
     // Making it took a while.
     let copy = match look(by, buffer) {
         Ok(copy) if stays(&copy, buffer.gate) => copy,
@@ -104,7 +104,7 @@ pub(super) fn go_back(by: &Access, buffer: &mut AttachedBuffer, copy: &ControlCo
     let Former { segment, kind, plan, base, .. } = buffer.former.pop()?;
     let nonce = std::mem::replace(&mut buffer.segment, segment).nonce();
     (buffer.kind, buffer.plan, buffer.base.1) = (kind, plan, base);
-    (buffer.stage, buffer.stuck, buffer.retried) = (Stage::Ready, true, false);
+    (buffer.stage, buffer.cannot_grow, buffer.retried) = (Stage::Ready, true, false);
     if let Err(end) = move_on(by, buffer, copy) {
         buffer.ends(end);
     }

@@ -113,8 +113,8 @@ pub(super) fn prepare(
         former: Vec::new(),
         stage: if awaited { Stage::Awaiting } else { Stage::Ready },
         retried: false,
-        stuck: false,
-        told: false,
+        cannot_grow: false,
+        is_end_reported: false,
     })
 }
 

@@ -73,7 +73,7 @@ impl SlowableBuffer {
         self.segment.slowdown().beat(mono_ns.saturating_add_signed(self.offset_ns));
     }
 
-    /// Makes an interval `times` as long, until [`Self::end`]. `round` is not 0.
+    /// Makes an interval `times` as long, until [`Self::end`]. `round` must not be 0.
     pub fn slow(&self, round: u64, interval: IntervalStamps, times: f64, sleeps: bool) {
         let share = ((times - 1.0) * (1u64 << 32) as f64) as u64;
         let IntervalStamps { frame, words, stamps, clock } = interval;
@@ -81,7 +81,7 @@ impl SlowableBuffer {
         self.segment.slowdown().slow(round, &slowed);
     }
 
-    /// The interval takes no longer any more.
+    /// Stops the slowdown of the interval.
     pub fn end(&self, interval: IntervalStamps) {
         self.segment.slowdown().end(interval.frame);
     }

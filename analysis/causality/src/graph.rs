@@ -10,15 +10,15 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// A frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vertex {
-    /// The number of its point, or of its frame's type.
+    /// The number of the point, or of the kind of frame.
     pub point: u32,
-    /// The number of its thread: a ring and its owner.
+    /// The number of the thread: a ring and its owner.
     pub thread: u32,
-    /// The earliest possible time.
+    /// The earliest possible time, ns since the epoch.
     pub lo: i64,
-    /// The time.
+    /// The time, ns since the epoch.
     pub ts: i64,
-    /// The latest possible time.
+    /// The latest possible time, ns since the epoch.
     pub hi: i64,
     /// Frames of its thread are missing before it, or one of its ins is unmatched because of a loss: the
     /// previous frame of its thread does not lead to it.

@@ -16,19 +16,19 @@ pub struct Stage {
     pub from: u32,
     /// The point where the steps end.
     pub to: u32,
-    /// Their cause.
+    /// The cause of the steps.
     pub by: StepCause,
-    /// Their place.
+    /// The place that the steps lead through.
     pub place: StepPlace,
     /// The number of steps. A step of several paths counts for each of them.
     pub count: u64,
-    /// The sum of their times. All stages together take as long as all paths together.
+    /// The sum of the steps' times, ns. All stages together take as long as all paths together.
     pub time: i128,
-    /// Their share of the time of all paths; 0 if the paths take no time.
+    /// The share of that sum in the time of all paths, 0 to 1; 0 if the paths take no time.
     pub share: f64,
-    /// The median time.
+    /// The median time of a step, ns.
     pub p50: f64,
-    /// The 99th percentile of the times.
+    /// The 99th percentile of the time of a step, ns.
     pub p99: f64,
 }
 

@@ -13,7 +13,7 @@ use ppt_models::{
 };
 use ppt_output::OutputError;
 use ppt_query::QueryError;
-use ppt_query::whatif::live::ExperimentRefusal;
+use ppt_query::whatif::ExperimentRefusal;
 use ppt_query::whatif::retime::RetimeRefusal;
 use ppt_report::ReportError;
 use ppt_view_server::ServeError;
@@ -137,12 +137,12 @@ impl Failure {
     }
 
     /// A run cannot be replayed credibly.
-    pub(crate) fn refused(error: RetimeRefusal) -> Failure {
+    pub(crate) fn no_retiming(error: RetimeRefusal) -> Failure {
         Failure::model("no-retiming", false, error.to_string())
     }
 
     /// The replayed run lacks a requested interval or metric.
-    pub(crate) fn asked(error: impl std::fmt::Display) -> Failure {
+    pub(crate) fn bad_whatif_question(error: impl std::fmt::Display) -> Failure {
         Failure::model("no-retiming", true, error.to_string())
     }
 

@@ -87,8 +87,8 @@ pub(crate) fn check_name(path: &Path, format: &str) -> Result<(), Failure> {
         "bmp", "dot", "eps", "gif", "gv", "htm", "html", "jpeg", "jpg", "pdf", "png", "svg",
         "tiff", "webp",
     ];
-    let extension = path.extension().map(|word| word.to_string_lossy().to_lowercase());
-    let Some(extension) = extension.filter(|word| OTHERS.contains(&word.as_str())) else {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let Some(extension) = extension.filter(|extension| OTHERS.contains(&extension.as_str())) else {
         return Ok(());
     };
     let (own, tool): (&[&str], &str) = match format {

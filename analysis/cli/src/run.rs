@@ -17,8 +17,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a question takes before progress is shown.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
-/// Bytes of a thread's stack: what walks the longest expression that is allowed has room. The memory
-/// is taken as the stack grows.
+/// Stack size of a thread, bytes. Recursion over the longest allowed expression fits. The kernel provides
+/// the memory as the stack grows.
 pub(crate) const STACK: usize = 32 << 20;
 
 /// A runtime with this many threads.
@@ -28,14 +28,13 @@ pub(crate) fn runtime(threads: usize) -> Result<Runtime, Failure> {
     built.map_err(|error| Failure::System("start threads", error))
 }
 
-/// Where the loops of a question pause: what is read and written without ever waiting would keep
-/// Ctrl-C from being noticed.
+/// Yields to the runtime, so that a long loop notices Ctrl-C.
 pub(crate) async fn pause() {
     tokio::task::yield_now().await;
 }
 
-/// Runs `work` after [`signals::end_questions`]. It reads what `watch` watches, and [pauses](pause) now and
-/// then.
+/// Runs `work` after [`signals::end_questions`]. `watch` counts the bytes that `work` reads. `work` must [pause]
+/// in its loops.
 pub(crate) async fn question<T>(
     watch: &ScanProgress,
     work: impl Future<Output = Result<T, Failure>>,

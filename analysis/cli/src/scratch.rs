@@ -13,13 +13,13 @@ use crate::terms::terms;
 
 /// The variable that names the folder to the process of the question.
 const VARIABLE: &str = "PPT_SCRATCH";
-/// Symbolic links to what is removed with the folder.
+/// Prefix of symbolic links to unfinished outputs, which are removed with the folder.
 const UNFINISHED: &str = "unfinished-";
 
 /// A folder for temporary files.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    /// None where there is no room for one: what needs temporary files says so.
+    /// None if the folder could not be created. The command that needs it then reports an error.
     folder: Option<PathBuf>,
 }
 

@@ -35,13 +35,13 @@ const IDLE: u8 = 2;
 /// What a signal ends.
 static ENDING: AtomicU8 = AtomicU8::new(PROGRAM);
 
-/// Whether a signal ends the program; after one that does not, the next one does.
+/// True if the next signal ends the program. The first signal during a question sets it.
 fn ends() -> &'static Arc<AtomicBool> {
     static ENDS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     ENDS.get_or_init(|| Arc::new(AtomicBool::new(true)))
 }
 
-/// The last signal that arrived; 0: none.
+/// The number of the last signal; 0 before the first.
 fn last() -> &'static Arc<AtomicUsize> {
     static LAST: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
     LAST.get_or_init(Arc::default)

@@ -103,8 +103,8 @@ impl ChildProcess {
         }
     }
 
-    /// The signal that the process was asked to end by, and forgets it: the process has ended the
-    /// question, and continues.
+    /// Returns and clears the signal that was sent to the process. Call it when the process has ended the
+    /// question and continues.
     pub(crate) fn stopped(&mut self) -> Option<i32> {
         self.stopping.take().map(|(_, signal)| signal)
     }

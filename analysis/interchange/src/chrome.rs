@@ -47,7 +47,7 @@ impl<W: Write> Chrome<W> {
     /// A trace of events of `kinds`.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Writing to the output fails.
     pub fn new(mut out: W, kinds: &[EventSchema], processes: Processes) -> io::Result<Self> {
         let written = |kind: &EventSchema| {
             Arc::new(ChromeFile {
@@ -157,7 +157,7 @@ impl<W: Write> Chrome<W> {
     }
 
     fn counters(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
-        if !rows.first(row) {
+        if !rows.is_first_of_frame(row) {
             return Ok(());
         }
         let of = self.kinds[number].clone();

@@ -25,7 +25,7 @@ const MAGIC: u32 = 0xC1FC_1FC1;
 #[derive(Debug)]
 pub struct Ctf {
     folder: PathBuf,
-    kinds: Vec<CtfFile>,
+    kinds: Vec<CtfEvent>,
     streams: Vec<Stream>,
     numbers: HashMap<StreamKey, usize>,
     /// Bytes of unwritten packets.
@@ -39,15 +39,16 @@ pub struct Ctf {
 struct StreamBatch {
     /// The lists of captures, buffers and segments that keys are indices of.
     lists: Option<[WordColumn; 3]>,
-    known: HashMap<StreamKeys, usize>,
+    known: HashMap<DictionaryKeys, usize>,
 }
 
-/// Capture, buffer, segment, ring, pid; rows without a ring belong to a process.
+/// Capture, buffer, segment, ring, pid. Rows without a ring belong to a process.
 type StreamKey = (String, String, Option<String>, Option<i32>, Option<i32>);
-type StreamKeys = (Option<i32>, Option<i32>, Option<i32>, Option<i32>, Option<i32>);
+/// The same key; texts are indices of the lists of a batch.
+type DictionaryKeys = (Option<i32>, Option<i32>, Option<i32>, Option<i32>, Option<i32>);
 
 #[derive(Debug)]
-struct CtfFile {
+struct CtfEvent {
     kind: EventSchema,
     fields: Vec<FieldLayout>,
 }
@@ -83,7 +84,7 @@ impl Ctf {
     pub fn new(folder: &Path, kinds: &[EventSchema]) -> io::Result<Self> {
         let written = |kind: &EventSchema| {
             let fields = kind.fields.iter().map(|field| layout(field.data_type()));
-            Ok(CtfFile { kind: kind.clone(), fields: fields.collect::<io::Result<_>>()? })
+            Ok(CtfEvent { kind: kind.clone(), fields: fields.collect::<io::Result<_>>()? })
         };
         Ok(Ctf {
             folder: folder.to_owned(),
@@ -96,35 +97,34 @@ impl Ctf {
     }
 
     fn stream(&mut self, kind: usize, rows: &EventRows, row: usize) -> usize {
-        let key = (
+        let keys = (
             rows.capture.key(row),
             rows.buffer.key(row),
             rows.segment.key(row),
             rows.ring(row),
             rows.pid(row),
         );
-        if let Some(&known) = self.batches[kind].known.get(&key) {
+        if let Some(&known) = self.batches[kind].known.get(&keys) {
             return known;
         }
         let word = |word: Option<&str>| word.unwrap_or("").to_owned();
-        let ring = (
+        let key = (
             word(rows.capture.get(row)),
             word(rows.buffer.get(row)),
             rows.segment.get(row).map(str::to_owned),
             rows.ring(row),
             rows.pid(row),
         );
-        let number = match self.numbers.get(&ring) {
+        let number = match self.numbers.get(&key) {
             Some(&number) => number,
             None => {
                 let number = self.streams.len();
                 let mut identity = Vec::new();
-                for text in [Some(&*ring.0), Some(&*ring.1), ring.2.as_deref(), rows.host.get(row)]
-                {
+                for text in [Some(&*key.0), Some(&*key.1), key.2.as_deref(), rows.host.get(row)] {
                     put_text(&mut identity, text.unwrap_or(""));
                 }
-                identity.extend(ring.3.unwrap_or(-1).to_le_bytes());
-                identity.extend(ring.4.unwrap_or(-1).to_le_bytes());
+                identity.extend(key.3.unwrap_or(-1).to_le_bytes());
+                identity.extend(key.4.unwrap_or(-1).to_le_bytes());
                 let path = self.folder.join(format!("stream-{number}"));
                 self.streams.push(Stream {
                     path,
@@ -135,11 +135,11 @@ impl Ctf {
                     packets: 0,
                     discarded: 0,
                 });
-                self.numbers.insert(ring, number);
+                self.numbers.insert(key, number);
                 number
             }
         };
-        self.batches[kind].known.insert(key, number);
+        self.batches[kind].known.insert(keys, number);
         number
     }
 
@@ -152,7 +152,7 @@ impl Ctf {
     /// The metadata of the trace.
     fn metadata(&self) -> String {
         let mut out = String::from(HEAD);
-        for (id, CtfFile { kind, fields }) in self.kinds.iter().enumerate() {
+        for (id, CtfEvent { kind, fields }) in self.kinds.iter().enumerate() {
             let name = match kind.what {
                 EventRole::Frames | EventRole::Counter | EventRole::Histogram
                     if !kind.buffer.is_empty() =>
@@ -223,7 +223,7 @@ impl Trace for Ctf {
         out.extend(time.to_le_bytes());
         out.extend(rows.tid(row).unwrap_or(-1).to_le_bytes());
         out.extend(rows.seqno(row).unwrap_or(-1).to_le_bytes());
-        let CtfFile { kind, fields } = &self.kinds[number];
+        let CtfEvent { kind, fields } = &self.kinds[number];
         let mut nulls = String::new();
         for ((column, layout), field) in rows.fields.iter().zip(fields).zip(&kind.fields) {
             let value = column.get(row);

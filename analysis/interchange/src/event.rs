@@ -363,7 +363,7 @@ impl EventRows {
     }
 
     /// Whether a row has a time of its own.
-    pub fn placed(&self, row: usize) -> bool {
+    pub fn has_own_time(&self, row: usize) -> bool {
         self.placed.as_ref().is_none_or(|placed| placed.is_valid(row) && placed.value(row))
     }
 
@@ -371,7 +371,7 @@ impl EventRows {
         self.begin(row).saturating_add(self.dur(row).unwrap_or(0))
     }
 
-    pub(crate) fn first(&self, row: usize) -> bool {
+    pub(crate) fn is_first_of_frame(&self, row: usize) -> bool {
         self.first.as_ref().is_none_or(|first| first.is_valid(row) && first.value(row))
     }
 
@@ -419,8 +419,8 @@ impl EventRows {
     }
 }
 
-/// Whether frames that are missing for this cause are lost. Unattended, filtered and absent frames are
-/// not: no session was attached, they were not wanted, or they are in another capture.
+/// Whether frames that are missing for this cause are lost. Unattended, left out and absent frames are
+/// not: no session was attached, `--where` did not select them, or another capture has them.
 pub(crate) fn is_loss(cause: &str) -> bool {
     !["unattended", "left_out", "absent"].contains(&cause)
 }
@@ -439,20 +439,20 @@ pub trait Trace {
     /// Announces the rows of the next events of a kind.
     fn turn_to(&mut self, kind: usize, rows: &EventRows);
 
-    /// Takes in a row of the kind of that number.
+    /// Writes `row` as an event of kind number `kind`.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Writing to the output fails.
     fn event(&mut self, kind: usize, rows: &EventRows, row: usize) -> io::Result<()>;
 
-    /// Number of links that are missing because too much was open at once.
-    fn let_go(&self) -> u64 {
+    /// Number of links that are missing because too many spans or edges were waiting.
+    fn dropped_links(&self) -> u64 {
         0
     }
 
     /// Writes the remaining events.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Writing to the output fails.
     fn finish(&mut self) -> io::Result<()>;
 }

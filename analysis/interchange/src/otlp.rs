@@ -104,7 +104,7 @@ impl<W: Write> Otlp<W> {
     /// The curves of a row: those of a counter are sums, those of frames are values of their threads.
     fn counters(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
         let of = self.kinds[number].clone();
-        if of.counters.is_empty() || !rows.first(row) {
+        if of.counters.is_empty() || !rows.is_first_of_frame(row) {
             return Ok(());
         }
         let thread = self.threads.thread(number, &of.kind, rows, row);
@@ -170,8 +170,8 @@ impl<W: Write> Trace for Otlp<W> {
         Ok(())
     }
 
-    fn let_go(&self) -> u64 {
-        self.spans.let_go()
+    fn dropped_links(&self) -> u64 {
+        self.spans.dropped_links()
     }
 
     fn finish(&mut self) -> io::Result<()> {

@@ -76,7 +76,7 @@ impl<W: Write> Perfetto<W> {
     /// events are from several boots or hosts.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Writing to the output fails.
     pub fn new(
         out: W,
         kinds: &[EventSchema],
@@ -236,7 +236,7 @@ impl<W: Write> Perfetto<W> {
     }
 
     fn counters(&mut self, number: usize, rows: &EventRows, row: usize) -> io::Result<()> {
-        if self.kinds[number].counters.is_empty() || !rows.first(row) {
+        if self.kinds[number].counters.is_empty() || !rows.is_first_of_frame(row) {
             return Ok(());
         }
         let of = self.kinds[number].clone();

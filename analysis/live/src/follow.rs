@@ -17,7 +17,7 @@ use crate::tally::{Tally, TallyRange};
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A capture that is read while it is written.
-pub struct GrowingCapture {
+pub struct LiveReader {
     watch: Arc<Mutex<Watch>>,
 }
 
@@ -46,13 +46,13 @@ pub enum Phase {
     Failed(String),
 }
 
-impl GrowingCapture {
+impl LiveReader {
     /// Starts a thread that reads `path` from its start and waits for more. `-` is standard input. The
     /// latest frames take at most `keep` bytes.
     ///
     /// # Errors
     /// The file is not a capture, or cannot be read.
-    pub fn start(path: &Path, keep: usize) -> Result<GrowingCapture, CaptureError> {
+    pub fn start(path: &Path, keep: usize) -> Result<LiveReader, CaptureError> {
         let is_file = path.as_os_str() != "-" && std::fs::metadata(path)?.is_file();
         if is_file {
             match Capture::open(path) {
@@ -86,7 +86,7 @@ impl GrowingCapture {
             }
         };
         thread::Builder::new().name("ppt-watch".to_owned()).spawn(body)?;
-        Ok(GrowingCapture { watch })
+        Ok(LiveReader { watch })
     }
 
     /// The current picture and phase.

@@ -1,7 +1,7 @@
 //! The state of a capture while it is written: rates, percentiles, values, losses.
 //!
 //! A [`Tally`] reads the chunks of a capture as they arrive. It keeps sums, sketches and the latest frames,
-//! in bounded memory. A [`GrowingCapture`] reads a growing capture or a stream in a thread. A [`Picture`] is
+//! in bounded memory. A [`LiveReader`] reads a growing capture or a stream in a thread. A [`Picture`] is
 //! the state of a tally at one moment. Its texts come from the target, so the caller must escape them for
 //! display.
 #![forbid(unsafe_code)]
@@ -20,7 +20,7 @@ mod recent_numbers;
 mod span_pairs;
 mod tally;
 
-pub use follow::{GrowingCapture, Phase};
+pub use follow::{LiveReader, Phase};
 pub use latest_frames::Latest;
 pub use picture::{
     ClockBound, FieldPicture, KindPicture, MeasuredValues, MetricPicture, NumberSpread, Picture,

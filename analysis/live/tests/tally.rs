@@ -12,7 +12,7 @@ use ppt_capture::{
     Source, ThreadName, ThreadNames,
 };
 use ppt_live::{
-    ClockBound, GrowingCapture, MeasuredValues, MetricPicture, Phase, Picture, Tally, TallyRange,
+    ClockBound, LiveReader, MeasuredValues, MetricPicture, Phase, Picture, Tally, TallyRange,
 };
 
 /// Two frame types: `job` with an interval, a number, an enum and a text; `tick` with a number.
@@ -246,13 +246,13 @@ fn rates_and_values_are_of_what_came_lately() {
 fn a_capture_is_watched_while_it_grows() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
-    assert!(GrowingCapture::start(&path, 0).is_err(), "there is none");
+    assert!(LiveReader::start(&path, 0).is_err(), "there is none");
     fs::write(&path, "no capture, and long enough to tell").unwrap();
-    assert!(GrowingCapture::start(&path, 0).is_err());
-    assert!(GrowingCapture::start(folder.path(), 0).is_err());
+    assert!(LiveReader::start(&path, 0).is_err());
+    assert!(LiveReader::start(folder.path(), 0).is_err());
 
     let file = File::create(&path).unwrap();
-    let watch = GrowingCapture::start(&path, 1 << 20).unwrap();
+    let watch = LiveReader::start(&path, 1 << 20).unwrap();
     assert_eq!(watch.look().1, Phase::Waiting, "it is empty");
     let mut writer = CaptureWriter::create(file, &FileHeader::default()).unwrap();
     writer.source(0, &source(5)).unwrap();
@@ -545,7 +545,7 @@ fn ticks_are_converted_by_readings_that_come_later() {
     };
     let tally = Tally::from_capture(&path).unwrap();
     check(&tally.picture(tally.last()));
-    let watch = GrowingCapture::start(&path, 0).unwrap();
+    let watch = LiveReader::start(&path, 0).unwrap();
     let begun = Instant::now();
     let picture = loop {
         let (picture, phase) = watch.look();

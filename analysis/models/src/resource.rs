@@ -92,9 +92,10 @@ impl Total {
 pub struct ComponentShare {
     /// The name of the component.
     pub name: String,
-    /// Its use.
+    /// What the component uses at the load, in the unit of the resource.
     pub value: f64,
-    /// Its share of the variance of the total; all shares sum to 1. A share below 0 cancels errors of others.
+    /// The share of the component in the variance of the total; all shares sum to 1. A share below 0 cancels
+    /// errors of others.
     /// NaN if the total is certain.
     pub uncertainty: f64,
 }

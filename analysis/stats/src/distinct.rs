@@ -25,7 +25,7 @@ pub enum DistinctValue {
 /// The number of distinct values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DistinctCount {
-    /// The number.
+    /// Number of distinct values.
     pub count: u64,
     /// Whether it is exact; otherwise it is an estimate with a standard error of 0.8 %.
     pub exact: bool,

@@ -38,7 +38,7 @@ fn serve(args: &Serve) -> Result<ExitCode, LabFailure> {
     let mut server = ProbeServer::bind(address, key, me, clock).map_err(LabFailure::no_sync)?;
     let address = server.address().map_err(LabFailure::no_sync)?;
     message::note(format_args!("host {name} answers on {address} (UDP); Ctrl-C ends it"));
-    let mut tell = |event| match event {
+    let mut report = |event| match event {
         ServerEvent::Greeted { address, identity } => {
             message::note(format_args!("host {} asks from {address}", identity.host.name()));
         }
@@ -49,7 +49,7 @@ fn serve(args: &Serve) -> Result<ExitCode, LabFailure> {
             ),
         ),
     };
-    let counts = until_signal(|stop| server.run(stop, &mut tell)).map_err(LabFailure::no_sync)?;
+    let counts = until_signal(|stop| server.run(stop, &mut report)).map_err(LabFailure::no_sync)?;
     let refused = counts.foreign + counts.replayed + counts.late + counts.unknown + counts.crowded;
     message::note(format_args!(
         "{} questions were answered, and {} packets were not: {} of another key or none, {} had come \
@@ -82,7 +82,7 @@ fn ask(args: &Sync) -> Result<ExitCode, LabFailure> {
         Measurement { hosts: &hosts, key: &key, me: &me, clock: &clock, options: &options };
     let mut status = StatusLine::default();
     let mut seconds = 0;
-    let mut tell = |event| match event {
+    let mut report = |event| match event {
         ProbeEvent::Answered { place, address, identity } => {
             status.clear();
             let (asked, host) = (&hosts[place].name, identity.host.name());
@@ -103,7 +103,7 @@ fn ask(args: &Sync) -> Result<ExitCode, LabFailure> {
             status.show(format_args!("ppt: {seconds} s, {} probes", grouped(complete)));
         }
     };
-    let counts = until_signal(|stop| measurement.run(stop, &mut file, &mut tell));
+    let counts = until_signal(|stop| measurement.run(stop, &mut file, &mut report));
     status.clear();
     let counts = counts.map_err(measured)?;
     let mut stderr = std::io::stderr().lock();

@@ -133,7 +133,7 @@ impl ProbeServer {
     pub fn run(
         &mut self,
         stop: &AtomicBool,
-        tell: &mut dyn FnMut(ServerEvent),
+        report: &mut dyn FnMut(ServerEvent),
     ) -> Result<Counts, ServeError> {
         let mut buffer = [0; MAX_PACKET];
         while !stop.load(Relaxed) {
@@ -149,7 +149,7 @@ impl ProbeServer {
                 let Some(from) = packet.from else { continue };
                 let bytes = buffer.get(..packet.length);
                 let answer = match bytes {
-                    Some(bytes) => self.answer(bytes, from, packet.stamp, packet.tick, tell)?,
+                    Some(bytes) => self.answer(bytes, from, packet.stamp, packet.tick, report)?,
                     None => {
                         self.counts.foreign += 1;
                         None
@@ -183,7 +183,7 @@ impl ProbeServer {
         from: SocketAddr,
         stamp: Option<u64>,
         tick: u64,
-        tell: &mut dyn FnMut(ServerEvent),
+        report: &mut dyn FnMut(ServerEvent),
     ) -> Result<Option<(Head, ProbeReply)>, ServeError> {
         let now_ns = ppt_now::monotonic();
         let opened = ProbeQuestion::open(packet, &self.key);
@@ -195,7 +195,7 @@ impl ProbeServer {
                 let peer = peer.map(|peer| peer.questions);
                 return Ok(self.unless(peer).map(|questions| {
                     if questions == 1 {
-                        tell(ServerEvent::OtherVersion { address: from, version });
+                        report(ServerEvent::OtherVersion { address: from, version });
                     }
                     (head, ProbeReply::OtherVersion)
                 }));
@@ -220,7 +220,7 @@ impl ProbeServer {
                 let peer = peer.map(|peer| (peer.token, peer.questions));
                 let Some((token, questions)) = self.unless(peer) else { return Ok(None) };
                 if questions == 1 {
-                    tell(ServerEvent::Greeted { address: from, identity });
+                    report(ServerEvent::Greeted { address: from, identity });
                 }
                 ProbeReply::Hello { token, identity: self.identity.clone() }
             }

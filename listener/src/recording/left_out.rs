@@ -5,7 +5,7 @@ use std::io::Write;
 use ppt_capture::{Cause, Gap, Lost};
 
 use super::Recording;
-use crate::account::LossAccount;
+use crate::account::FrameAccount;
 use crate::chunk::Frames;
 use crate::filter::{FilteredRun, SharedFilter, locked, parts};
 use crate::limit;
@@ -56,7 +56,7 @@ impl<W: Write> Recording<W> {
         } else {
             self.file.fill();
         }
-        let LossAccount { nonce, next_seq: first_seq, .. } = account;
+        let FrameAccount { nonce, next_seq: first_seq, .. } = account;
         let stated = fits
             && self.written(|file| {
                 let Some(source) = file.source_of(feed) else { return false };

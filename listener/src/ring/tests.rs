@@ -7,7 +7,7 @@ use ppt_segment::abi::ring_word;
 use proptest::prelude::*;
 
 use super::*;
-use crate::account::RingAccount;
+use crate::account::RunningRingAccount;
 use crate::buffer::SMALL_CHUNK;
 use crate::lanes::Lane;
 use crate::progress::SinkCounters;
@@ -45,7 +45,7 @@ fn steps() -> impl Strategy<Value = Vec<RingStep>> {
 struct Taker {
     queue: Arc<SinkQueue>,
     counters: Arc<SinkCounters>,
-    entry: RingAccount,
+    entry: RunningRingAccount,
     /// Frames before this one are stated.
     stated: u64,
 }
@@ -54,7 +54,7 @@ impl Taker {
     fn new(limit: usize) -> Self {
         let counters = Arc::new(SinkCounters::new(EventFd::new().unwrap()));
         let queue = Arc::new(SinkQueue::new(limit, Default::default()));
-        Self { queue, counters, entry: RingAccount::new(0, 0, 0, 0), stated: 1 }
+        Self { queue, counters, entry: RunningRingAccount::new(0, 0, 0, 0), stated: 1 }
     }
 
     fn lane(&self) -> Lane {
@@ -130,7 +130,7 @@ fn a_cursor_that_goes_back_while_it_is_followed_is_given_up() {
     };
     let mut drain = RingDrain::new(RingPlace::default(), Arc::default(), 0, false);
     header[ring_word::TAIL].store(5, Relaxed);
-    let until = drain.moved(ring, 100).unwrap();
+    let until = drain.check_cursor(ring, 100).unwrap();
     header[ring_word::TAIL].store(0, Relaxed);
     drain.drain(ring, until, &mut out);
     assert_eq!(drain.closing().broken, Some(BrokenCursor { next: 0, tail: 0 }));
@@ -163,7 +163,7 @@ fn a_frame_that_was_lost_before_it_was_written_is_overrun() {
         writer.write([2]);
         slots[4 * STRIDE].store(7, Relaxed);
         let mut drain = RingDrain::new(RingPlace::default(), Arc::default(), 0, marks);
-        let until = drain.moved(ring, 100).unwrap();
+        let until = drain.check_cursor(ring, 100).unwrap();
         drain.drain(ring, until, &mut out);
         drain.flush(&mut out);
         let lost = drain.closing().lost;
@@ -218,14 +218,14 @@ proptest! {
                     tid += 1;
                     ring.claim(tid);
                 }
-                RingStep::Drain => if let Some(tail) = drain.moved(ring, u64::MAX) {
+                RingStep::Drain => if let Some(tail) = drain.check_cursor(ring, u64::MAX) {
                     drain.drain(ring, tail, &mut out);
                 },
                 RingStep::Flush => drain.flush(&mut out),
                 RingStep::Sink(sink, most) => _ = takers[sink].take(most),
             }
         }
-        if let Some(tail) = drain.moved(ring, u64::MAX) {
+        if let Some(tail) = drain.check_cursor(ring, u64::MAX) {
             drain.drain(ring, tail, &mut out);
         }
         drain.flush(&mut out);
@@ -247,15 +247,15 @@ fn a_cursor_that_no_writer_can_have_reached_closes_the_ring() {
     let ring = Ring::new(&header, &slots, STRIDE);
     let mut drain = RingDrain::new(RingPlace::default(), Arc::default(), 0, false);
     header[ring_word::TAIL].store(1001, Relaxed);
-    assert_eq!(drain.moved(ring, 1000), None);
+    assert_eq!(drain.check_cursor(ring, 1000), None);
     header[ring_word::TAIL].store(5, Relaxed);
-    assert_eq!(drain.moved(ring, 1000), None, "once is enough");
+    assert_eq!(drain.check_cursor(ring, 1000), None, "once is enough");
     let closing = drain.closing();
     assert_eq!(closing.broken, Some(BrokenCursor { next: 0, tail: 1001 }));
     assert_eq!((closing.next_seq, closing.lost), (1, Lost::default()));
 
     // Wraps from the end of the range to 0: the old value was no valid cursor either.
     let mut drain = RingDrain::new(RingPlace::default(), Arc::default(), u64::MAX, false);
-    assert_eq!(drain.moved(ring, 1000), None);
+    assert_eq!(drain.check_cursor(ring, 1000), None);
     assert_eq!(drain.closing().broken, Some(BrokenCursor { next: u64::MAX, tail: 5 }));
 }

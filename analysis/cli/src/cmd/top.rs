@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use ppt_live::{CaptureError, GrowingCapture, Phase, Picture, Tally};
+use ppt_live::{CaptureError, LiveReader, Phase, Picture, Tally};
 use ppt_output::{Output, Readers, Rules};
 use ppt_query::text::grouped;
 use ratatui_crossterm::crossterm::event::{self, Event, KeyEventKind};
@@ -30,7 +30,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const WIDTH: u16 = 100;
 
 pub(crate) fn run(args: &args::Top) -> Result<ExitCode, Failure> {
-    let colours = std::env::var_os("NO_COLOR").is_none_or(|var_os| var_os.is_empty());
+    let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let page = if args.threads { Page::Threads } else { Page::Frames };
     let mut app = App::new(page, args.filter.clone().unwrap_or_default(), colours);
     signals::end_questions();
@@ -68,8 +68,8 @@ fn name(path: &Path) -> String {
     if is_stream(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-fn open(path: &Path, keep: usize) -> Result<GrowingCapture, Failure> {
-    GrowingCapture::start(path, keep).map_err(|error| cannot(path, error))
+fn open(path: &Path, keep: usize) -> Result<LiveReader, Failure> {
+    LiveReader::start(path, keep).map_err(|error| cannot(path, error))
 }
 
 fn cannot(path: &Path, error: CaptureError) -> Failure {
@@ -124,7 +124,7 @@ fn print(app: &App) -> io::Result<()> {
 }
 
 /// Draws until the user quits.
-fn watch_it(args: &args::Top, watch: &GrowingCapture, app: &mut App) -> Result<(), Failure> {
+fn watch_it(args: &args::Top, watch: &LiveReader, app: &mut App) -> Result<(), Failure> {
     let failed = |error| Failure::System("draw on the terminal", error);
     let mut screen = Screen::open().map_err(failed)?;
     let mut next = Instant::now();
@@ -165,7 +165,7 @@ fn watch_it(args: &args::Top, watch: &GrowingCapture, app: &mut App) -> Result<(
 }
 
 /// Writes the latest frames as a capture, and returns its name.
-fn save(watch: &GrowingCapture) -> Result<String, Failure> {
+fn save(watch: &LiveReader) -> Result<String, Failure> {
     let latest = watch.latest();
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let path = PathBuf::from(format!("top-{}.bin", now.replace(':', "").trim_end_matches('Z')));

@@ -8,8 +8,8 @@ mod text;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use ppt_query::whatif::ExperimentAnswer;
 use ppt_query::whatif::LoadedRun;
-use ppt_query::whatif::live::ExperimentAnswer;
 use ppt_query::whatif::retime::{
     Metric, MetricUnavailable, Resampling, RetimeModel, SpeedWorth, Speeds,
 };
@@ -23,7 +23,7 @@ use crate::{answer, open, run, signals};
 const TWICE: f64 = 2.0;
 
 pub(crate) fn run(args: &args::WhatIf) -> Result<ExitCode, Failure> {
-    let speeds = Speeds::new(args.speed.clone()).map_err(Failure::asked)?;
+    let speeds = Speeds::new(args.speed.clone()).map_err(Failure::bad_whatif_question)?;
     let engine = open::engine(&args.captures)?;
     signals::end_questions();
     let output = open::output(&args.to.output, args.to.force, &engine)?;
@@ -56,20 +56,20 @@ async fn ask(
     let run = engine.run().await?;
     let metrics = metrics(args, &run);
     for metric in &metrics {
-        run.evidence(metric).judge().map_err(Failure::refused)?;
+        run.evidence(metric).judge().map_err(Failure::no_retiming)?;
     }
-    let model = RetimeModel::new(run.recording).map_err(Failure::refused)?;
+    let model = RetimeModel::new(run.recording).map_err(Failure::no_retiming)?;
     if model.activities().is_empty() {
-        return Err(Failure::asked("no interval can be made faster: there are none"));
+        return Err(Failure::bad_whatif_question("no interval can be made faster: there are none"));
     }
-    let speeds = model.speeds(speeds).map_err(Failure::asked)?;
+    let speeds = model.speeds(speeds).map_err(Failure::bad_whatif_question)?;
     let resampling = Resampling::default();
     let mut answers = Vec::new();
     for metric in &metrics {
         run::pause().await;
         let asked = model.ask(metric).map_err(|error| match error {
-            MetricUnavailable::Refused(refusal) => Failure::refused(refusal),
-            other => Failure::asked(other),
+            MetricUnavailable::Refused(refusal) => Failure::no_retiming(refusal),
+            other => Failure::bad_whatif_question(other),
         })?;
         let answered = match (&args.sweep[..], args.speed.is_empty()) {
             (_, true) => model
@@ -78,7 +78,7 @@ async fn ask(
             ([], false) => model.answer(&asked, &speeds, resampling).map(|worth| vec![worth]),
             (times, false) => model.sweep(&asked, &speeds, times, resampling),
         };
-        answers.extend(answered.map_err(Failure::refused)?);
+        answers.extend(answered.map_err(Failure::no_retiming)?);
     }
     Ok(answers)
 }

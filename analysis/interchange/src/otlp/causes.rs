@@ -72,7 +72,7 @@ pub(super) struct Causes {
     /// The effects that edges wait for, in the order in which edges came; some are no longer waited for.
     effects: VecDeque<FrameId>,
     /// The number of dropped edges.
-    let_go: u64,
+    dropped: u64,
 }
 
 impl Causes {
@@ -112,13 +112,13 @@ impl Causes {
             let Some(oldest) = self.effects.pop_front() else { return };
             let before = self.count;
             self.take(oldest);
-            self.let_go += (before - self.count) as u64;
+            self.dropped += (before - self.count) as u64;
         }
     }
 
     /// The number of dropped edges.
-    pub fn let_go(&self) -> u64 {
-        self.let_go
+    pub fn dropped_links(&self) -> u64 {
+        self.dropped
     }
 
     /// The edges to an effect that are known, each with the span of its cause. Each edge is returned once.
@@ -182,7 +182,7 @@ mod tests {
                 assert_eq!(causes.take(many + cause).len(), 1, "{cause}");
             }
         }
-        let left = many / 2 - causes.let_go();
+        let left = many / 2 - causes.dropped_links();
         assert_eq!((causes.count as u64, causes.waiting.len() as u64), (left, left));
         assert!(left <= MAX_WAITING as u64 && causes.needed.len() <= MAX_WAITING, "{left}");
         assert!(causes.effects.len() <= 2 * MAX_WAITING, "{}", causes.effects.len());

@@ -110,8 +110,8 @@ impl HistogramReadings {
     }
 }
 
-/// The same buckets by their upper bounds, which belong to them: values are whole numbers, so the bound
-/// of a bucket that ends before `hi` is `hi - 1`. Between buckets that do not touch is an empty one.
+/// Upper bounds of the buckets, inclusive, and their counts. Values are whole numbers, so the bound of a bucket
+/// that ends before `hi` is `hi - 1`. An empty bucket separates buckets that do not touch.
 fn bounds(buckets: &BTreeMap<Option<i64>, BucketCount>) -> (Vec<f64>, Vec<u64>) {
     let (mut bounds, mut counts): (Vec<i64>, _) = (Vec::new(), Vec::new());
     let mut is_open = true;

@@ -122,8 +122,8 @@ impl SpanMaker {
         if let Some(parent) = parent {
             context.trace = parent.trace;
         }
-        if let Some(frame) =
-            frame.filter(|_| what == EventRole::Spans || of.has_edges && rows.first(row))
+        if let Some(frame) = frame
+            .filter(|_| what == EventRole::Spans || of.has_edges && rows.is_first_of_frame(row))
         {
             self.causes.seen(frame, context);
         }
@@ -154,7 +154,9 @@ impl SpanMaker {
         };
         let (process, _) = threads.get(thread);
         match frame {
-            Some(frame) if what == EventRole::Frames && of.has_edges && rows.first(row) => {
+            Some(frame)
+                if what == EventRole::Frames && of.has_edges && rows.is_first_of_frame(row) =>
+            {
                 let next = self.held.next;
                 self.held.next += 1;
                 self.held.all.insert((end, next), (frame, process, span));
@@ -178,7 +180,8 @@ impl SpanMaker {
         let is_in_thread = !matches!(of.kind.what, EventRole::Spans | EventRole::States);
         let around = if is_in_thread { self.open[thread].around(begin, end) } else { None };
         let mut found = ParentCandidates { whole: None, around, edges: Vec::new() };
-        if let Some(frame) = frame.filter(|_| of.kind.what == EventRole::Frames && rows.first(row))
+        if let Some(frame) =
+            frame.filter(|_| of.kind.what == EventRole::Frames && rows.is_first_of_frame(row))
         {
             if of.kind.is_end_of_span() {
                 found.whole = self.causes.get(frame);
@@ -210,8 +213,8 @@ impl SpanMaker {
     }
 
     /// The number of links that may be missing, because too many spans and edges were held.
-    pub fn let_go(&self) -> u64 {
-        self.causes.let_go() + self.held.early
+    pub fn dropped_links(&self) -> u64 {
+        self.causes.dropped_links() + self.held.early
     }
 }
 

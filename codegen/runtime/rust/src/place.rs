@@ -12,11 +12,13 @@ use super::descriptor::Buffer;
 
 /// A thread's place in the ring that it owns.
 ///
-/// Invariant: while `ring` is there, `slot` lies in `[first, end)`, a whole number of strides from
-/// `first`, and they, `tail` and `enable` point into a segment that is mapped and never unmapped.
-/// So does `row`, if it is not null, to as many cells as the buffer has; nobody else adds to them.
-/// Only the thread itself comes here, and its signal handlers, which `busy` keeps out; what they
-/// may look at all the same is atomic.
+/// Invariants, while the thread owns a ring:
+/// - `slot` lies in `[first, end)`, a whole number of strides from `first`. All of them, `tail` and `enable`
+///   point into a segment that is mapped and never unmapped.
+/// - `row` is null, or points into that segment, to as many cells as the buffer has. No other thread adds
+///   to them.
+/// - Only the thread and its signal handlers read the place. `busy` keeps handlers from writing. Fields that
+///   handlers may read meanwhile are atomic.
 #[derive(Debug)]
 pub(super) struct RingPlace {
     /// The row of cells of this thread, or null.

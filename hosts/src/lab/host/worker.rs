@@ -138,7 +138,7 @@ impl Worker {
                 // A standard buffer would hide requests from poll(2).
                 match wire::read(&mut Unbuffered)? {
                     None => return Ok(()),
-                    Some(WireFrame::Message(ask)) => self.answer(ask)?,
+                    Some(WireFrame::Message(request)) => self.answer(request)?,
                     Some(WireFrame::Data(_)) => {
                         return Err(io::Error::from(io::ErrorKind::InvalidData).into());
                     }
@@ -153,8 +153,8 @@ impl Worker {
         }
     }
 
-    fn send(&mut self, tell: &HelperMessage) -> io::Result<()> {
-        wire::write_message(&mut self.out, tell)
+    fn send(&mut self, message: &HelperMessage) -> io::Result<()> {
+        wire::write_message(&mut self.out, message)
     }
 
     /// Time until the next timer; how long poll(2) may wait.
@@ -174,8 +174,8 @@ impl Worker {
         Timespec::try_from(wait.min(silence)).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 })
     }
 
-    fn answer(&mut self, ask: HelperRequest) -> Result<(), WireError> {
-        match ask {
+    fn answer(&mut self, request: HelperRequest) -> Result<(), WireError> {
+        match request {
             HelperRequest::Ping => {}
             HelperRequest::Identify { programs } => {
                 let found = programs.iter().map(|program| facts::identify(program)).collect();

@@ -89,7 +89,7 @@ impl<'a> CellRun<'a> {
             self.team.ask(host, HelperRequest::Begin);
         }
         let until = begun + STALL;
-        self.team.gather(&self.everybody(), until, |tell| match tell {
+        self.team.gather(&self.everybody(), until, |message| match message {
             HelperMessage::Begun => Ok(()),
             other => Err(other),
         })?;
@@ -180,7 +180,7 @@ impl<'a> CellRun<'a> {
         for &host in hosts {
             self.team.ask(host, HelperRequest::Stop { phase: phase.to_owned() });
         }
-        self.team.gather(hosts, until, |tell| match tell {
+        self.team.gather(hosts, until, |message| match message {
             HelperMessage::Stopped => Ok(()),
             other => Err(other),
         })?;
@@ -332,7 +332,7 @@ impl<'a> CellRun<'a> {
             return Ok(names.map(|name| (name, at, 0)).collect());
         };
         self.team.ask(host, HelperRequest::Offsets { phase });
-        let mut answer = self.team.gather(&[host], until, |tell| match tell {
+        let mut answer = self.team.gather(&[host], until, |message| match message {
             HelperMessage::Offsets { now, others } => Ok((now, others)),
             other => Err(other),
         })?;

@@ -52,7 +52,7 @@ impl HelperLink {
         let (requests, received) = channel();
         let (speaks, silent) = channel();
         if let Some(stdin) = child.stdin.take() {
-            thread::spawn(move || ask(stdin, &received));
+            thread::spawn(move || forward(stdin, &received));
         }
         if let Some(stderr) = child.stderr.take() {
             let stderr_tail = stderr_tail.clone();
@@ -67,10 +67,10 @@ impl HelperLink {
         Ok(HelperLink { child, requests: Some(requests), stderr_tail, silent })
     }
 
-    pub(super) fn ask(&self, ask: HelperRequest) {
+    pub(super) fn ask(&self, request: HelperRequest) {
         // The reader reports a helper that is gone.
         if let Some(requests) = &self.requests {
-            let _ = requests.send(ask);
+            let _ = requests.send(request);
         }
     }
 
@@ -121,14 +121,14 @@ impl Drop for HelperLink {
 }
 
 /// Forwards requests. The pipe is closed once all senders are dropped.
-fn ask(mut stdin: ChildStdin, questions: &Receiver<HelperRequest>) {
+fn forward(mut stdin: ChildStdin, requests: &Receiver<HelperRequest>) {
     loop {
-        let ask = match questions.recv_timeout(PING) {
-            Ok(ask) => ask,
+        let request = match requests.recv_timeout(PING) {
+            Ok(request) => request,
             Err(RecvTimeoutError::Timeout) => HelperRequest::Ping,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        if wire::write_message(&mut stdin, &ask).is_err() {
+        if wire::write_message(&mut stdin, &request).is_err() {
             return;
         }
     }

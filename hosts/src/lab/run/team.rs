@@ -47,7 +47,7 @@ pub(super) enum HostReply {
 impl Team {
     /// Starts all helpers, and connects the network namespaces that they create.
     pub(super) fn start(plan: &LabPlan, options: &LabOptions) -> Result<Self, CellFailure> {
-        let (tell, heard) = sync_channel(64);
+        let (events, heard) = sync_channel(64);
         let mut team = Self {
             links: Vec::new(),
             names: plan.hosts.iter().map(|host| host.name.clone()).collect(),
@@ -66,7 +66,7 @@ impl Team {
         }
         for (number, command) in commands.into_iter().enumerate() {
             let program = command.get_program().to_string_lossy().into_owned();
-            let link = HelperLink::start(command, number, tell.clone());
+            let link = HelperLink::start(command, number, events.clone());
             team.links.push(link.map_err(|cause| CellFailure::Gone {
                 phase: SETUP.to_owned(),
                 host: team.names[number].clone(),
@@ -76,7 +76,7 @@ impl Team {
         let everybody: Vec<usize> = (0..team.links.len()).collect();
         team.facts = vec![Facts::default(); team.links.len()];
         let until = Instant::now() + BEGIN;
-        let hellos = team.gather(&everybody, until, |tell| match tell {
+        let hellos = team.gather(&everybody, until, |message| match message {
             HelperMessage::Hello(facts) => Ok(facts),
             other => Err(other),
         })?;
@@ -119,7 +119,7 @@ impl Team {
             self.ask(*host, HelperRequest::Tool { words, input: input.clone() });
         }
         let hosts: Vec<usize> = inputs.iter().map(|input| input.0).collect();
-        let done = self.gather(&hosts, Instant::now() + ANSWER, |tell| match tell {
+        let done = self.gather(&hosts, Instant::now() + ANSWER, |message| match message {
             HelperMessage::Tool { end, output } => Ok((end, output)),
             other => Err(other),
         })?;
@@ -132,8 +132,8 @@ impl Team {
         }
     }
 
-    pub(super) fn ask(&self, host: usize, ask: HelperRequest) {
-        self.links[host].ask(ask);
+    pub(super) fn ask(&self, host: usize, request: HelperRequest) {
+        self.links[host].ask(request);
     }
 
     pub(super) fn name(&self, host: usize) -> &str {
@@ -149,7 +149,7 @@ impl Team {
             self.ask(host, HelperRequest::Identify { programs: programs.clone() });
         }
         let hosts: Vec<usize> = (0..programs.len()).collect();
-        let found = self.gather(&hosts, Instant::now() + BEGIN, |tell| match tell {
+        let found = self.gather(&hosts, Instant::now() + BEGIN, |message| match message {
             HelperMessage::Identified(found) => Ok(found),
             other => Err(other),
         })?;
@@ -176,8 +176,8 @@ impl Team {
                 return Err(self.late(begun.elapsed(), &left));
             };
             let taken = match answer {
-                HostReply::Message(tell) if left.contains(&host) => take(tell),
-                HostReply::Message(tell) => Err(tell),
+                HostReply::Message(message) if left.contains(&host) => take(message),
+                HostReply::Message(message) => Err(message),
                 HostReply::Data(_) => Err(HelperMessage::FileEnd),
             };
             match taken {
@@ -217,8 +217,8 @@ impl Team {
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
         };
         match heard {
-            LinkEvent::Frame(WireFrame::Message(tell)) => {
-                Ok(Some((host, HostReply::Message(tell))))
+            LinkEvent::Frame(WireFrame::Message(message)) => {
+                Ok(Some((host, HostReply::Message(message))))
             }
             LinkEvent::Frame(WireFrame::Data(data)) => Ok(Some((host, HostReply::Data(data)))),
             LinkEvent::Nonsense(why) => Err(self.distrust(host, why)),

@@ -41,7 +41,7 @@ impl Measurement<'_> {
         &self,
         stop: &AtomicBool,
         sink: &mut dyn Sink,
-        tell: &mut dyn FnMut(ProbeEvent),
+        report: &mut dyn FnMut(ProbeEvent),
     ) -> Result<Vec<LinkCounts>, MeasureError> {
         let every_ns =
             (SECOND_NS as f64 / self.options.rate.clamp(*RATES.start(), *RATES.end())) as u64;
@@ -73,7 +73,7 @@ impl Measurement<'_> {
                 left_out,
                 dropped_readings: 0,
                 sink,
-                tell,
+                report,
             };
             run.greet(stop)?;
             if !stop.load(Relaxed) {
@@ -111,7 +111,7 @@ struct ProbeRun<'a> {
     left_out: Vec<Option<TimeSourceError>>,
     dropped_readings: u64,
     sink: &'a mut dyn Sink,
-    tell: &'a mut dyn FnMut(ProbeEvent),
+    report: &'a mut dyn FnMut(ProbeEvent),
 }
 
 impl ProbeRun<'_> {
@@ -270,7 +270,7 @@ impl ProbeRun<'_> {
                     self.dropped_readings += 1;
                     let last = self.left_out[place].replace(error.clone());
                     if last.as_ref().map(discriminant) != Some(discriminant(&error)) {
-                        (self.tell)(ProbeEvent::LeftOut { place, error });
+                        (self.report)(ProbeEvent::LeftOut { place, error });
                     }
                 }
             }
@@ -295,7 +295,7 @@ impl ProbeRun<'_> {
             host.link.give_up(now_ns);
             if host.link.is_open() && now_ns.saturating_sub(host.heard_ns) >= SILENT_NS {
                 if !std::mem::replace(&mut host.is_silent, true) {
-                    (self.tell)(ProbeEvent::Silent { place });
+                    (self.report)(ProbeEvent::Silent { place });
                 }
                 host.link.close();
                 host.greet_ns = now_ns;
@@ -303,7 +303,7 @@ impl ProbeRun<'_> {
         }
         self.sink.keep().map_err(MeasureError::Write)?;
         let counts = self.hosts.iter().map(|host| host.link.counts).collect();
-        (self.tell)(ProbeEvent::Second(counts));
+        (self.report)(ProbeEvent::Second(counts));
         Ok(())
     }
 
@@ -386,7 +386,7 @@ impl ProbeRun<'_> {
                 let address = host.link.address();
                 (host.index, host.is_silent, host.is_refused) = (Some(index), false, false);
                 host.heard_ns = ppt_now::monotonic();
-                (self.tell)(ProbeEvent::Answered { place, address, identity });
+                (self.report)(ProbeEvent::Answered { place, address, identity });
             }
             Learnt::Reading(reading) => {
                 host.heard_ns = ppt_now::monotonic();

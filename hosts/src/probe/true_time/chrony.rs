@@ -139,8 +139,8 @@ fn until_end(child: &mut Child) -> io::Result<Option<Vec<u8>>> {
 }
 
 impl Watched for Chrony<'_> {
-    fn look(&mut self, tell: &mut dyn FnMut(Result<Record, TimeSourceError>)) {
-        tell(self.ask());
+    fn look(&mut self, report: &mut dyn FnMut(Result<Record, TimeSourceError>)) {
+        report(self.ask());
     }
 
     fn pause(&self) -> Duration {

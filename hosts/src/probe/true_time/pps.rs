@@ -63,7 +63,7 @@ impl<'a> Edges<'a> {
     /// The edges since the last call.
     fn edges(
         &mut self,
-        tell: &mut dyn FnMut(Result<Record, TimeSourceError>),
+        report: &mut dyn FnMut(Result<Record, TimeSourceError>),
     ) -> Result<Vec<u64>, TimeSourceError> {
         let lines = match &mut self.from {
             From::Fifo(lines) => lines.new_lines()?,
@@ -73,7 +73,7 @@ impl<'a> Edges<'a> {
         for line in lines {
             match edge(&line) {
                 Some(number) => edges.push(number),
-                None => tell(Err(TimeSourceError::line(&self.path, &line))),
+                None => report(Err(TimeSourceError::line(&self.path, &line))),
             }
         }
         self.last = edges.last().copied().or(self.last);
@@ -107,17 +107,17 @@ impl<'a> Edges<'a> {
 }
 
 impl Watched for Edges<'_> {
-    fn look(&mut self, tell: &mut dyn FnMut(Result<Record, TimeSourceError>)) {
-        let edges = self.edges(tell);
+    fn look(&mut self, report: &mut dyn FnMut(Result<Record, TimeSourceError>)) {
+        let edges = self.edges(report);
         // Read after the edges, so that there are readings on both sides.
         let now_ns = self.read();
         match edges {
             Ok(edges) => {
                 let pulses =
                     edges.into_iter().filter_map(|edge| self.pulse(edge, now_ns).transpose());
-                pulses.for_each(tell);
+                pulses.for_each(report);
             }
-            Err(error) => tell(Err(error)),
+            Err(error) => report(Err(error)),
         }
     }
 

@@ -66,13 +66,13 @@ impl<'a> Ptp4l<'a> {
 }
 
 impl Watched for Ptp4l<'_> {
-    fn look(&mut self, tell: &mut dyn FnMut(Result<Record, TimeSourceError>)) {
+    fn look(&mut self, report: &mut dyn FnMut(Result<Record, TimeSourceError>)) {
         match self.lines.new_lines() {
             Ok(lines) => {
                 let reports = lines.iter().filter_map(|line| self.read(line).transpose());
-                reports.for_each(tell);
+                reports.for_each(report);
             }
-            Err(error) => tell(Err(error)),
+            Err(error) => report(Err(error)),
         }
     }
 

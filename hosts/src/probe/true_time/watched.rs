@@ -10,7 +10,7 @@ use super::error::TimeSourceError;
 /// A source of true time.
 pub(super) trait Watched: Send {
     /// Passes on new readings.
-    fn look(&mut self, tell: &mut dyn FnMut(Result<Record, TimeSourceError>));
+    fn look(&mut self, report: &mut dyn FnMut(Result<Record, TimeSourceError>));
     /// Time until the next check.
     fn pause(&self) -> Duration;
 }

@@ -119,7 +119,7 @@ async fn write(
         trace.turn_to(run.kind, run.rows);
         let is_frame = matches!(kinds[run.kind].what, EventRole::Frames | EventRole::Unknown);
         for row in run.which.iter().map(|&row| row as usize) {
-            if is_frame && !run.rows.placed(row) {
+            if is_frame && !run.rows.has_own_time(row) {
                 timeless += 1;
             }
             trace.event(run.kind, run.rows, row).map_err(&fail)?;
@@ -139,11 +139,11 @@ async fn write(
         }
     }
     trace.finish().map_err(&fail)?;
-    let let_go = trace.let_go();
-    if let_go > 0 {
+    let dropped_links = trace.dropped_links();
+    if dropped_links > 0 {
         let text = "links from effects to their causes are not in the export, because more were waiting \
                     for their effects at once than ppt keeps";
-        message::warning("links-let-go", format_args!("{name}: {} {text}", grouped(let_go)));
+        message::warning("links-let-go", format_args!("{name}: {} {text}", grouped(dropped_links)));
     }
     if timeless > 0 {
         let subject = match timeless {

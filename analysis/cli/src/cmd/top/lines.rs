@@ -115,7 +115,7 @@ pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> TextTabl
     let mut kinds: Vec<&KindPicture> = picture.kinds.iter().filter(wanted).collect();
     let p99 = |kind: &KindPicture| {
         let of_time = kind.fields.iter().filter(|field| field.unit == "ns");
-        of_time.filter_map(|picture| Some(picture.numbers?.p99)).fold(0.0, f64::max)
+        of_time.filter_map(|field| Some(field.numbers?.p99)).fold(0.0, f64::max)
     };
     kinds.sort_by(|one, two| {
         let by = match choice.sort {
@@ -126,8 +126,7 @@ pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> TextTabl
         };
         by.then_with(|| (&one.name, &one.buffer).cmp(&(&two.name, &two.buffer)))
     });
-    let same =
-        |kind: &KindPicture| kinds.iter().filter(|picture| picture.name == kind.name).count();
+    let same = |kind: &KindPicture| kinds.iter().filter(|other| other.name == kind.name).count();
     let titles: Vec<String> = kinds
         .iter()
         .map(|kind| match same(kind) {
@@ -135,8 +134,7 @@ pub(super) fn frames(choice: &Choice, picture: &Picture, width: u16) -> TextTabl
             _ => format!("{}.{}", kind.buffer, kind.name),
         })
         .collect();
-    let names =
-        kinds.iter().flat_map(|kind| &kind.fields).map(|picture| wide(&picture.label()) + 2);
+    let names = kinds.iter().flat_map(|kind| &kind.fields).map(|field| wide(&field.label()) + 2);
     let names = names.chain(picture.metrics.iter().map(|metric| wide(&metric.name)));
     let name = names.chain(titles.iter().map(|title| wide(title))).max().unwrap_or(0);
     let name = name.clamp(NAME.0, NAME.1);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ppt_query::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use ppt_query::arrow::error::ArrowError;
 use ppt_query::text::{duration, grouped, three};
-use ppt_query::whatif::live::ExperimentAnswer;
+use ppt_query::whatif::ExperimentAnswer;
 use ppt_query::whatif::retime::{Figures, Metric};
 use ppt_query::{Engine, plain, plain_json};
 use serde_json::{Value, json};
@@ -27,19 +27,22 @@ pub(super) async fn ask(
 ) -> Result<Vec<ExperimentAnswer>, Failure> {
     let experiment = engine.experiment().await?.unwrap_or_default();
     if !args.sweep.is_empty() {
-        return Err(Failure::asked("--sweep: an experiment has the speeds that it was made with"));
+        return Err(Failure::bad_whatif_question(
+            "--sweep: an experiment has the speeds that it was made with",
+        ));
     }
     let metrics = match (&args.metric[..], experiment.metric.as_str()) {
         ([], "") => engine.lengths().await?,
-        ([], metric) => vec![metric.parse().map_err(Failure::asked)?],
+        ([], metric) => vec![metric.parse().map_err(Failure::bad_whatif_question)?],
         (metrics, _) => metrics.to_vec(),
     };
     let mut answers = Vec::new();
     for metric in &metrics {
         let values = engine.values(metric).await?;
-        let values = values.ok_or_else(|| Failure::asked("only a whole run has an `end`"))?;
+        let values =
+            values.ok_or_else(|| Failure::bad_whatif_question("only a whole run has an `end`"))?;
         if values.is_empty() {
-            return Err(Failure::asked(format!("there is no `{metric}` in the run")));
+            return Err(Failure::bad_whatif_question(format!("there is no `{metric}` in the run")));
         }
         match experiment.answers(metric, &values) {
             Ok(found) => {
@@ -63,7 +66,7 @@ pub(super) async fn ask(
     };
     answers.retain(asked);
     if answers.is_empty() {
-        return Err(Failure::asked("the experiment shows nothing of what is asked"));
+        return Err(Failure::bad_whatif_question("the experiment shows nothing of what is asked"));
     }
     Ok(answers)
 }

@@ -193,7 +193,7 @@ impl<'a> Drafts<'a> {
         };
         let (process, _) = self.threads.get(thread);
         let is_frame = what == EventRole::Frames;
-        let is_first = rows.first(row);
+        let is_first = rows.is_first_of_frame(row);
         let dur = rows.dur(row).filter(|_| !is_missing);
         let seqno = rows.seqno(row).unwrap_or(-1);
         let ties = [
@@ -223,7 +223,7 @@ impl<'a> Drafts<'a> {
 
     /// The curves of a row: those of a counter are sums, those of frames are values of their threads.
     fn counters(&mut self, number: usize, of: &TracedKind, rows: &EventRows, row: usize) {
-        if of.counters.is_empty() || !rows.first(row) {
+        if of.counters.is_empty() || !rows.is_first_of_frame(row) {
             return;
         }
         let thread = self.threads.thread(number, &of.kind, rows, row);
