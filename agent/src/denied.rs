@@ -60,7 +60,7 @@ pub struct Denied {
 impl std::error::Error for Denied {}
 
 impl Denied {
-    /// See [`crate::AgentError::code`].
+    /// The short name of the rule, as [`crate::AgentError::code`].
     pub(crate) fn code(&self) -> &'static str {
         (&self.rule).into()
     }

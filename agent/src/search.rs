@@ -105,9 +105,9 @@ pub struct FoundBuffers {
 /// The other results of a search, without the buffers.
 #[derive(Debug, Clone, Default)]
 pub struct Remarks {
-    /// See [`FoundBuffers::refused`].
+    /// As [`FoundBuffers::refused`].
     pub refused: Vec<String>,
-    /// See [`FoundBuffers::unsearched`].
+    /// As [`FoundBuffers::unsearched`].
     pub unsearched: Option<Unsearched>,
 }
 

@@ -89,8 +89,8 @@ macro_rules! with_writer {
 /// readings so far.
 ///
 /// # Errors
-/// See [`DumpError`]. Damage is not an error: intact rows are written, and the [`DumpOutcome`]
-/// lists the damage.
+/// The capture cannot be read, a requested buffer or frame is not in it, or writing to `out` fails. Damage is
+/// not an error: intact rows are written, and the [`DumpOutcome`] lists the damage.
 pub fn dump(path: &Path, options: &DumpRequest, out: impl Write) -> Result<DumpOutcome, DumpError> {
     with_writer!(options.format, Writer => TableOutput::<_, Writer>::new(options, out).of_file(path))
 }

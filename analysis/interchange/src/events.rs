@@ -62,7 +62,7 @@ impl<'a> Events<'a> {
     /// The kinds of events of the selection, and for each the source of its rows.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, or a table lacks a column that events need.
     pub async fn sources(
         &self,
         selection: &TraceSelection,
@@ -335,7 +335,7 @@ impl<'a> Events<'a> {
     /// Pairs of the monotonic and the realtime clock; empty for several boots, which have no common monotonic clock.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, or the query is cancelled or exceeds its memory.
     pub async fn readings(&self) -> Result<Vec<ClockPair>, QueryError> {
         let sql = "SELECT a_before + (a_after - a_before) / 2 AS a, b FROM clocks \
                    WHERE clock_a = 'monotonic' AND clock_b = 'realtime' \

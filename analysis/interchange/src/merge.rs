@@ -133,7 +133,7 @@ impl Merge {
     /// would need more are sorted by queries, which spill.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, or the query is cancelled or exceeds its memory.
     pub async fn new(
         events: &Events<'_>,
         sources: Sources,

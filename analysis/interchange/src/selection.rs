@@ -27,7 +27,7 @@ impl TraceSelection {
     /// Everything that a trace of that form contains.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// The tables of the captures cannot be listed.
     pub fn everything(engine: &Engine, form: TraceFormat) -> Result<TraceSelection, QueryError> {
         let frames = engine.frames(None)?;
         let states = has_states(form) && engine.set().has_kernel();

@@ -208,7 +208,7 @@ impl Engine {
     /// Plans one statement.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// The statement is no SQL, names an unknown table or column, or exceeds the limits of expressions.
     pub async fn sql(&self, statement: &str) -> Result<DataFrame, QueryError> {
         let statement = prepared(statement)?;
         self.context.sql(&statement).await.map_err(|error| self.explain(error.into()))

@@ -133,7 +133,8 @@ impl Engine {
     /// The graph of all points that the engine shows.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, clocks of hosts cannot be compared, an identity has too many edges, or the query
+    /// is cancelled or exceeds its memory.
     pub async fn point_graph(&self) -> Result<PointGraph, QueryError> {
         let points = self.all_points().await?;
         let (unknown, idle) = (self.set().unknown_points(), self.set().idle_edges());

@@ -60,7 +60,7 @@ impl Engine {
     /// A joint scan of kinds of frames; None if one of them cannot be read this way.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A table lacks a requested column, or a bound is relative to an unknown start.
     pub fn joint_frame_scan(
         &self,
         kinds: &[FrameColumns],
@@ -151,7 +151,7 @@ impl ScanBatches {
     /// The next batch; None at the end.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, or the scan was cancelled.
     pub async fn next(&mut self) -> Option<Result<ScanBatch, QueryError>> {
         self.receiver.recv().await
     }

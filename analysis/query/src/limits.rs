@@ -16,7 +16,8 @@ pub const MAX_OPERATORS: usize = 500;
 /// or too deep.
 ///
 /// # Errors
-/// See [`within_limits`].
+/// [`QueryError::TooLong`]: an expression has more than [`MAX_OPERATORS`] operators. [`QueryError::TooDeep`]:
+/// queries or parentheses are nested too deeply.
 pub fn prepared(text: &str) -> Result<String, QueryError> {
     within_limits(text)?;
     Ok(without_units(text))

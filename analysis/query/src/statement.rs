@@ -55,7 +55,7 @@ impl Engine {
     /// Plans a statement.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// The statement names an unknown table or column, or is not supported ([`QueryError::NotHere`]).
     pub async fn plan(&self, statement: Statement) -> Result<StatementResult, QueryError> {
         match statement.0 {
             // DataFusion itself would overwrite existing files.

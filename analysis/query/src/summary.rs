@@ -33,7 +33,8 @@ impl Engine {
     /// Summarises every kind of frames that has the requested columns.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// The request names an unknown frame or column, a condition is no SQL, a capture cannot be read, or the query
+    /// is cancelled or exceeds its memory.
     pub async fn summary(&self, request: &SummaryRequest) -> Result<Vec<FrameSummary>, QueryError> {
         let budget = Budget::new(request.memory);
         let (mut plans, mut missing) = (Vec::new(), Vec::new());

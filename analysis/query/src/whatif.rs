@@ -47,7 +47,7 @@ impl Engine {
     /// The run that the captures recorded.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, or the query is cancelled or exceeds its memory.
     pub async fn run(&self) -> Result<LoadedRun, QueryError> {
         let mut loader = Loader::default();
         self.each(CAPTURES, |view| loader.capture(view)).await?;

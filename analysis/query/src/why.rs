@@ -74,10 +74,11 @@ pub struct WhyAnswer {
 }
 
 impl Engine {
-    /// Where the slowest intervals spent their time, and all of those above the 99th percentile.
+    /// Explains the slowest intervals, and all intervals above the 99th percentile.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// No capture has frames of the kernel, the question names an unknown frame, interval or column, a capture
+    /// cannot be read, or the query is cancelled or exceeds its memory.
     pub async fn why(&self, why: &WhyQuestion) -> Result<WhyAnswer, QueryError> {
         if !self.set().has_kernel() {
             return Err(QueryError::NoKernel);
@@ -90,11 +91,11 @@ impl Engine {
         Ok(answer)
     }
 
-    /// The same for the `slowest` of each interval and of each kind of span, in one pass. Empty if there
-    /// are no frames of the kernel.
+    /// Explains the `slowest` of each interval and of each kind of span, in one pass. Empty if no capture
+    /// has frames of the kernel.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, or the query is cancelled or exceeds its memory.
     pub async fn why_each(&self, slowest: usize) -> Result<WhyAnswer, QueryError> {
         if !self.set().has_kernel() {
             return Ok(WhyAnswer::default());
@@ -322,7 +323,7 @@ impl Engine {
         Ok(running)
     }
 
-    /// Fills in what the waiting threads, their wakers, and the running threads were doing.
+    /// Adds the slices of waiting threads, of their wakers, and of running threads.
     async fn ask_slices(
         &self,
         slow: &mut [Slow],
@@ -371,7 +372,7 @@ struct WhyInterval {
 }
 
 impl WhyInterval {
-    /// Its name; the name of a span is that of its frame.
+    /// The name of the interval; for a span, the name of its frame.
     fn name(&self, of: &FrameTable, is_span: bool) -> String {
         if is_span { of.frame.clone() } else { format!("{}.{}", of.frame, self.field) }
     }

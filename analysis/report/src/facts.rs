@@ -72,7 +72,7 @@ impl Facts {
     /// Gathers all facts.
     ///
     /// # Errors
-    /// See [`ReportError`].
+    /// A query failed: a capture cannot be read, or the query was cancelled or exceeds its memory.
     pub async fn gather(engine: &Engine, request: &PageRequest) -> Result<Facts, ReportError> {
         let summary_request = summary::SummaryRequest {
             memory: request.memory,

@@ -36,7 +36,7 @@ pub struct FlamePlot {
 /// Draws the stacks within the slowest intervals above all others, or all stacks.
 ///
 /// # Errors
-/// See [`ReportError`].
+/// The captures have no stacks, the request names an unknown frame or interval, or a query failed.
 pub async fn flame(engine: &Engine, plot: &FlamePlot) -> Result<String, ReportError> {
     let flames = engine.flames(&plot.request).await?;
     let stacks = if plot.request.waits { "waits" } else { "stacks" };

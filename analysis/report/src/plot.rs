@@ -77,7 +77,7 @@ const BARS: usize = 60;
 /// Draws the answer to `sql`, a SELECT.
 ///
 /// # Errors
-/// See [`ReportError`].
+/// `sql` is not one SELECT, its columns do not fit the kind of plot, or the query failed.
 pub async fn plot(engine: &Engine, sql: &str, plot: &Plot) -> Result<String, ReportError> {
     let not = |why: &str| Err(ReportError::NotDrawn(why.to_owned()));
     let sql = &prepared(sql)?;

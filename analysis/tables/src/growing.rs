@@ -88,7 +88,7 @@ pub trait GrowingTable: fmt::Debug + Send + Sync {
     /// The spans or chains of the captures. `with_absent`: frames before the captures count as missing.
     ///
     /// # Errors
-    /// See [`TableError`].
+    /// The clocks of hosts cannot be compared.
     fn growing(&self, with_absent: bool) -> Result<GrowingWholes, TableError>;
 }
 
@@ -139,7 +139,7 @@ impl GrowingWholes {
     /// Reads the frames of the part, and returns the rows that they and the waiting frames complete.
     ///
     /// # Errors
-    /// See [`TableError`].
+    /// A capture cannot be read, a time is too uncertain, or the reader was cancelled.
     pub fn settle(
         &self,
         waiting: WaitingWholes,

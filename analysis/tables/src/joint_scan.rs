@@ -104,7 +104,7 @@ impl JointScan {
     /// Plans a scan of `tables`; None if the rows of one of them are not frames.
     ///
     /// # Errors
-    /// See [`TableError`].
+    /// A table has no column of a requested number.
     pub fn new(
         set: &Arc<CaptureSet>,
         tables: &[ScannedTable<'_>],

@@ -72,7 +72,8 @@ impl CaptureSet {
     /// that is named twice counts once; of two copies, the longer one counts.
     ///
     /// # Errors
-    /// See [`SetError`]. Damage is not an error: see [`Self::troubles`].
+    /// No capture is named, a pattern matches nothing, or a capture or a file of clock readings cannot be read.
+    /// Damage is not an error: see [`Self::troubles`].
     pub fn open(names: &[PathBuf]) -> Result<CaptureSet, SetError> {
         let mut captures: Vec<Opened> = Vec::new();
         // From last to first: while a series grows, a file is complete once a later one exists.

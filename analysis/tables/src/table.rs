@@ -24,7 +24,7 @@ pub trait CaptureTable: Debug + Send + Sync {
     /// Plans how to read the requested rows. Rows outside of the bounds may remain, none within is missing.
     ///
     /// # Errors
-    /// See [`TableError`].
+    /// The clocks of hosts cannot be compared, or a capture cannot be read.
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError>;
 
     /// The source of the rows, if each row is a frame: a [`JointScan`](crate::JointScan) can read such
@@ -143,12 +143,12 @@ pub trait Runner: Send {
     /// Takes rows; returns the finished ones.
     ///
     /// # Errors
-    /// See [`TableError`].
+    /// A time is too uncertain, an identity has too many edges, or columns do not fit.
     fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError>;
 
     /// Returns the remaining rows.
     ///
     /// # Errors
-    /// See [`TableError`].
+    /// As for [`Self::push`].
     fn finish(&mut self) -> Result<Vec<RecordBatch>, TableError>;
 }

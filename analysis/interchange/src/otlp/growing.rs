@@ -91,7 +91,7 @@ impl GrowingOtlp {
     /// Reads a range.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, or the query is cancelled or exceeds its memory.
     pub async fn read(
         &mut self,
         range: ReadRange<'_>,

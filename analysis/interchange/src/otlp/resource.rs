@@ -22,7 +22,7 @@ impl Resources {
     /// Reads them from the captures of an engine.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, or the query is cancelled or exceeds its memory.
     pub async fn new(engine: &Engine, processes: &Processes) -> Result<Resources, QueryError> {
         let mut all = Resources::default();
         let account = "SELECT arrow_cast(capture, 'Utf8'), arrow_cast(pid, 'Int64'), \

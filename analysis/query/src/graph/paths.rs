@@ -144,7 +144,8 @@ impl Engine {
     /// The graph of all frames that the engine shows.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, clocks of hosts cannot be compared, an identity has too many edges, or the query
+    /// is cancelled or exceeds its memory.
     pub async fn causality(&self) -> Result<Causality, QueryError> {
         let mut loader = Loader::new(self.set().clocks().clone());
         for input in Input::iter() {
@@ -162,7 +163,7 @@ impl Engine {
     /// The paths from one point to another, and the slowest of them.
     ///
     /// # Errors
-    /// See [`QueryError`]; [`QueryError::NoPoint`] if a name is not that of a point.
+    /// [`QueryError::NoPoint`]: a name is not that of a point. Others: as for [`Self::causality`].
     pub async fn paths(
         &self,
         from: &str,

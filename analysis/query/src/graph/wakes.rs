@@ -42,7 +42,7 @@ impl Engine {
     /// These edges lead from thread to thread, so the graph of points does not have them.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, or the query is cancelled or exceeds its memory.
     pub async fn thread_wakes(&self) -> Result<Vec<ThreadWakes>, QueryError> {
         if !self.set().has_kernel() {
             return Ok(Vec::new());

@@ -55,7 +55,7 @@ impl Engine {
     /// Summarises these kinds of frames in one pass over their chunks. None if they cannot be read this way.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, or the query is cancelled or exceeds its memory.
     pub async fn sweep(
         &self,
         frames: &[FrameTable],

@@ -93,7 +93,7 @@ impl Engine {
     /// The experiment in the captures. None if there is none.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, or the query is cancelled or exceeds its memory.
     pub async fn experiment(&self) -> Result<Option<Experiment>, QueryError> {
         if !self.set().has_rounds() {
             return Ok(None);
@@ -110,7 +110,7 @@ impl Engine {
     /// The begin and end of each value of a metric, in ns, sorted by end. None for the metric of a whole run.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, or the query is cancelled or exceeds its memory.
     pub async fn values(&self, metric: &Metric) -> Result<Option<Vec<(i64, i64)>>, QueryError> {
         let text = |name: &str| name.replace('\'', "''");
         let query = match metric {
@@ -141,7 +141,7 @@ impl Engine {
     /// Metrics for the lengths of all spans, or of all intervals if there are no spans; without ppt's own.
     ///
     /// # Errors
-    /// See [`QueryError`].
+    /// A capture cannot be read, or the query is cancelled or exceeds its memory.
     pub async fn lengths(&self) -> Result<Vec<Metric>, QueryError> {
         let query = format!(
             "SELECT DISTINCT name FROM slices WHERE buffer NOT IN ('{BUFFER}', '{CLOCK_BUFFER}') ORDER BY name"
