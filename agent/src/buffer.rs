@@ -12,7 +12,7 @@ pub enum FoundBy {
     Symtab,
     /// A symbol of `.dynsym`.
     Dynsym,
-    /// Its magic, found in mapped data.
+    /// The magic, found in mapped data.
     Scan,
     /// A copy of the parent's descriptor, in a forked process.
     Copy,
@@ -32,7 +32,7 @@ impl fmt::Display for FoundBy {
 /// A buffer of a target, checked.
 #[derive(Debug, Clone)]
 pub struct Buffer {
-    /// Its unambiguous name in this target: `NAME[#hash8][@object][:address]`.
+    /// The unambiguous name in this target: `NAME[#hash8][@object][:address]`.
     pub name: String,
     /// The schema of its frames.
     pub schema: Schema,

@@ -10,7 +10,7 @@ use crate::system::System;
 /// An agent that holds a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// Its pid, in its own pid namespace.
+    /// The pid, in the holder's own pid namespace.
     pub pid: u64,
     /// Whether it runs. `None` if it is in another pid namespace, which ppt cannot inspect.
     pub alive: Option<bool>,

@@ -13,7 +13,7 @@ const FILES: usize = 1024;
 /// A file that a process has mapped as code. It stays that file if its path is reused.
 #[derive(Debug)]
 pub struct MappedFile {
-    /// Its path, as the process sees it.
+    /// The path, as the process sees it.
     pub path: String,
     /// Device and inode.
     pub identity: FileId,

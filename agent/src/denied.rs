@@ -15,7 +15,7 @@ pub enum Rule {
     /// Another user's process.
     #[strum(serialize = "other-user")]
     User {
-        /// Its effective user.
+        /// The effective user id of the target.
         theirs: u32,
         /// Our effective user.
         ours: u32,
@@ -27,7 +27,7 @@ pub enum Rule {
     Yama(u32),
     /// The same user's process, but it is not dumpable, because of setuid or prctl(2).
     NotDumpable,
-    /// It is in a user namespace where our capabilities do not count.
+    /// The target is in a user namespace where ppt's capabilities do not count.
     #[strum(serialize = "user-namespace")]
     Namespace,
     /// A security module.
@@ -49,7 +49,7 @@ pub enum Rule {
 pub struct Denied {
     /// The process.
     pub pid: i32,
-    /// Its short name, escaped.
+    /// The short name of the target, escaped.
     pub comm: String,
     /// The rule that refused it.
     pub rule: Rule,

@@ -21,7 +21,7 @@ pub enum CheckVerdict {
     Good,
     /// Attaching works; something is worth knowing.
     Note,
-    /// It prevents attaching.
+    /// The fact prevents attaching.
     Problem,
 }
 

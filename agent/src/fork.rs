@@ -84,7 +84,7 @@ impl Target {
         (order == 0).then_some(parent)
     }
 
-    /// Its current parent.
+    /// The current parent, in ppt's pid namespace.
     pub fn parent(&self) -> Option<i32> {
         parent(self.system(), self.pid())
     }

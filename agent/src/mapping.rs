@@ -145,9 +145,9 @@ impl Mapping {
         self.end.saturating_sub(self.start)
     }
 
-    /// Its file below `root`, if that is a regular file and the one that is mapped.
+    /// The mapped file below `root`, if the path is a regular file and still the one that is mapped.
     ///
-    /// Its path was correct at the time of mapping; the target's user may have replaced the file
+    /// The path was correct at the time of mapping; the target's user may have replaced the file
     /// since. So no link is followed, nothing outside of the target's root is found, and a file is
     /// inspected before it is opened: opening a device or a FIFO may have side effects.
     pub(crate) fn locate(&self, root: &OwnedFd) -> Option<LocatedFile> {

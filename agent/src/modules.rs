@@ -18,11 +18,11 @@ const MAX_FILES_PER_LOOK: usize = 1024;
 /// An executable mapping with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MappedModule {
-    /// Its first address.
+    /// The first address.
     pub start: u64,
     /// The end address, exclusive.
     pub end: u64,
-    /// Its offset in the file, in bytes.
+    /// The offset in the file, in bytes.
     pub offset: u64,
     /// The address that the file assigns to `start`, if known.
     pub address: Option<u64>,

@@ -18,14 +18,15 @@ use crate::target::has_io_uring;
 /// Why a preloaded library would not be in a program, or would see nothing there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PreloadBarrier {
-    /// It has no dynamic linker.
+    /// The program has no dynamic linker.
     Static,
-    /// It is set-user-ID or set-group-ID, or has file capabilities, so the dynamic linker ignores
+    /// The program is set-user-ID or set-group-ID, or has file capabilities, so the dynamic linker
+    /// ignores
     /// `LD_PRELOAD`.
     Privileged,
-    /// It is written in Go, which calls the kernel without the C library.
+    /// The program is written in Go, which calls the kernel without the C library.
     Go,
-    /// It is for another architecture or word size.
+    /// The program is for another architecture or word size.
     Architecture,
 }
 

@@ -34,7 +34,7 @@ enum Mode {
 struct Status {
     mode: Mode,
     parent: i32,
-    /// Its pid in each pid namespace that it is in, from ours inwards.
+    /// The pid in each pid namespace of the process, from ppt's inwards.
     numbers: Vec<i32>,
     /// Whether it may have installed its filters itself.
     may_install: bool,

@@ -34,7 +34,7 @@ impl Target {
     /// and does not fit, it tries again for a moment.
     ///
     /// # Errors
-    /// Those of [`Target::open`] and [`Target::choose`], once the moment has passed.
+    /// As for [`Target::open`] and [`Target::choose`], once the moment has passed.
     pub fn with_buffers(
         system: &System,
         pid: i32,

@@ -145,17 +145,17 @@ impl Target {
         Err(AgentError::Architecture { pid: self.pid, found, ours: name })
     }
 
-    /// Its pid in ppt's pid namespace.
+    /// The pid in ppt's pid namespace.
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Its pid in its own, innermost namespace.
+    /// The pid in the innermost namespace of the target.
     pub fn ns_pid(&self) -> i32 {
         self.ns_pid
     }
 
-    /// Its start time, in clock ticks since boot.
+    /// The start time, in clock ticks since boot.
     pub fn start_time(&self) -> u64 {
         self.start_time
     }
@@ -165,13 +165,13 @@ impl Target {
         self.system.age(self.start_time)
     }
 
-    /// Its start time since the epoch, rounded down to a second.
+    /// The start time since the epoch, rounded down to a second.
     pub(crate) fn began(&self) -> Option<Duration> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         now.checked_sub(self.system.age(self.start_time)? + Duration::from_secs(1))
     }
 
-    /// Its short name, escaped.
+    /// The short name, escaped.
     pub fn comm(&self) -> &str {
         &self.comm
     }
@@ -199,7 +199,7 @@ impl Target {
         names.into_iter().filter_map(inode).collect()
     }
 
-    /// Its CLOCK_MONOTONIC minus ppt's, ns. Not 0 in a time namespace.
+    /// The target's CLOCK_MONOTONIC minus ppt's, ns. Not 0 in a time namespace.
     pub fn monotonic_offset(&self) -> i64 {
         let offset = |pid: &str| self.system.monotonic_offset(pid).unwrap_or(0);
         offset(&self.pid.to_string()).saturating_sub(offset("self"))

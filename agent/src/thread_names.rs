@@ -22,7 +22,7 @@ const STATUS: u64 = 8192;
 /// The name of a thread at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadName {
-    /// Its number in the process's own pid namespace.
+    /// The thread, in the process's own pid namespace.
     pub tid: u32,
     /// CLOCK_MONOTONIC in ns when the name was read.
     pub mono_ns: u64,

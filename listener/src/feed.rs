@@ -17,7 +17,7 @@ pub type Alive = Box<dyn FnMut(u32) -> Option<bool> + Send>;
 /// A buffer to drain. Its index is its source number in the capture, unless the capture continues
 /// in other files: these renumber the feeds that may still have frames.
 pub struct Feed {
-    /// Its description in the capture. `segment` is added to the segments there if it is missing.
+    /// The description in the capture. `segment` is added to the segments there if it is missing.
     pub source: Source,
     /// The rings.
     pub segment: Arc<Segment>,

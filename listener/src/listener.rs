@@ -84,7 +84,7 @@ impl Listener {
     /// Begins a capture that may continue in other files, as [`start`](Self::start) does.
     ///
     /// # Errors
-    /// Those of [`start`](Self::start).
+    /// As for [`start`](Self::start).
     pub fn rotating<W: Write + Send + 'static>(
         out: W,
         header: FileHeader,

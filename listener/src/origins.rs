@@ -24,9 +24,9 @@ pub(crate) type Adds = Mutex<BTreeMap<usize, u64>>;
 pub(crate) struct Origin {
     pub stride: u32,
     pub stamps: Arc<Stamps>,
-    /// Its source as in the file, if the file states it.
+    /// The source as in the file, if the file states it.
     pub source: Source,
-    /// Its segments and their numbers, each until its last chunk is written.
+    /// The segments and their numbers, each until its last chunk is written.
     pub segments: Vec<(usize, Arc<Segment>)>,
     /// The counters and histograms of all its segments, until no more frames come. They stay
     /// because a slow thread may still add to a segment that other threads have left.

@@ -84,7 +84,7 @@ impl Tallies {
 pub struct FeedTally {
     /// The process, in ppt's numbering.
     pub pid: u32,
-    /// Its name.
+    /// The name of the program.
     pub program: String,
     /// The buffer.
     pub buffer: String,

@@ -43,9 +43,9 @@ impl RingFindings {
 
 /// One segment of a feed.
 pub(crate) struct WatchedSegment {
-    /// Its number among those of all feeds.
+    /// The number of the segment among those of all feeds.
     pub number: usize,
-    /// Its name in the capture.
+    /// The nonce, which names the segment in the capture.
     pub nonce: u64,
     pub geometry: Geometry,
     pub findings: Arc<RingFindings>,
@@ -84,7 +84,7 @@ impl WatchedSegment {
 
 /// What the caller of a listener may ask about a feed.
 pub(crate) struct WatchedFeed {
-    /// Its segments, at least one. New frames go to the last one that is still drained.
+    /// The segments, at least one. New frames go to the last one that is still drained.
     pub segments: Vec<WatchedSegment>,
 }
 

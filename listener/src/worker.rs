@@ -55,7 +55,7 @@ impl Worker {
         }
     }
 
-    /// Its result, if it ended by `until`.
+    /// The result, if the worker ended by `until`.
     pub fn outcome(&self, until: Instant) -> SinkOutcome {
         let patience = until.saturating_duration_since(Instant::now());
         self.outcome.recv_timeout(patience).unwrap_or_else(|_| SinkOutcome {

@@ -33,7 +33,7 @@ pub(super) struct Access<'a> {
 pub struct AttachedBuffer {
     /// The buffer.
     pub buffer: Buffer,
-    /// Its segment. If the target makes it, it is empty until ppt has fetched it.
+    /// The segment. If the target makes it, it is empty until ppt has fetched it.
     pub segment: Arc<Segment>,
     /// The kind of its segment.
     pub kind: SegmentKind,
@@ -118,11 +118,11 @@ pub(super) enum Stage {
     Ready,
     /// The buffer can no longer be captured.
     Failed,
-    /// Its part of the session is over.
+    /// The session has ended for the buffer.
     Ended {
         /// Why.
         end: BufferEnd,
-        /// Its segment was never fetched.
+        /// Whether the segment was never fetched.
         awaiting: bool,
     },
 }
@@ -184,7 +184,7 @@ pub(super) struct Former {
     pub(super) base: RefusedFrames,
     pub(super) kind: SegmentKind,
     pub(super) plan: GeometryPlan,
-    /// Its memory has been given back.
+    /// Whether the memory has been given back.
     pub(super) given_back: bool,
     /// Whether no thread owns one of its rings any more.
     pub(super) vacated: bool,

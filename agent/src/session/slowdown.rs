@@ -103,7 +103,7 @@ pub struct IntervalStamps {
 }
 
 impl IntervalStamps {
-    /// Those of interval `name` of a frame. None if the frame has no such interval, or its stamps
+    /// The stamps of interval `name` of a frame. None if the frame has no such interval, or its stamps
     /// are no whole numbers of a clock that goes on while a thread waits.
     pub fn find(id: u16, frame: &Frame, name: &str) -> Option<Self> {
         let half = |edge| {

@@ -20,7 +20,7 @@ const MAX_FRAMES: u64 = 1 << 15;
 /// Why a span cannot be watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NotWatchable {
-    /// These frames are no spans.
+    /// The frames are no spans.
     #[error("these frames have no begin and end of their own")]
     NoSpan,
     /// Frames have stamps of another clock.

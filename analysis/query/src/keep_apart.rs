@@ -107,7 +107,7 @@ struct Tests {
 struct ExpressionContext {
     /// The value that it must have for the whole expression to be wanted; None if either will do.
     wanted: Option<bool>,
-    /// It is joined with the rest by AND only.
+    /// Whether only AND joins the expression with the rest.
     is_conjunct: bool,
 }
 

@@ -117,7 +117,7 @@ impl StackBatch {
 }
 
 impl<'a> StackRow<'a> {
-    /// Its functions, the innermost first.
+    /// The functions of the stack, the innermost first.
     pub fn functions(&self) -> impl Iterator<Item = std::borrow::Cow<'a, str>> + use<'a> {
         let (batch, row) = (self.batch, self.row);
         batch.functions.iter().take(self.depth).map(move |column| {

@@ -10,7 +10,7 @@ use super::wire::FileIdentity;
 /// A difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Its category.
+    /// The category of the difference.
     pub kind: DifferenceKind,
     /// The fact that differs.
     pub fact: String,
@@ -25,7 +25,7 @@ pub struct Difference {
 pub enum DifferenceKind {
     /// The runs were set up differently.
     Setup,
-    /// They ended differently.
+    /// The cells ended differently.
     Result,
     /// Files of the same name differ. Captures always do, because they hold times.
     Content,

@@ -28,7 +28,7 @@ pub enum LabError {
     Plan {
         /// The file.
         file: PathBuf,
-        /// Its text.
+        /// The text of the file.
         text: String,
         /// What is wrong.
         error: Box<PlanError>,
@@ -81,7 +81,7 @@ pub enum CellFailure {
     Late {
         /// The phase.
         phase: String,
-        /// Its time limit.
+        /// The time limit.
         timeout: Duration,
         /// The programs that are not done, by host.
         unfinished: Vec<(String, HelperFailure)>,
@@ -101,7 +101,7 @@ pub enum CellFailure {
         phase: String,
         /// The host.
         host: String,
-        /// Its last message.
+        /// The last message of the helper.
         why: String,
     },
     /// A helper sent an invalid message.

@@ -53,11 +53,11 @@ pub struct Manifest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
-    /// It runs, or was killed.
+    /// The experiment runs, or was killed.
     Running,
     /// All cells have run.
     Complete,
-    /// It ended early.
+    /// The experiment ended early.
     Aborted,
     /// The user interrupted it; some cells were not run.
     Interrupted,
@@ -66,11 +66,11 @@ pub enum RunState {
 /// A host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostRecord {
-    /// Its name.
+    /// The name of the host.
     pub name: String,
     /// How it is reached.
     pub via: String,
-    /// Its address.
+    /// The address, as programs on other hosts see it.
     pub addr: Option<String>,
     /// Facts about the host.
     #[serde(flatten)]
@@ -90,7 +90,7 @@ pub struct CellRecord {
     pub repeat: u32,
     /// From 1.
     pub attempt: u32,
-    /// Its folder within the results.
+    /// The folder of the cell within the results.
     pub folder: String,
     /// Whether it passed.
     pub passed: bool,
@@ -101,7 +101,7 @@ pub struct CellRecord {
     /// What ran.
     #[serde(flatten)]
     pub ran: CellPrograms,
-    /// Its checks.
+    /// The checks of the cell.
     pub checks: Vec<CheckRecord>,
 }
 
@@ -121,7 +121,7 @@ pub struct CellPrograms {
 /// A completed phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RanPhase {
-    /// Its name.
+    /// The name of the phase.
     pub name: String,
     /// How long it took.
     pub took_ns: u64,
@@ -159,9 +159,9 @@ pub struct RanEnd {
 /// A fetched file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
-    /// Its name in the cell's folder.
+    /// The name of the file in the cell's folder.
     pub name: String,
-    /// Its length.
+    /// The length, bytes.
     pub bytes: u64,
     /// SHA-256 of its content, in hexadecimal.
     pub sha256: String,

@@ -26,7 +26,7 @@ pub enum LabEvent<'a> {
     Folder(&'a Path),
     /// A host is ready.
     Host {
-        /// Its name.
+        /// The name of the host.
         name: &'a str,
         /// Facts about it.
         facts: &'a Facts,
@@ -35,25 +35,25 @@ pub enum LabEvent<'a> {
     Instant(Basis),
     /// Programs of the same name differ between hosts.
     Differs {
-        /// Its name.
+        /// The name of the program.
         program: &'a str,
         /// Hosts and their hashes.
         hosts: &'a [(String, String)],
     },
     /// A program has changed since the experiment first ran.
     Changed {
-        /// Its name.
+        /// The name of the program.
         program: &'a str,
         /// The host.
         host: &'a str,
     },
     /// A cell begins.
     Cell {
-        /// Its number, from 1.
+        /// The number of the cell, from 1.
         number: usize,
         /// The number of cells.
         of: usize,
-        /// Its key.
+        /// The key of the cell.
         key: &'a str,
         /// The attempt, from 1.
         attempt: u32,
@@ -71,7 +71,7 @@ pub enum LabEvent<'a> {
     LeftOut {
         /// The host.
         host: &'a str,
-        /// Its name.
+        /// The name of the file.
         name: &'a str,
     },
     /// A program's output exceeded the limit.
@@ -85,14 +85,14 @@ pub enum LabEvent<'a> {
     },
     /// A cell passed.
     Passed {
-        /// Its key.
+        /// The key of the cell.
         key: &'a str,
         /// How long it took.
         took: Duration,
     },
     /// A cell failed.
     Failed {
-        /// Its key.
+        /// The key of the cell.
         key: &'a str,
         /// The reason.
         failure: &'a CellFailure,

@@ -50,9 +50,9 @@ pub(super) enum HelperRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ClockRole {
-    /// It answers probes at this address.
+    /// The host answers probes at this address.
     Answer(String),
-    /// It probes these hosts (NAME=ADDRESS) until their clocks are known, and continues.
+    /// The host probes these hosts (NAME=ADDRESS) until their clocks are known, and continues.
     Ask { clock: ClockCondition, others: Vec<String> },
 }
 
@@ -144,7 +144,7 @@ pub enum Isolation {
 pub enum FileIdentity {
     /// The file was found.
     Found {
-        /// Its path.
+        /// The path of the file.
         path: String,
         /// SHA-256 of its content, in hexadecimal.
         sha256: String,
@@ -203,13 +203,13 @@ pub struct HelperFailure {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Problem {
-    /// It was not started.
+    /// The program was not started, for this reason.
     NotStarted(String),
-    /// It ended early or with the wrong status.
+    /// The program ended early or with the wrong status.
     Ended(ProgramEnd),
-    /// It runs, but is not ready: this condition is missing.
+    /// The program runs, but is not ready: this condition is missing.
     NotReady(String),
-    /// It still runs.
+    /// The program still runs.
     Running,
 }
 
@@ -252,7 +252,7 @@ pub enum WireError {
     /// A frame that is too long.
     #[error("it announces {bytes} bytes: at most {most} are taken")]
     TooLong {
-        /// Its length.
+        /// The length of the message, bytes.
         bytes: usize,
         /// The limit.
         most: usize,

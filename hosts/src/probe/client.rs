@@ -22,9 +22,9 @@ pub const RATES: RangeInclusive<f64> = 4.0..=1000.0;
 /// A host to probe.
 #[derive(Debug, Clone)]
 pub struct ProbedHost {
-    /// Its name as the user gave it.
+    /// The name, as the user gave it.
     pub name: String,
-    /// Its candidate addresses; the first that answers is used.
+    /// The candidate addresses; the first that answers is used.
     pub addresses: Vec<SocketAddr>,
 }
 
@@ -69,9 +69,9 @@ pub enum ProbeEvent {
     Answered {
         /// The host.
         place: usize,
-        /// Its address.
+        /// The address that answered.
         address: SocketAddr,
-        /// Its identity.
+        /// The identity of the host.
         identity: PeerIdentity,
     },
     /// A host stopped answering. Probing continues.
@@ -101,7 +101,7 @@ pub enum MeasureError {
         name: String,
         /// The last address tried.
         address: SocketAddr,
-        /// Its system reported that no program listens there.
+        /// Whether the system of the host reported that no program listens there.
         is_refused: bool,
         /// Packets from that address with another signature or none.
         foreign: u64,
@@ -111,7 +111,7 @@ pub enum MeasureError {
     OtherVersion {
         /// The host, as the user calls it.
         name: String,
-        /// Its version.
+        /// The version of the other host's protocol.
         version: u8,
     },
     /// The other host is this host.
@@ -119,7 +119,7 @@ pub enum MeasureError {
     Oneself {
         /// The host, as the user calls it.
         name: String,
-        /// Its own name.
+        /// The name of this host.
         host: String,
     },
     /// Two hosts that files cannot distinguish.

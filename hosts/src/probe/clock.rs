@@ -15,7 +15,7 @@ const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_
 /// Why the clocks of this host cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ClockError {
-    /// Its ticks are unreliable.
+    /// The ticks of the CPU are unreliable.
     #[error("the ticks of this host cannot be trusted: {0}")]
     Distrusted(Distrust),
     /// `PPT_TEST_CLOCK` cannot be parsed.
@@ -70,7 +70,7 @@ impl HostClock {
     /// Checks that the ticks are still reliable: the kernel may switch its clock source.
     ///
     /// # Errors
-    /// They are no longer reliable.
+    /// The ticks are no longer reliable.
     pub fn check(&self) -> Result<(), ClockError> {
         check()
     }

@@ -32,15 +32,15 @@ pub enum KeyError {
         /// The system's message.
         cause: io::Error,
     },
-    /// It is a folder, a device, a FIFO or a link.
+    /// The path is a folder, a device, a FIFO or a link.
     #[error("the key {} is not a regular file", .0.display())]
     NotAFile(PathBuf),
-    /// It belongs to another user.
+    /// The file belongs to another user.
     #[error("the key {} belongs to user {owner}, and not to you (user {us})", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// Its owner.
+        /// The user id of the owner.
         owner: u32,
         /// The caller.
         us: u32,
@@ -50,18 +50,18 @@ pub enum KeyError {
     Open {
         /// The file.
         path: PathBuf,
-        /// Its permissions.
+        /// The permissions, as in `st_mode`.
         mode: u32,
     },
-    /// It is too short, so it can be guessed.
+    /// The key is so short that it can be guessed.
     #[error("the key {} has {length} bytes; a key has at least {MIN_KEY}", path.display())]
     Short {
         /// The file.
         path: PathBuf,
-        /// Its length in bytes, without the final newline.
+        /// The length in bytes, without the final newline.
         length: usize,
     },
-    /// It is too long to be a key.
+    /// The file is too long to be a key.
     #[error("the key {} has more than {MAX_KEY} bytes", .0.display())]
     Long(PathBuf),
 }

@@ -62,7 +62,7 @@ pub struct Head {
 /// The identity of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerIdentity {
-    /// Its name, boot id and tick rate.
+    /// The name, boot id and tick rate.
     pub host: Host,
     /// The version of its program.
     pub program: String,
@@ -115,11 +115,11 @@ pub struct Answered {
 /// Why a packet is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketRefusal {
-    /// It is not signed with the key.
+    /// The packet is not signed with the key.
     Foreign,
-    /// It is authentic, but of this other version.
+    /// The packet is authentic, but of this other version.
     Version(u8, Head),
-    /// It is authentic and of this version, but malformed.
+    /// The packet is authentic and of this version, but malformed.
     Malformed,
 }
 
@@ -172,7 +172,7 @@ impl ProbeQuestion {
     /// Decodes a question.
     ///
     /// # Errors
-    /// It has another length, kind or version, or the tag is of another key.
+    /// The packet has another length, kind or version, or the tag is of another key.
     pub fn open(packet: &[u8], key: &SharedKey) -> Result<(Head, Self), PacketRefusal> {
         let (kind, head, mut body) = open(packet, key)?;
         let length = |kind: PacketKind| {
@@ -232,7 +232,7 @@ impl ProbeReply {
     /// Decodes an answer.
     ///
     /// # Errors
-    /// It has another length, kind or version, or the tag is of another key.
+    /// The packet has another length, kind or version, or the tag is of another key.
     pub fn open(packet: &[u8], key: &SharedKey) -> Result<(Head, Self), PacketRefusal> {
         let (kind, head, mut body) = open(packet, key)?;
         let answer = match kind {

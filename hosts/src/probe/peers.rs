@@ -37,11 +37,11 @@ pub(super) struct Peer {
 /// Why a question is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unanswered {
-    /// It was received before.
+    /// The packet was received before.
     Replayed,
-    /// It is so late that a replay cannot be ruled out.
+    /// The packet is so late that a replay cannot be ruled out.
     Late,
-    /// It belongs to an unknown conversation, or comes from another address.
+    /// The packet belongs to an unknown conversation, or comes from another address.
     Unknown,
     /// There are too many conversations.
     Full,

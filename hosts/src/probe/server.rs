@@ -62,16 +62,16 @@ pub struct Counts {
 pub enum ServerEvent {
     /// A host asked for the first time.
     Greeted {
-        /// Its address.
+        /// The address of the other host.
         address: SocketAddr,
-        /// Its identity.
+        /// The identity of the other host.
         identity: PeerIdentity,
     },
     /// A host of another version asked for the first time.
     OtherVersion {
-        /// Its address.
+        /// The address of the other host.
         address: SocketAddr,
-        /// Its version.
+        /// The version of the other host's protocol.
         version: u8,
     },
 }
@@ -121,7 +121,7 @@ impl ProbeServer {
     /// The bound address, with the port that the system chose if none was given.
     ///
     /// # Errors
-    /// Those of getsockname(2).
+    /// getsockname(2) fails.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.socket().local_addr()
     }

@@ -39,7 +39,7 @@ struct Sent<M> {
 /// A received packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Received {
-    /// Its length in bytes, which exceeds the buffer if the packet was cut.
+    /// The length in bytes, which exceeds the buffer if the packet was cut.
     pub length: usize,
     /// The sender; `None` if the socket is connected.
     pub from: Option<SocketAddr>,

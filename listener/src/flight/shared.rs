@@ -15,7 +15,7 @@ use crate::queue::SinkQueue;
 /// What happened to a window.
 #[derive(Debug)]
 pub enum News {
-    /// It is in a file.
+    /// The window is in a file.
     Written {
         /// The file.
         name: String,
@@ -30,9 +30,9 @@ pub enum News {
         /// The number of its triggers.
         triggers: u64,
     },
-    /// It cannot be written now. It stays in memory, and writing is retried.
+    /// The window cannot be written now. It stays in memory, and writing is retried.
     Waits(io::Error),
-    /// It could not be written, and the session is over.
+    /// The window could not be written, and the session is over.
     GivenUp(io::Error),
 }
 

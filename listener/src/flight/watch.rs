@@ -24,7 +24,7 @@ pub trait TriggerWatch: fmt::Debug + Send {
 /// A frame that triggers.
 #[derive(Debug, Clone)]
 pub struct TriggerHit {
-    /// Its sequence number.
+    /// The sequence number of the frame, from 1.
     pub seqno: u64,
     /// When it was written, ns of CLOCK_MONOTONIC, if the frame contains its time.
     pub mono_ns: Option<u64>,

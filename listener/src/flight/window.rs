@@ -22,7 +22,7 @@ pub(crate) struct FinishedWindow {
     pub crowded: bool,
     pub base: Base,
     pub items: Vec<TimedArrival>,
-    /// Its feeds, with all segments that they have had.
+    /// The feeds, with all segments that they have had.
     pub feeds: BTreeMap<usize, Arc<Source>>,
     /// When it was closed, ns of CLOCK_MONOTONIC.
     pub closed_ns: u64,

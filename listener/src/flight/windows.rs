@@ -50,9 +50,9 @@ impl Reach {
 /// The result of a trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TriggerOutcome {
-    /// It is in a window.
+    /// The trigger is in a window.
     Counts,
-    /// It came within the cooldown of another.
+    /// The trigger came within the cooldown of another one.
     InCooldown,
     /// Too many windows are open.
     TooMany,
@@ -76,7 +76,7 @@ pub(crate) struct Pending<T> {
     pub first: u64,
     /// The time of its latest trigger.
     last: u64,
-    /// Its triggers, in order of arrival.
+    /// The triggers, in order of arrival.
     pub triggers: Vec<Triggered<T>>,
     /// The number of those that cannot wait.
     urgent: usize,

@@ -36,11 +36,11 @@ pub(crate) struct Plot {
     /// What stands above it.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) title: String,
-    /// Its width, in pixels.
+    /// Width of the plot, in pixels.
     #[arg(long, value_name = "PIXELS", default_value = "720")]
     #[arg(value_parser = clap::value_parser!(u32).range(120..=10_000))]
     pub(crate) width: u32,
-    /// Its height, in pixels.
+    /// Height of the plot, in pixels.
     #[arg(long, value_name = "PIXELS", default_value = "400")]
     #[arg(value_parser = clap::value_parser!(u32).range(90..=10_000))]
     pub(crate) height: u32,

@@ -14,7 +14,7 @@ use crate::{message, signals};
 pub(crate) enum ChildEnd {
     /// By itself, with an exit status. It has printed its own messages.
     Exited(u8),
-    /// It reached its memory limit.
+    /// The process reached its memory limit.
     OutOfMemory,
     /// By a signal that ends commands.
     Stopped(i32),

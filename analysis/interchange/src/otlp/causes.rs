@@ -21,7 +21,7 @@ pub(super) struct CauseEdge {
     pub cause: FrameId,
     /// Whether cause and effect belong to one span or chain.
     pub is_of_whole: bool,
-    /// Its kind, and its type if it has one.
+    /// The kind of the edge, and its type if it has one.
     pub words: [Option<String>; 2],
 }
 
@@ -30,7 +30,7 @@ pub(super) struct CauseEdge {
 pub(super) struct EdgeRow {
     pub cause: FrameId,
     pub effect: FrameId,
-    /// Its kind, and its type if it has one.
+    /// The kind of the edge, and its type if it has one.
     pub words: [Option<String>; 2],
 }
 

@@ -44,7 +44,7 @@ pub struct RangeWholes {
 /// A range to read.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadRange<'a> {
-    /// Its frames.
+    /// The frames of the range.
     pub engine: &'a Engine,
     /// The kinds that are wanted.
     pub selection: &'a TraceSelection,
@@ -130,7 +130,7 @@ impl GrowingOtlp {
     /// frame follows.
     ///
     /// # Errors
-    /// They cannot be encoded.
+    /// The spans cannot be encoded.
     pub fn settle(&mut self, until: Option<i64>, encoding: Encoding) -> io::Result<OtlpFiles> {
         let drafts = std::mem::take(&mut self.state.drafts);
         let causes = std::mem::take(&mut self.state.causes);

@@ -55,7 +55,7 @@ struct LoadedFrame {
     id: FrameId,
     ts: i64,
     point: u32,
-    /// Its cause is lost.
+    /// Whether the cause of the frame is lost.
     is_cause_lost: bool,
 }
 

@@ -39,7 +39,7 @@ pub struct ThreadWakes {
 
 impl Engine {
     /// The wake-ups between threads, the most frequent pair first. Empty if no capture has frames of the kernel.
-    /// These edges lead from thread to thread, so the graph of points does not have them.
+    /// The graph of points does not have these edges, which lead from thread to thread.
     ///
     /// # Errors
     /// A capture cannot be read, or the query is cancelled or exceeds its memory.

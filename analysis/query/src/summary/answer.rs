@@ -59,9 +59,9 @@ impl Default for SummaryRequest {
 /// The summary of a kind of frames.
 #[derive(Debug, Clone)]
 pub struct FrameSummary {
-    /// Its buffer.
+    /// The name of the buffer.
     pub buffer: String,
-    /// Its name; for spans and chains, the name of their table.
+    /// The name of the frames; for spans and chains, the name of their table.
     pub frame: String,
     /// The unit of its rows.
     pub unit: RowUnit,
@@ -101,18 +101,18 @@ impl Group {
 /// The summary of a field.
 #[derive(Debug, Clone)]
 pub struct FieldSummary {
-    /// Its name.
+    /// The name of the field or interval.
     pub name: String,
     /// The step of a span or a chain whose frames are summarised: `begin`, `end` or a step; None for all frames.
     pub step: Option<String>,
-    /// Its unit; may be empty.
+    /// The unit; may be empty.
     pub unit: String,
-    /// Its values.
+    /// The distribution of the values.
     pub values: SummaryValues,
 }
 
 impl FieldSummary {
-    /// Its name for people: `rows (end)`.
+    /// The name for people: `rows (end)`.
     pub fn label(&self) -> String {
         match &self.step {
             None => self.name.clone(),

@@ -24,7 +24,7 @@ const PAUSES: &str = "SELECT CAST(owed AS BIGINT), CAST(paid AS BIGINT), CAST(lo
 /// An experiment with running programs.
 #[derive(Debug, Clone, Default)]
 pub struct Experiment {
-    /// Its rounds.
+    /// The rounds, in the order of their ends.
     pub rounds: Vec<ExperimentRound>,
     /// The metric of the experiment, as written; empty if it had none.
     pub metric: String,

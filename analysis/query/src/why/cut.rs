@@ -8,23 +8,23 @@ use std::collections::BTreeMap;
 pub enum TimeUse {
     /// The thread had a CPU.
     Running,
-    /// It lost its CPU to another thread, or gave way to it.
+    /// The thread lost its CPU to another one, or gave way to it.
     Preempted {
         /// The thread that got the CPU, of this or another process. 0: none, the CPU was idle.
         by: Option<i32>,
         /// The name of that thread.
         name: Option<String>,
     },
-    /// It was woken, and had no CPU yet.
+    /// The thread was woken, and had no CPU yet.
     WokenLate(WokenBy),
-    /// It waited.
+    /// The thread waited.
     Blocked {
         /// The system call.
         call: Option<String>,
         /// The waker that ended the wait.
         by: WokenBy,
     },
-    /// It waited for a page.
+    /// The thread waited for a page.
     Faulting(WokenBy),
     /// Unknown.
     Unknown,

@@ -35,12 +35,12 @@ impl ThreadStretch {
 }
 
 impl Slow {
-    /// Its own thread during the interval, without slices around the whole interval.
+    /// The thread of the interval, without slices around the whole interval.
     pub(super) fn inner(&self) -> ThreadStretch {
         ThreadStretch { outer_interval: Some((self.ts, self.ts + self.dur)), ..self.during() }
     }
 
-    /// Its own thread during the interval.
+    /// The thread of the interval.
     pub(super) fn during(&self) -> ThreadStretch {
         self.thread_during(self.tid, (self.ts, self.ts + self.dur))
     }

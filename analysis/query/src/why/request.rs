@@ -14,10 +14,11 @@ const MAX_CHARACTERS: usize = 60;
 /// A field that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownField {
-    /// Its name in the frame file, for a span without `begin_` or `end_`.
+    /// The name in the frame file, for a span without `begin_` or `end_`.
     pub name: String,
     pub column: usize,
-    /// It is a field of the end frame of a span. It is shown only if it differs from that of the begin frame.
+    /// Whether the field belongs to the end frame of a span. Such a field is shown only if it differs
+    /// from that of the begin frame.
     is_end: bool,
 }
 

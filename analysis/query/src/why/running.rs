@@ -7,7 +7,7 @@ use super::answer::{RunningIn, ThreadSlice};
 /// A slice that has begun.
 #[derive(Debug)]
 struct OpenSlice {
-    /// Its `ns` is how long it was the innermost slice while the thread ran.
+    /// The slice. `ns` is the time for which it was the innermost slice while the thread ran.
     slice: ThreadSlice,
     /// The place of its name in `RunningTime::shares`.
     share: usize,

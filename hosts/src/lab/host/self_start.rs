@@ -10,7 +10,7 @@ use std::process::Command;
 pub struct SelfStart {
     /// The program.
     pub program: PathBuf,
-    /// Its first arguments: `lab host`.
+    /// The first arguments: `lab host`.
     pub words: Vec<OsString>,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A phase of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resolved {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// How long it may take.
     pub timeout: Duration,
@@ -70,7 +70,7 @@ pub struct ShellCommand {
 /// A condition for a program to be ready.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Readiness {
-    /// It has written this text.
+    /// The program has written this text.
     pub output: Option<String>,
     /// A socket listens on this port.
     pub tcp: Option<u16>,

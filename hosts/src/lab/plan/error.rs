@@ -24,7 +24,7 @@ pub enum Mistake {
     /// The text is too long.
     #[error("the file has {bytes} bytes: at most {most} are read")]
     TooLong {
-        /// Its length in bytes.
+        /// The length in bytes.
         bytes: usize,
         /// The limit in bytes.
         most: usize,
@@ -239,7 +239,7 @@ pub enum Mistake {
     /// An unknown placeholder.
     #[error("nothing fills in `{{{name}}}`{}; there are: {}", did_you_mean(.nearest), .available.join(", "))]
     Placeholder {
-        /// Its name.
+        /// The name of the placeholder.
         name: String,
         /// A placeholder with a similar name.
         nearest: Option<String>,
@@ -308,7 +308,7 @@ pub enum Mistake {
     WhenType {
         /// The parameter.
         axis: String,
-        /// Its type.
+        /// The type of the value.
         is: &'static str,
         /// The type that it is compared with.
         compared: &'static str,

@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 /// A parameter of an experiment and all its values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
-    /// Its values, in their order.
+    /// The values, in the order of the file.
     pub values: Vec<ParameterValue>,
 }
 

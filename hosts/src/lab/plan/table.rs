@@ -12,7 +12,7 @@ use super::error::{Mistake, PlanError};
 /// A table and the keys that were read.
 pub(super) struct PlanTable<'t, 'i> {
     table: &'t DeTable<'i>,
-    /// Its name in messages: `phase `run``.
+    /// The name of the table in messages: `phase `run``.
     place: String,
     span: Range<usize>,
     known: Vec<&'static str>,

@@ -11,7 +11,7 @@ use super::when::When;
 /// An experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabPlan {
-    /// Its name.
+    /// The name of the experiment.
     pub name: String,
     /// Seed of the order of cells.
     pub seed: u64,
@@ -34,11 +34,11 @@ pub struct LabPlan {
 /// A host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedHost {
-    /// Its name.
+    /// The name of the host.
     pub name: String,
     /// How it is reached.
     pub via: Via,
-    /// Its address as programs on other hosts see it.
+    /// The address, as programs on other hosts see it.
     pub addr: Option<String>,
     /// The folder that its relative programs refer to.
     pub dir: Option<PathBuf>,

@@ -60,7 +60,7 @@ fn parsed(file: &Path, text: &str, folder: &Path) -> Result<LabPlan, LabError> {
 /// Runs an experiment.
 ///
 /// # Errors
-/// It could not start. A cell that fails is not an error; the manifest records it.
+/// The experiment could not start. A cell that fails is not an error; the manifest records it.
 pub fn run(
     file: &Path,
     options: &LabOptions,

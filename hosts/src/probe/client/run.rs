@@ -88,7 +88,7 @@ impl Measurement<'_> {
 struct MeasuredHost<'a> {
     asked: &'a ProbedHost,
     link: ProbeLink,
-    /// Its index in the file.
+    /// The index of the host in the file. None until it has answered.
     index: Option<u32>,
     /// The time of the next burst.
     due_ns: u64,

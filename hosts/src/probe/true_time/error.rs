@@ -39,7 +39,7 @@ pub enum TimeSourceError {
     Unanswered {
         /// The program.
         program: PathBuf,
-        /// Its message.
+        /// The message of the program.
         output: String,
     },
     /// chronyd has no source, or its last one is gone.

@@ -27,7 +27,7 @@ const STAMP_NS: u64 = 1_000_000;
 /// A line of the log.
 #[derive(Debug, PartialEq, Eq)]
 struct Offset {
-    /// Its time, by CLOCK_MONOTONIC.
+    /// The time of the reading, ns of CLOCK_MONOTONIC.
     at_ns: u64,
     /// True time − CLOCK_REALTIME.
     offset_ns: i64,

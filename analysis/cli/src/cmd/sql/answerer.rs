@@ -31,7 +31,7 @@ pub(super) struct Answerer {
 
 /// Result of a text.
 pub(super) enum Answered {
-    /// It was answered, or its question was ended: the session continues.
+    /// The question was answered or ended: the session continues.
     Done,
     /// The session is over.
     Ended(ChildEnd),

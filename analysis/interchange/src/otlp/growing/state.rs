@@ -58,7 +58,7 @@ pub(super) struct Draft {
     /// The order of drafts with the same begin and length: kind, sequence number and ring.
     #[prost(int64, repeated, tag = "6")]
     pub ties: Vec<i64>,
-    /// Its length in ns, if it can enclose others.
+    /// The length in ns, if the span can enclose others.
     #[prost(int64, optional, tag = "7")]
     pub dur: Option<i64>,
     /// Whether it is a span with begin and end.
@@ -209,7 +209,7 @@ impl Draft {
         self.span.as_ref().map_or(0, |span| span.end_time_unix_nano as i64)
     }
 
-    /// Its context if it has no parent.
+    /// The context of the span if it has no parent.
     pub fn own_context(&self) -> SpanContext {
         let known = self.span.as_ref().and_then(|span| {
             let trace = span.trace_id.as_slice().try_into().ok()?;
