@@ -19,7 +19,7 @@ const LISTED: usize = 24;
 /// A frame, a counter or a histogram.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedChoice {
-    /// Its bit in [`Masks`].
+    /// The bit in [`Masks`].
     pub bit: u32,
     pub buffer: String,
     pub name: String,

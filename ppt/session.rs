@@ -97,7 +97,7 @@ pub(crate) struct Captured {
     pub pid: i32,
     pub program: String,
     pub buffers: Vec<String>,
-    /// Its frames, counters and histograms.
+    /// The frames, counters and histograms.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Choosable>,
 }

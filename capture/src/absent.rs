@@ -35,9 +35,9 @@ struct KnownCapture {
 /// The position of a capture among others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CapturePlace {
-    /// Its id.
+    /// The id of the capture.
     pub id: [u8; 16],
-    /// Its position in a series, if it states one.
+    /// The position in a series, if the capture states one.
     pub part: Option<SeriesPart>,
     /// Whether it is a window of a flight recorder.
     pub is_window: bool,

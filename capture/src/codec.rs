@@ -22,7 +22,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// Its name.
+    /// The name of the codec.
     pub fn name(self) -> &'static str {
         match self {
             Codec::Zstd => "zstd",

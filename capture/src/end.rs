@@ -25,7 +25,7 @@ pub enum EndReason {
     Unloaded = 6,
     /// A failure, which the message describes.
     Failed = 7,
-    /// It continues in another capture, with the next sequence numbers.
+    /// The series continues in another capture, with the next sequence numbers.
     Rotated = 8,
     /// A reason of a later version.
     Other = 0,

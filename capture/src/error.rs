@@ -12,26 +12,26 @@ use crate::format::VERSION;
 #[derive(Debug, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum CaptureError {
-    /// It could not be opened or read.
+    /// The file could not be opened or read.
     #[error("{0}")]
     #[strum(serialize = "cannot-read")]
     Io(#[from] io::Error),
-    /// It has no bytes.
+    /// The file has no bytes.
     #[error("the file is empty; the capture was cut off before its first byte, or it never began")]
     #[strum(serialize = "empty-capture")]
     Empty,
-    /// It is a directory.
+    /// The path is a directory.
     #[error("this is a directory, not a capture")]
     #[strum(serialize = "not-a-capture")]
     Directory,
-    /// It begins like a capture, but is truncated or damaged so early that nothing can be read.
+    /// The file begins like a capture, but is truncated or damaged so early that nothing can be read.
     #[error("the capture is cut off or damaged in its first bytes, so ppt cannot read it")]
     #[strum(serialize = "damaged")]
     Header,
-    /// It does not begin with the header of a capture.
+    /// The file does not begin with the header of a capture.
     #[error("this is not a capture; it does not begin with a capture's header")]
     NotACapture,
-    /// It was written by a later version.
+    /// A later version wrote the file.
     #[error(
         "the capture has format version {found}, but this program reads versions up to {VERSION}; \
          use the ppt that wrote it, or a newer one"
@@ -58,7 +58,7 @@ impl CaptureError {
 /// A part of a capture that cannot be trusted. The reader skips it and continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// Its offset from the first byte of the capture.
+    /// The offset from the first byte of the capture.
     pub offset: u64,
     /// The kind of damage.
     pub kind: DamageKind,
@@ -136,7 +136,7 @@ pub enum DamageKind {
     UnknownFrame {
         /// The ring.
         ring: u32,
-        /// Its number.
+        /// The sequence number of the frame.
         seq: u64,
         /// The id.
         id: u16,

@@ -11,9 +11,9 @@ use crate::format::index::{self, entry};
 pub struct IndexEntry {
     /// Offset of the chunk from the first byte of the capture.
     pub offset: u64,
-    /// Its kind.
+    /// The kind of the chunk.
     pub kind: ChunkKind,
-    /// Its source.
+    /// The source of the chunk. None if it has none.
     pub source: Option<u16>,
     /// Nonce of the segment.
     pub nonce: u64,

@@ -21,7 +21,7 @@ impl Chosen {
         self.0 < Self::FIRST_METRIC
     }
 
-    /// Its name in a schema, without the name of the buffer.
+    /// The name in a schema, without the name of the buffer.
     pub fn name(self, schema: &Schema) -> Option<String> {
         match self.0.checked_sub(Self::FIRST_METRIC) {
             None => schema.frames.get(self.0 as usize).map(|frame| frame.name.clone()),

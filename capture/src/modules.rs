@@ -28,11 +28,11 @@ pub struct Modules {
 /// One executable mapping.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Module {
-    /// Its first address.
+    /// The first address.
     pub start: u64,
     /// The end address, exclusive; greater than `start`.
     pub end: u64,
-    /// Its offset in the file, in bytes.
+    /// The offset in the file, in bytes.
     pub offset: u64,
     /// The address that the file assigns to [`Self::start`], as `nm` and `addr2line` show it.
     /// `None` if unknown.
@@ -70,7 +70,7 @@ impl Module {
         from.wrapping_add(address.wrapping_sub(self.start))
     }
 
-    /// Its bytes in a payload.
+    /// The length of the module in a payload, bytes.
     fn len(&self) -> usize {
         (entry::LEN + self.path.len() + self.build_id.len()).next_multiple_of(modules::ENTRY_ALIGN)
     }

@@ -14,7 +14,7 @@ pub const MAX_SOURCES: usize = 4096;
 /// A source with its schema, both checked.
 #[derive(Debug, Clone)]
 pub struct SourceInfo {
-    /// Its number.
+    /// The number of the source.
     pub id: u16,
     /// The source as the capture states it.
     pub source: Source,

@@ -25,7 +25,8 @@ use crate::trigger::Trigger;
 /// incomplete. Almost all payloads of at least [`ALIGNED_PAYLOAD_FROM`](crate::ALIGNED_PAYLOAD_FROM) bytes begin at multiples of
 /// [`BLOCK`](crate::BLOCK).
 ///
-/// It writes each source twice, not adjacently, before anything that refers to it: if one of the
+/// The writer writes each source twice, not adjacently, before anything that refers to it: if one of
+/// the
 /// two is damaged, the other describes the frames.
 ///
 /// After an error of `W`, the capture is valid up to its last complete chunk, and every later call

@@ -17,7 +17,8 @@ pub struct Aligned {
 
 /// Converts times of one host to the clock of another by linear interpolation between known times.
 ///
-/// It preserves the order: a later time of the host is never earlier on the other clock. Outside of
+/// The alignment preserves the order: a later time of the host is never earlier on the other clock.
+/// Outside of
 /// the known times it extrapolates, without bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alignment(Vec<Aligned>);

@@ -27,7 +27,7 @@ pub struct Info {
     pub capture: Option<CaptureInfo>,
     /// How it ended.
     pub end: Option<EndInfo>,
-    /// Its position in a series, if it is not the first file of one.
+    /// The position in a series. None for the first file of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<SeriesInfo>,
     /// Frames that were written between another capture and this one and are in no given capture,
@@ -150,7 +150,7 @@ pub struct TriggerInfo {
 /// The last name of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ThreadInfo {
-    /// Its process.
+    /// The process of the thread.
     pub pid: u32,
     /// Kernel id, in the target's own pid namespace.
     pub tid: u32,
@@ -196,7 +196,7 @@ pub struct MaskInfo {
     pub buffer: String,
     /// Nonce of the segment, 16 hex digits.
     pub segment: String,
-    /// Its name.
+    /// The name of the frame, counter or histogram.
     pub name: String,
     /// Whether it was enabled.
     pub enabled: bool,
@@ -217,7 +217,7 @@ pub struct MaskRingInfo {
 /// One damaged place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DamageInfo {
-    /// Its offset from the first byte.
+    /// The offset from the first byte of the capture.
     pub offset: u64,
     /// A description of the damage.
     pub what: String,
@@ -316,21 +316,21 @@ pub struct BufferInfo {
 /// The fields of a kind of frame.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KindFieldsInfo {
-    /// Its name.
+    /// The name of the kind of frames.
     pub kind: String,
-    /// Its fields, without the standard ones: `seqno`, `ring`, `tid`, `pid`, `ts` and `drained`.
+    /// The fields, without the standard ones: `seqno`, `ring`, `tid`, `pid`, `ts` and `drained`.
     pub fields: Vec<FieldInfo>,
 }
 
 /// A field of a kind of frame.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FieldInfo {
-    /// Its name.
+    /// The name of the field.
     pub name: String,
-    /// Its type, in words.
+    /// The type, in words.
     #[serde(rename = "type")]
     pub ty: String,
-    /// Its unit; may be empty.
+    /// The unit; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub unit: String,
 }
@@ -338,18 +338,18 @@ pub struct FieldInfo {
 /// A counter: the sum added in this capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CounterInfo {
-    /// Its name.
+    /// The name of the counter.
     pub name: String,
     /// The sum of all adds.
     pub value: i128,
-    /// Its unit; may be empty.
+    /// The unit; may be empty.
     pub unit: String,
 }
 
 /// A histogram: the values observed in this capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HistogramInfo {
-    /// Its name.
+    /// The name of the histogram.
     pub name: String,
     /// The number of values.
     pub count: u64,
@@ -377,7 +377,7 @@ pub struct BucketInfo {
 /// One ring: `frames + lost + left_out == next_seq - first_seq`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RingInfo {
-    /// Its number in the segment.
+    /// The number of the ring in the segment.
     pub ring: u32,
     /// Nonce of the segment, 16 hex digits.
     pub segment: String,
@@ -430,7 +430,7 @@ pub struct TickStepInfo {
     pub after_mono_ns: u64,
     /// The first reading after it, CLOCK_MONOTONIC ns.
     pub before_mono_ns: u64,
-    /// Its size in ns, converted from ticks.
+    /// The size of the step in ns, converted from ticks.
     pub by_ns: i64,
 }
 
@@ -439,7 +439,7 @@ pub struct TickStepInfo {
 pub struct StepInfo {
     /// CLOCK_MONOTONIC at which it was seen, in ns.
     pub mono_ns: u64,
-    /// Its size, ns.
+    /// The size of the step, ns.
     pub by_ns: i64,
 }
 

@@ -135,7 +135,7 @@ fn write_modules(info: &Info, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Its position in a series, and the frames missing between the previous capture and this one.
+/// Writes the position in a series, and the frames missing between the previous capture and this one.
 fn write_series(info: &Info, out: &mut impl Write) -> io::Result<()> {
     if let Some(series) = &info.series {
         write!(out, "series    file {}", series.number)?;

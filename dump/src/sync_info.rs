@@ -49,11 +49,11 @@ pub struct SyncInfo {
 /// A host.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HostInfo {
-    /// Its name.
+    /// The name of the host.
     pub name: String,
     /// The id of its boot.
     pub boot_id: String,
-    /// Its nominal tick rate in Hz.
+    /// The nominal tick rate in Hz.
     pub tick_hz: u64,
     /// Readings of its clocks.
     pub readings: usize,

@@ -60,9 +60,9 @@ pub fn whole_columns(schema: &Schema, frame: &Frame) -> Vec<WholeColumn> {
 /// A column of a table of whole spans or chains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WholeColumn {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// Its content.
+    /// The content of the column.
     pub part: WholePart,
 }
 
@@ -101,7 +101,7 @@ pub enum Style {
 /// One cell of every row of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name. The checker ensures that it is unique in the frame.
+    /// The name of the column. The checker ensures that it is unique in the frame.
     pub name: String,
     /// Index in [`Frame::fields`]. For the length of an interval, the index of its end.
     pub field: usize,

@@ -15,14 +15,14 @@ macro_rules! languages {
             /// All languages.
             pub const ALL: &[Language] = &[$(Language::$case,)*];
 
-            /// Its name, which is also its word in a frame file.
+            /// The name of the language, which is also its word in a frame file.
             pub fn word(self) -> &'static str {
                 match self {
                     $(Language::$case => $word,)*
                 }
             }
 
-            /// Its word on a command line.
+            /// The word for the language on a command line.
             pub fn option(self) -> &'static str {
                 match self {
                     $(Language::$case => $option,)*

@@ -46,7 +46,7 @@ pub(crate) const HIDDEN_FRAME: (&str, &str) = ("ppt_none", "nothing");
 pub struct Metric {
     /// Name as the frame file spells it.
     pub name: String,
-    /// Its type.
+    /// The type of the metric.
     pub shape: MetricShape,
     /// `@unit("B")`. Without one, durations are in ns.
     pub unit: String,
@@ -54,7 +54,7 @@ pub struct Metric {
     pub doc: String,
     /// Attributes as written, known or not.
     pub attributes: Vec<Attribute>,
-    /// Its cells in a row.
+    /// The cells of the metric in a row.
     pub cells: Range<u32>,
 }
 

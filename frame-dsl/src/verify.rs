@@ -63,7 +63,7 @@ pub enum SchemaError {
     Size {
         /// Name of the frame.
         frame: String,
-        /// Its size.
+        /// The size of the frame, bytes.
         size: u32,
     },
     /// The stride is not the size of the largest frame.
@@ -81,7 +81,7 @@ pub enum SchemaError {
         frame: String,
         /// Name of the field.
         field: String,
-        /// Its offset.
+        /// The offset of the field, bytes.
         offset: u32,
         /// The fault.
         fault: &'static str,

@@ -22,7 +22,7 @@ pub use memory::Bounded;
 /// One kind of hostile input.
 #[derive(Debug)]
 pub struct Fuzzer {
-    /// Its name, and that of its folder in `fuzz/corpus`.
+    /// The name of the fuzzer, and of its folder in `fuzz/corpus`.
     pub name: &'static str,
     run: fn(&[u8]),
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 /// A probe: its places, and what its frames hold.
 #[derive(Debug, Clone)]
 pub struct Probe {
-    /// Its name, such as `processCommand` or `postgresql:query__start`.
+    /// The name, such as `processCommand` or `postgresql:query__start`.
     pub name: String,
-    /// Its frames last from the entry of a function to its return.
+    /// Whether frames last from the entry of a function to its return.
     pub returns: bool,
     /// The arguments, which every place has.
     pub arguments: Vec<ProbeArgument>,
-    /// Its places.
+    /// The places of the probe.
     pub sites: Vec<ProbeSite>,
 }
 
@@ -21,9 +21,9 @@ pub struct Probe {
 pub struct ProbeArgument {
     /// The name of its field.
     pub name: String,
-    /// Its size in bytes: 1, 2, 4 or 8.
+    /// The size in bytes: 1, 2, 4 or 8.
     pub size: u8,
-    /// It may be negative.
+    /// Whether the value may be negative.
     pub is_signed: bool,
 }
 
@@ -45,9 +45,9 @@ pub struct ProbeSite {
 pub struct SiteValue {
     /// The origin of its bytes.
     pub origin: ValueOrigin,
-    /// Its size in bytes there.
+    /// The size at this place, in bytes.
     pub size: u8,
-    /// It may be negative there.
+    /// Whether the value may be negative at this place.
     pub is_signed: bool,
 }
 

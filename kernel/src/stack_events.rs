@@ -44,7 +44,7 @@ pub(crate) struct StackEvents {
     cpus: Vec<u32>,
     /// The thread whose events have the rings.
     first: i32,
-    /// Its events, one for each CPU.
+    /// The events, one for each CPU.
     firsts: Vec<PerfEvent>,
 }
 

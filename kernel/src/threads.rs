@@ -21,9 +21,9 @@ struct TracedThread {
     reporter: i32,
     /// The number in its own pid namespace; 0 if unknown.
     inner: i32,
-    /// It gave up its CPU to wait.
+    /// Whether the thread gave up its CPU to wait.
     waits: bool,
-    /// It was woken since it got a CPU.
+    /// Whether the thread was woken since it got a CPU.
     woken: bool,
     /// The successor on its CPU was reported.
     has_successor: bool,

@@ -334,7 +334,8 @@ struct Opening {
     cpu_events: Vec<PerfEvent>,
     /// Events of CPUs without a filter, which are not enabled yet.
     unfiltered_cpu_events: Vec<PerfEvent>,
-    /// It is read before the threads are listed, so that threads that are made later have higher numbers.
+    /// The value is read before the threads are listed, so that threads that are made later have higher
+    /// numbers.
     tid_wraparound: TidWraparound,
     is_close: bool,
     sources: Sources,

@@ -41,7 +41,7 @@ pub enum BindError {
         /// The system's error.
         source: io::Error,
     },
-    /// It is not an address of this machine.
+    /// The address is not one of this machine.
     #[error("metrics cannot be served at {address}: {source}")]
     Other {
         /// The address.

@@ -86,7 +86,7 @@ impl Series {
         Series { facts, names: SeriesNames::new(OWN) }
     }
 
-    /// These numbers as OpenMetrics text.
+    /// Writes the numbers as OpenMetrics text.
     pub fn text(&mut self, session: SessionTally, feeds: Vec<Arc<FeedTally>>) -> String {
         let mut text = Exposition::default();
         let host = Labels::default().with("host", &self.facts.host);

@@ -50,7 +50,7 @@ impl MetricsServer {
         Ok(MetricsServer { listener, is_loopback: address.is_loopback(), source })
     }
 
-    /// Its address, with the assigned port.
+    /// The address, with the assigned port.
     ///
     /// # Errors
     /// The system does not report it.

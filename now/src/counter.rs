@@ -5,7 +5,7 @@
 pub struct CpuCounter {
     /// Whether it runs at a constant rate, independent of the CPU's frequency and sleep states.
     pub invariant: bool,
-    /// Its current value.
+    /// The current value.
     pub now: u64,
 }
 

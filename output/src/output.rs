@@ -45,7 +45,7 @@ enum Destination {
 #[derive(Debug)]
 struct NamedFile {
     fd: OwnedFd,
-    /// Its path when the name was given.
+    /// The path when the name was given.
     path: PathBuf,
 }
 
@@ -208,7 +208,7 @@ impl Output {
         }
     }
 
-    /// Its name in messages.
+    /// The name in messages.
     pub fn name(&self) -> String {
         self.path().map_or("stdout".into(), |path| path.display().to_string())
     }
@@ -231,7 +231,7 @@ impl NamedFile {
         (FileId::of_file(&fd)? == FileId::of_file(file)?).then_some(Self { fd, path })
     }
 
-    /// Its current path.
+    /// The current path.
     fn now(&self) -> Option<PathBuf> {
         path_of(&self.fd)
     }

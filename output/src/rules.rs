@@ -29,7 +29,7 @@ pub struct Invoker {
 /// The users who may read an output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Readers {
-    /// Its owner: mode 0600.
+    /// The owner alone: mode 0600.
     #[default]
     Owner,
     /// All users that the umask does not exclude.

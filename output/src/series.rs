@@ -61,7 +61,7 @@ impl Series {
     /// Opens the next file. It skips names that were taken since the series began.
     ///
     /// # Errors
-    /// Those of [`Output::open`].
+    /// As for [`Output::open`].
     pub fn open_next(&mut self) -> Result<Output, OutputError> {
         for attempt in 1.. {
             self.number += 1;

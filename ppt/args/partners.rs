@@ -20,7 +20,7 @@ impl PartnerProgram {
         }
     }
 
-    /// Its commands, and what each does.
+    /// The commands of the program, each with a description.
     pub(crate) fn commands(self) -> &'static [(&'static str, &'static str)] {
         match self {
             PartnerProgram::Analysis => &ANALYSES,

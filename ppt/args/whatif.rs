@@ -58,7 +58,7 @@ pub(crate) struct LiveWhatIf {
 /// An interval, and how many times as fast it is.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AskedSpeeds {
-    /// Its name, or the last part of it.
+    /// The name of the interval, or the last part of it.
     pub(crate) interval: String,
     /// Each positive.
     pub(crate) times: Vec<f64>,

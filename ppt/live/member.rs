@@ -26,7 +26,7 @@ pub(super) struct Member {
     pub(super) end_is_judged: bool,
     /// The names of its threads.
     pub(super) names: MemberNames,
-    /// Its executable mappings.
+    /// The executable mappings.
     pub(super) modules: MemberModules,
 }
 

@@ -39,7 +39,7 @@ impl Counts {
     /// Whether the expression fits the counters of these buffers.
     ///
     /// # Errors
-    /// It names a counter that none of them has, or does not match the type of one.
+    /// The expression names a counter that none of them has, or does not match the type of one.
     pub fn check<'a>(
         predicate: &Predicate,
         buffers: impl IntoIterator<Item = &'a Schema>,

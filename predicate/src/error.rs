@@ -25,7 +25,7 @@ pub enum Problem {
     /// The text is longer than [`crate::MAX_BYTES`].
     #[error("the expression has {bytes} bytes; the limit is {most}")]
     TooLong {
-        /// Its length.
+        /// The length of the expression, bytes.
         bytes: usize,
         /// The limit.
         most: usize,
@@ -101,9 +101,9 @@ pub enum Problem {
     Mismatch {
         /// The field.
         field: String,
-        /// Its type.
+        /// The type of the operand.
         ty: Type,
-        /// Its unit; may be empty.
+        /// The unit of the operand; may be empty.
         unit: String,
         /// The other side.
         with: String,
@@ -113,7 +113,7 @@ pub enum Problem {
     NoText {
         /// The field.
         field: String,
-        /// Its type.
+        /// The type of the operand.
         ty: Type,
     },
     /// Text that is not a time.

@@ -96,11 +96,11 @@ impl<'a> ExpressionFields<'a> {
 /// A field of a kind of frame that an expression may name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedField {
-    /// Its name, which is that of the column in tables for SQL.
+    /// The name, which is that of the column in tables for SQL.
     pub name: String,
-    /// Its type.
+    /// The type of the field.
     pub ty: Type,
-    /// Its unit from the frame file; may be empty.
+    /// The unit from the frame file; may be empty.
     pub unit: String,
 }
 

@@ -18,10 +18,10 @@ pub struct Chunk<'a> {
 /// A frame.
 #[derive(Debug, Clone, Copy)]
 pub struct PredicateRow<'a> {
-    /// Its chunk.
+    /// The chunk with the frame.
     pub chunk: &'a Chunk<'a>,
-    /// Its sequence number.
+    /// The sequence number of the frame, from 1.
     pub seqno: u64,
-    /// Its bytes.
+    /// The bytes of the frame.
     pub bytes: &'a [u8],
 }

@@ -66,7 +66,7 @@ impl RowGeometry {
 pub struct GeometryError {
     /// The name of the number.
     pub what: &'static str,
-    /// Its value.
+    /// The value that is not allowed.
     pub value: u64,
 }
 
@@ -104,7 +104,7 @@ impl Geometry {
     /// The same with rows of cells. Their number is at most one more than the number of rings.
     ///
     /// # Errors
-    /// It would be larger than a segment can be.
+    /// The segment would be larger than a segment can be.
     pub fn with_rows(self, rows: RowGeometry) -> Result<Self, GeometryError> {
         if rows.count <= self.rings + 1 {
             Ok(Self { rows, ..self })
@@ -116,7 +116,7 @@ impl Geometry {
     /// The same with rings of 2^`log2_slots` slots.
     ///
     /// # Errors
-    /// It would be larger than a segment can be.
+    /// The segment would be larger than a segment can be.
     pub fn with_slots(self, log2_slots: u32) -> Result<Self, GeometryError> {
         Self::new(self.stride, log2_slots, self.rings)?.with_rows(self.rows)
     }

@@ -33,7 +33,7 @@ impl OwnerWord {
 pub struct Tenure {
     /// First sequence number that the thread may have written.
     pub first_seq: u64,
-    /// Its id in the target's pid namespace.
+    /// The thread id in the target's pid namespace.
     pub tid: u32,
 }
 

@@ -201,7 +201,7 @@ impl Segment {
     /// so writes no frame that the control page disables.
     ///
     /// # Errors
-    /// It is not the expected segment, or cannot be mapped.
+    /// The file is not the expected segment, or cannot be mapped.
     pub fn fill(&self, file: BorrowedFd<'_>, schema_hash: u64) -> Result<bool, AdoptError> {
         let Self { nonce, geometry, .. } = *self;
         // Checked in a temporary mapping.
@@ -234,7 +234,7 @@ impl Segment {
     /// Maps a target's memfd if it is the expected segment. It writes nothing.
     ///
     /// # Errors
-    /// It is not the expected segment, or cannot be mapped.
+    /// The file is not the expected segment, or cannot be mapped.
     pub fn adopt_file(file: BorrowedFd<'_>, expected: SegmentIdentity) -> Result<Self, AdoptError> {
         let mapping = memfd::map(file, expected.geometry.size())?;
         Self::check(mapping, None, expected.nonce, expected.schema_hash)?.expect(expected.geometry)
@@ -243,7 +243,7 @@ impl Segment {
     /// Maps a target's memfd, of `size` bytes, whatever its geometry.
     ///
     /// # Errors
-    /// Its header does not fit, or it cannot be mapped.
+    /// The header does not fit, or the file cannot be mapped.
     pub fn adopt_any_file(
         file: BorrowedFd<'_>,
         size: u64,
@@ -257,7 +257,7 @@ impl Segment {
     /// Attaches segment `id` if it is the expected one. It writes nothing.
     ///
     /// # Errors
-    /// It is not the expected segment, or cannot be attached.
+    /// The memory is not the expected segment, or cannot be attached.
     pub fn adopt(id: i32, expected: SegmentIdentity) -> Result<Self, AdoptError> {
         Self::adopt_any(id, expected.nonce, expected.schema_hash)?.expect(expected.geometry)
     }
@@ -265,7 +265,7 @@ impl Segment {
     /// Attaches segment `id` with any geometry that fits its size.
     ///
     /// # Errors
-    /// Its header does not fit, or it cannot be attached.
+    /// The header does not fit, or the memory cannot be attached.
     pub fn adopt_any(id: i32, nonce: u64, schema_hash: u64) -> Result<Self, AdoptError> {
         let mapping = sysv::attach(id).map_err(AdoptError::System)?;
         Self::check(mapping, Some(id), nonce, schema_hash)

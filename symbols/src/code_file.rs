@@ -12,7 +12,7 @@ pub struct CodeFile(ElfFile<RegularFile>);
 /// A function and its offset in its file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FunctionEntry {
-    /// Its symbol from the linker.
+    /// The symbol from the linker.
     pub name: String,
     /// File offset of its first instruction.
     pub offset: u64,
@@ -21,9 +21,9 @@ pub struct FunctionEntry {
 /// A USDT probe and its offset in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsdtSite {
-    /// Its note.
+    /// The note of the probe.
     pub note: UsdtNote,
-    /// Its file offset.
+    /// The offset in the file, bytes.
     pub offset: u64,
     /// File offset of its semaphore; 0 if it has none.
     pub semaphore: u64,
@@ -42,11 +42,12 @@ pub struct UnwindTable {
 /// a probed function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReturnDanger {
-    /// Its functions catch exceptions. An exception that passes a probed function ends the program.
+    /// Functions of the file catch exceptions. An exception that passes a probed function ends the
+    /// program.
     Exceptions,
-    /// It was compiled from Go, which moves stacks.
+    /// The file was compiled from Go, which moves stacks.
     Go,
-    /// It switches stacks with swapcontext(3).
+    /// The file switches stacks with swapcontext(3).
     Coroutines,
 }
 
@@ -69,7 +70,7 @@ impl CodeFile {
         all
     }
 
-    /// Its USDT probes, in the order of its notes.
+    /// The USDT probes, in the order of their notes.
     pub fn usdt(&self) -> Vec<UsdtSite> {
         let base = self.0.section_address(b".stapsdt.base");
         let notes = self.0.notes_of("stapsdt", 3, limits::USDT_NOTES);
@@ -93,7 +94,7 @@ impl CodeFile {
         self.0.loads.address(offset)
     }
 
-    /// Its section `.eh_frame`, which describes how to find callers.
+    /// The section `.eh_frame`, which describes how to find callers.
     pub fn unwind_table(&self) -> Option<UnwindTable> {
         const NAME: &[u8] = b".eh_frame";
         let (address, bytes) = (self.0.section_address(NAME)?, self.0.section_bytes(NAME)?);

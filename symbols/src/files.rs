@@ -15,7 +15,7 @@ use crate::remark::{NameRemark, UnnamedCause};
 /// The file of a module.
 #[derive(Debug)]
 pub(crate) struct LoadedFile {
-    /// Its functions, by their addresses in the file.
+    /// The functions, by their addresses in the file.
     pub functions: FunctionTable,
     /// The mapping of its code.
     pub loads: LoadSegments,

@@ -8,13 +8,13 @@
 pub struct UsdtNote {
     /// The provider, such as `postgresql`.
     pub provider: String,
-    /// Its name, such as `query__start`.
+    /// The name, such as `query__start`.
     pub name: String,
-    /// Its arguments as in the note.
+    /// The arguments, as in the note.
     pub text: String,
     /// The parsed arguments.
     pub arguments: Vec<UsdtArgument>,
-    /// Its address in the file.
+    /// The address in the file.
     pub(crate) address: u64,
     /// The address of `.stapsdt.base` when the note was written.
     pub(crate) base: u64,
@@ -29,7 +29,7 @@ pub struct UsdtArgument {
     pub size: u8,
     /// Whether it is signed.
     pub is_signed: bool,
-    /// Its location at the probe.
+    /// The location of the value at the probe.
     pub operand: Operand,
 }
 

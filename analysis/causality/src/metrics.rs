@@ -99,7 +99,7 @@ impl Graph {
     /// by any route. A pair without an entry has no route. `nodes` has the node of each process. A path from a
     /// node to itself leads through another one.
     ///
-    /// It passes over the graph once a node.
+    /// The method passes over the graph once for each node.
     pub fn latency_matrix(&self, nodes: &[u32]) -> BTreeMap<(u32, u32), Latency> {
         let node = |vertex: u32| nodes.get(self.process(vertex) as usize).copied().unwrap_or(NONE);
         let mut distinct: Vec<u32> = nodes.to_vec();

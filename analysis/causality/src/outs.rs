@@ -8,9 +8,9 @@ use crate::entry::Entry;
 #[derive(Debug)]
 pub(crate) struct KeptOut<T> {
     pub entry: Entry<T>,
-    /// It already has an effect.
+    /// Whether the out already has an effect.
     pub used: bool,
-    /// Its order relative to another out is unknown.
+    /// Whether the order of the out relative to another out is unknown.
     pub unordered: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct Path {
     pub dst: u32,
     /// One of its steps is only possible, or it might begin elsewhere.
     pub ambiguous: bool,
-    /// Its steps, one a hop.
+    /// The steps, in order.
     pub route: Vec<RouteStep>,
 }
 

@@ -56,7 +56,7 @@ const MIN_PAID: f64 = 0.8;
 /// Whether pauses can show a metric with this mean.
 ///
 /// # Errors
-/// They cannot.
+/// The pauses cannot show the metric.
 pub fn judge_pauses(
     metric: &Metric,
     mean: f64,

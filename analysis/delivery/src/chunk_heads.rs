@@ -9,9 +9,9 @@ use ppt_capture::{
 /// Position and size of a chunk of frames, from its head.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChunkSize {
-    /// Its first byte in the file.
+    /// The offset in the file, bytes.
     pub offset: u64,
-    /// Its length in bytes.
+    /// The length, bytes.
     pub len: u64,
     pub ordinal: u64,
     /// The number of its frames.

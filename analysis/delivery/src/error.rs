@@ -17,7 +17,7 @@ pub enum DeliveryError {
     #[error("cannot write {name}: {cause}")]
     #[strum(serialize = "cannot-write")]
     Write {
-        /// Its path or URL.
+        /// The path or URL of the file.
         name: String,
         /// The error of the system.
         cause: io::Error,
@@ -26,7 +26,7 @@ pub enum DeliveryError {
     #[error("cannot read {name}: {cause}")]
     #[strum(serialize = "cannot-read")]
     Read {
-        /// Its path.
+        /// The path of the file.
         name: String,
         /// The error of the system.
         cause: io::Error,
@@ -34,7 +34,7 @@ pub enum DeliveryError {
     /// The manifest is damaged or was edited.
     #[error("{name}: the manifest is not as ppt wrote it: {why}")]
     BadManifest {
-        /// Its path or URL.
+        /// The path or URL of the manifest.
         name: String,
         /// The mistake.
         why: String,
@@ -42,7 +42,7 @@ pub enum DeliveryError {
     /// A file of frames that wait for others is damaged or gone.
     #[error("{name}: the frames of open spans are not as ppt wrote them: {why}")]
     BadOpenFile {
-        /// Its path or URL.
+        /// The path or URL of the file.
         name: String,
         /// The damage.
         why: String,
@@ -52,7 +52,7 @@ pub enum DeliveryError {
         "{name}: the manifest is of other captures ({theirs}), and none of these ({ours}) follows them"
     )]
     OtherManifest {
-        /// Its path or URL.
+        /// The path or URL of the manifest.
         name: String,
         /// Some captures of the manifest: files and ids.
         theirs: String,

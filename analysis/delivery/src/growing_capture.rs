@@ -118,7 +118,7 @@ impl GrowingCapture {
         &self.series
     }
 
-    /// Its number in the series, from 1.
+    /// The number of the file in the series, from 1.
     pub fn number(&self) -> u32 {
         self.number
     }

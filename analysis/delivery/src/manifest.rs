@@ -94,11 +94,11 @@ pub struct OpenWholes {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenFile {
-    /// Its name, relative to the folder of the manifest.
+    /// The name of the file, relative to the folder of the manifest.
     pub name: String,
-    /// Its size in bytes.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// Its checksum, 8 hex digits.
+    /// The checksum of the file, 8 hex digits.
     pub crc32c: String,
 }
 
@@ -110,7 +110,7 @@ pub struct CaptureProgress {
     pub id: String,
     /// The id of its series, which is the id of the first file.
     pub series: String,
-    /// Its number in the series, from 1.
+    /// The number of the capture in the series, from 1.
     pub number: u32,
     /// The number of frames in all earlier files of the series.
     pub frames_before: u64,
@@ -186,11 +186,11 @@ pub struct PlannedRange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeliveredFile {
-    /// Its name, relative to the folder of the manifest.
+    /// The name of the file, relative to the folder of the manifest.
     pub name: String,
     /// The number of its rows.
     pub rows: u64,
-    /// Its size in bytes.
+    /// The size of the file in bytes.
     pub bytes: u64,
 }
 
@@ -198,7 +198,7 @@ pub struct DeliveredFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileList {
-    /// Its name, relative to the folder of the manifest.
+    /// The name of the list, relative to the folder of the manifest.
     pub name: String,
     /// The number of files that it lists.
     pub files: u64,

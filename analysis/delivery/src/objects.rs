@@ -30,7 +30,7 @@ enum Expected {
 /// An object that was read.
 struct StoredObject {
     bytes: Vec<u8>,
-    /// Its ETag, if the store has ETags.
+    /// The ETag of the object, if the store has ETags.
     version: Option<String>,
 }
 

@@ -59,7 +59,7 @@ impl LatestChunks {
 }
 
 impl KeptChunk {
-    /// Its memory in bytes.
+    /// The memory of the chunk, in bytes.
     fn size(&self) -> usize {
         size_of::<KeptChunk>()
             + if let KeptChunk::Frames(_, bytes) = self { bytes.len() } else { 0 }

@@ -36,7 +36,7 @@ pub(crate) struct LiveMetrics {
 /// A metric of a source.
 struct SourceMetric {
     metric: Metric,
-    /// Its index in [`LiveMetrics::metrics`]. None if there are too many metrics.
+    /// The index in [`LiveMetrics::metrics`]. None if there are too many metrics.
     index: Option<usize>,
 }
 

@@ -79,7 +79,7 @@ pub struct KindPicture {
     pub rate: f64,
     /// Frames in each of the last seconds, oldest first.
     pub history: Vec<u64>,
-    /// Its intervals, followed by its fields.
+    /// The intervals, followed by the other fields.
     pub fields: Vec<FieldPicture>,
     /// The spans of its frames. None if they mark no spans.
     pub spans: Option<SpanPicture>,
@@ -144,7 +144,7 @@ pub struct FieldPicture {
     pub is_interval: bool,
     /// The distribution of its numbers. None without numbers.
     pub numbers: Option<NumberSpread>,
-    /// Its most frequent values. None if they are not counted.
+    /// The most frequent values. None if they are not counted.
     pub words: Option<WordSample>,
     /// The number of distinct values in the latest frames, for keys and hashes.
     pub distinct: Option<DistinctCount>,
@@ -193,7 +193,7 @@ pub struct ThreadPicture {
     pub comm: String,
     /// The thread id; 0 if it is unknown.
     pub tid: u32,
-    /// Its last name. None if it is unknown.
+    /// The last name. None if it is unknown.
     pub name: Option<String>,
     /// The name of the buffer.
     pub buffer: String,

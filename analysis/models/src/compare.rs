@@ -80,7 +80,7 @@ impl Estimate {
 pub struct Change {
     /// The statistic.
     pub statistic: Statistic,
-    /// Its values in both sets.
+    /// The values of the statistic in both sets.
     pub values: [f64; 2],
     /// The second minus the first.
     pub difference: Estimate,

@@ -42,7 +42,7 @@ pub enum FormulaMistake {
     /// A function is unknown.
     #[error("there is no function `{name}`; there are: {}", .available.join(", "))]
     NoFunction {
-        /// Its name.
+        /// The name of the function.
         name: String,
         /// The known functions.
         available: &'static [&'static str],
@@ -115,7 +115,7 @@ pub enum TableError {
     /// Columns have different lengths.
     #[error("column `{column}` has {found} rows, the others have {expected}")]
     Length {
-        /// Its name.
+        /// The name of the column.
         column: String,
         /// The number of its rows.
         found: usize,
@@ -137,7 +137,7 @@ pub enum FitError {
     /// The table does not have a column.
     #[error("there is no column `{name}`{}; there are: {}", did_you_mean(.nearest), .available.join(", "))]
     NoColumn {
-        /// Its name.
+        /// The name of the column.
         name: String,
         /// The position in the formula.
         span: Range<usize>,

@@ -140,7 +140,7 @@ impl Prediction {
 pub struct Beyond {
     /// The column.
     pub column: String,
-    /// Its value.
+    /// The value of the column.
     pub at: f64,
     /// The smallest and the largest measured value.
     pub measured: ConfidenceInterval,

@@ -40,7 +40,7 @@ pub enum Expression {
     Column {
         /// The name of the column.
         name: String,
-        /// Its position in the text.
+        /// The position of the column in the text.
         span: Range<usize>,
     },
     /// An expression with the opposite sign.

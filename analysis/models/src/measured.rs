@@ -174,7 +174,7 @@ pub enum CompareError {
     NotFinite {
         /// The run, from 0.
         run: usize,
-        /// Its index in the run, from 0.
+        /// The index of the row in the run, from 0.
         row: usize,
         /// The value.
         value: f64,

@@ -61,7 +61,7 @@ pub enum PlanError {
         line: usize,
         /// The component.
         component: String,
-        /// Its formula.
+        /// The text of the formula.
         text: String,
         /// The mistake.
         error: FormulaError,

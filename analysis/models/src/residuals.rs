@@ -59,7 +59,7 @@ pub enum Finding {
         /// The correlation of neighbours.
         correlation: f64,
     },
-    /// They have several modes.
+    /// The residuals have several modes.
     Modes {
         /// The modes.
         at: Vec<f64>,

@@ -76,7 +76,7 @@ impl Robust {
 /// The median of the slopes between rows.
 struct MedianSlope {
     estimate: f64,
-    /// Its interval (Sen 1968).
+    /// The confidence interval of the slope (Sen 1968).
     interval: ConfidenceInterval,
     /// The number of pairs that were drawn. None if all pairs were used.
     drawn: Option<usize>,

@@ -312,7 +312,7 @@ pub fn buckets(
 
 /// A part of a bar.
 pub struct Share {
-    /// Its CSS class.
+    /// The CSS class.
     pub class: &'static str,
     /// Fraction of the whole width.
     pub part: f64,

@@ -96,7 +96,8 @@ pub struct Summary {
     pub mean: Option<SummaryNumber>,
     /// The standard deviation: the square root of the sum of squared deviations over n − 1.
     pub sd: Option<f64>,
-    /// Those of [`PERCENTILES`], interpolated between neighbours as numpy does by default. They are
+    /// The values of [`PERCENTILES`], interpolated between neighbours as numpy does by default. They
+    /// are
     /// floats, and whole numbers where floats do not hold the neighbours.
     pub percentiles: [Option<SummaryNumber>; 4],
     /// Whether the percentiles are exact; otherwise they have three digits.

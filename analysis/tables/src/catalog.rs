@@ -88,7 +88,7 @@ pub(crate) struct Catalog {
     pub readings: usize,
     /// The triggers of a window of a flight recorder.
     pub triggers: Vec<Trigger>,
-    /// Its position in a series of files; None for the first file.
+    /// The position in a series of files; None for the first file.
     pub part: Option<SeriesPart>,
     /// Frames and metrics that were enabled and disabled.
     pub flips: Vec<Flip>,
@@ -137,7 +137,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Its position among other captures.
+    /// The position among other captures.
     pub fn place(&self) -> CapturePlace {
         CapturePlace {
             id: self.header.as_ref().map_or([0; 16], |header| header.capture_id),

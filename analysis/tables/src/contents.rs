@@ -30,7 +30,7 @@ pub struct FrameChunk {
     pub offset: u64,
     /// Stored size, in bytes.
     pub len: u64,
-    /// Its number in the capture.
+    /// The number of the chunk in the capture.
     pub ordinal: u64,
     /// The checksum of its payload.
     pub crc: u32,
@@ -154,12 +154,12 @@ impl Contents {
         self.catalog.end.is_some()
     }
 
-    /// Its end, if it was closed.
+    /// The end chunk, if the capture was closed.
     pub fn end(&self) -> Option<&End> {
         self.catalog.end.as_ref()
     }
 
-    /// Its position in a series of files; None for the first file.
+    /// The position in a series of files; None for the first file.
     pub fn part(&self) -> Option<&SeriesPart> {
         self.catalog.part.as_ref()
     }
@@ -169,12 +169,12 @@ impl Contents {
         &self.catalog.account
     }
 
-    /// Its sources.
+    /// The sources of the capture.
     pub fn sources(&self) -> &[SourceInfo] {
         &self.catalog.sources
     }
 
-    /// Its clocks.
+    /// The clocks of the capture.
     pub fn clocks(&self) -> &ClockTable {
         &self.catalog.clocks
     }
@@ -229,7 +229,7 @@ impl Contents {
         self.set.process(self.capture, info).max(0) as u32
     }
 
-    /// Its chunks of frames, in file order.
+    /// The chunks of frames, in file order.
     pub fn chunks(&self) -> Vec<FrameChunk> {
         let neighbours = Neighbours::new(&self.catalog);
         let chunk = |at: &ChunkAt| FrameChunk {

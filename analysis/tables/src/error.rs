@@ -166,7 +166,7 @@ pub enum TableError {
     /// A time is too uncertain.
     #[error("a time is uncertain by {width} ns, more than clocks are ({limit} ns)")]
     Wide {
-        /// Its uncertainty, in ns.
+        /// The uncertainty of the time, in ns.
         width: i64,
         /// The largest allowed uncertainty, in ns.
         limit: i64,

@@ -11,7 +11,7 @@ pub struct ProcessRow {
     pub host: String,
     /// The boot id of its host; the id of the capture if its header is damaged.
     pub boot: String,
-    /// Its pid, in the listener's namespace.
+    /// The pid, in the listener's namespace.
     pub pid: u32,
     /// Start time, in clock ticks since the boot.
     pub start: u64,

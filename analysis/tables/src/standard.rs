@@ -56,7 +56,7 @@ pub const STANDARD: [Standard; 10] = [
 ];
 
 impl Standard {
-    /// Its name, unless a field has that name.
+    /// The name of the column, unless a field has that name.
     pub fn name(self) -> &'static str {
         self.into()
     }

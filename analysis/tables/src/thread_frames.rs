@@ -11,7 +11,7 @@ use crate::set::CaptureSet;
 pub struct ThreadFrames {
     /// The name of its host.
     pub host: String,
-    /// Its process; None if unknown.
+    /// The process; None if unknown.
     pub pid: Option<i32>,
     /// The thread; None if unknown.
     pub tid: Option<i32>,

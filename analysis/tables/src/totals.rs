@@ -13,9 +13,9 @@ use crate::set::CaptureSet;
 pub struct Total {
     /// The buffer.
     pub buffer: String,
-    /// Its name.
+    /// The name of the counter or histogram.
     pub name: String,
-    /// Its unit; may be empty. Histograms of durations without a unit are in ns.
+    /// The unit; may be empty. Histograms of durations without a unit are in ns.
     pub unit: String,
     /// The sum, or the buckets.
     pub value: TotalValue,

@@ -59,7 +59,7 @@ pub struct AboutRow {
     pub id: RowId,
     /// The row of its process or thread. None for a process.
     pub parent: Option<RowId>,
-    /// Its label for display.
+    /// The label for display.
     pub label: String,
     /// The unit of a counter; empty for other rows.
     pub unit: String,

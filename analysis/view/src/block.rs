@@ -23,7 +23,7 @@ pub(crate) struct IndexBlock {
     pub clocks: ClockMark,
     /// The [`mark`] of the slices of other chunks on which the block depends.
     pub inner: u64,
-    /// Its rows, ordered by key.
+    /// The rows, ordered by key.
     pub rows: Vec<BlockRow>,
 }
 

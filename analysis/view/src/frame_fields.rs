@@ -44,7 +44,7 @@ pub struct FrameFields {
 pub struct FieldContent {
     /// The name of the field, or of the length of an interval.
     pub name: String,
-    /// Its unit in the frame file; may be empty.
+    /// The unit in the frame file; may be empty.
     pub unit: String,
     /// The value. None if the program did not set it.
     pub content: Option<Content>,

@@ -12,9 +12,9 @@ const IS_MONOTONIC: u64 = 1 << 63;
 /// An interval of a frame, or its moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slice {
-    /// Its start, ns since the epoch.
+    /// The start, ns since the epoch.
     pub start: i64,
-    /// Its end minus its start, ns. Negative if a clock was set back.
+    /// The end minus the start, ns. Negative if a clock was set back.
     pub len: i64,
     /// The number of its frame in the chunk.
     pub frame: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// Its end, which is not before its start.
+    /// The end, ns since the epoch, which is not before the start.
     pub fn end(&self) -> i64 {
         self.start.saturating_add(self.len.max(0))
     }

@@ -90,7 +90,7 @@ pub struct Passed {
     pub offset: u64,
     /// Bytes of the chunk in the file.
     pub len: u64,
-    /// Its number in the capture.
+    /// The number of the chunk in the capture.
     pub ordinal: u64,
     /// The checksum of its payload, as its header states it.
     pub payload_crc: u32,

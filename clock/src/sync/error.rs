@@ -7,7 +7,7 @@ use super::limits::{MAX_HOSTS, MAX_HZ, MAX_NAME};
 /// Why a whole file is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SyncError {
-    /// It has another first line.
+    /// The file has another first line.
     #[error("this is not a .sync file; its first line is not \"ppt sync 1\"")]
     NotSync,
     /// A later version wrote it.
@@ -29,7 +29,7 @@ pub enum SyncError {
 /// The fault of a line.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RecordError {
-    /// It has more or fewer fields than its first word requires.
+    /// The line has more or fewer fields than its first word requires.
     #[error("\"{word}\" has {expected} fields after it, but here are {found}")]
     Fields {
         /// The first word.

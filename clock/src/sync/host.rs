@@ -29,7 +29,7 @@ impl Host {
         Ok(Self { name: name.to_owned(), boot_id: boot_id.to_owned(), tick_hz })
     }
 
-    /// Its name.
+    /// The name of the host.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -39,7 +39,7 @@ impl Host {
         &self.boot_id
     }
 
-    /// Its nominal tick rate in Hz.
+    /// The nominal tick rate in Hz.
     pub fn tick_hz(&self) -> u64 {
         self.tick_hz
     }

@@ -13,7 +13,7 @@ pub const HEADER: &str = "ppt sync 1";
 
 /// The content of one line. Hosts are identified by the index from their `host` line.
 ///
-/// It displays as its line, without the `\n`.
+/// A record displays as its line, without the `\n`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// `host INDEX NAME BOOT_ID TICK_HZ`: a host. Index 0 is the host that writes the file.

@@ -20,7 +20,7 @@ const MIN_CHANGE_NS: f64 = 2e3;
 /// The bounds of a block, as levels.
 #[derive(Debug, Clone, Copy)]
 struct Level {
-    /// Its index among all blocks.
+    /// The index among all blocks.
     at: usize,
     index: i64,
     upper: f64,

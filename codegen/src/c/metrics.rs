@@ -44,7 +44,7 @@ pub(crate) fn call(model: &BufferModel<'_>, metric: &Metric) -> String {
     }
 }
 
-/// Its effect in words, for a comment.
+/// The effect of a metric in words, for a comment.
 pub(crate) fn about(metric: &Metric) -> String {
     let Metric { name, unit, .. } = metric;
     let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };

@@ -37,9 +37,9 @@ pub(super) struct DraftField {
     pub at: Option<SourceRange>,
     /// The span of its `@key`.
     pub key: Option<SourceRange>,
-    /// Its `@in` and `@out`.
+    /// The marks `@in` and `@out` of the field.
     pub sides: Vec<PointSide>,
-    /// Its `@begin` and `@end`.
+    /// The marks `@begin` and `@end` of the field.
     pub halves: Vec<(SpanHalf, SourceRange)>,
     /// The span of its `@thread`.
     pub thread: Option<SourceRange>,

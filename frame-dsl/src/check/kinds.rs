@@ -31,7 +31,7 @@ enum RoleKind {
         across: Across,
         fifo: bool,
     },
-    /// Its steps.
+    /// A chain with these steps.
     Chain(Vec<SourceWord>),
     Point,
 }

@@ -61,7 +61,7 @@ pub(super) enum Sender {
 /// A hello of a process.
 pub(super) struct Hello {
     pub(super) sender: Sender,
-    /// Its pid, in ppt's namespace.
+    /// The pid, in ppt's namespace.
     pub(super) pid: i32,
     answer: ReceptionReply,
 }

@@ -100,7 +100,7 @@ pub enum ExperimentRefusal {
     Short {
         /// The metric.
         metric: Metric,
-        /// Its mean in the baselines, in ns.
+        /// The mean of the metric in the baselines, in ns.
         mean: f64,
         /// The interval between two looks at a CPU, in ns.
         interval: f64,
@@ -152,7 +152,7 @@ pub enum ExperimentRefusal {
         metric: Metric,
         /// The difference as a share.
         difference: f64,
-        /// Its confidence interval.
+        /// The confidence interval of the difference.
         interval: (f64, f64),
     },
 }

@@ -55,7 +55,7 @@ impl CauseEdges {
 /// The cost of the program edge that ends at a vertex.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Work {
-    /// Its length without waiting for edges.
+    /// The length without waiting for edges, ns.
     pub full: i64,
     /// The part of it that a faster activity makes shorter.
     pub ran: i64,

@@ -21,7 +21,7 @@ pub(super) struct VertexRun {
 }
 
 impl VertexRun {
-    /// Its vertices if no frame is missing, otherwise none.
+    /// The vertices of the run if no frame is missing, otherwise none.
     pub fn known(&self) -> impl Iterator<Item = u32> {
         self.vertices.iter().copied().filter(|_| self.is_known)
     }

@@ -38,18 +38,18 @@ pub struct Recording {
 /// The state of a thread, as the kernel recorded it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadState {
-    /// It runs on this CPU.
+    /// The thread runs on this CPU.
     Running {
         /// The number of the CPU.
         cpu: u32,
     },
-    /// It waits for a CPU.
+    /// The thread waits for a CPU.
     Ready,
-    /// It waits for another event.
+    /// The thread waits for another event.
     Blocked,
-    /// It waits for another thread of these programs, which wakes it.
+    /// The thread waits for another thread of these programs, which wakes it.
     WaitsForThread,
-    /// Its state is unknown.
+    /// The state is unknown.
     Unknown,
 }
 

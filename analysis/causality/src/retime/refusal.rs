@@ -131,7 +131,7 @@ impl Evidence {
     /// Whether a prediction is credible.
     ///
     /// # Errors
-    /// It is not: CPUs were scarce, causes ambiguous, or points missing.
+    /// The evidence does not suffice: CPUs were scarce, causes ambiguous, or points missing.
     pub fn judge(&self) -> Result<(), RetimeRefusal> {
         for point in &self.points {
             if point.count == 0 {

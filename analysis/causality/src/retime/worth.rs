@@ -121,7 +121,7 @@ impl RetimeModel {
     /// Completes the names of `speeds` by those of the activities.
     ///
     /// # Errors
-    /// Those of [`Speeds::resolve`].
+    /// As for [`Speeds::resolve`].
     pub fn speeds(&self, speeds: &Speeds) -> Result<Speeds, ActivityError> {
         speeds.resolve(&self.activities())
     }
@@ -143,7 +143,7 @@ impl RetimeModel {
     /// The worth of each of several factors for all these activities.
     ///
     /// # Errors
-    /// Those of [`answer`](Self::answer).
+    /// As for [`answer`](Self::answer).
     pub fn sweep(
         &self,
         asked: &MetricQuestion,
@@ -161,7 +161,7 @@ impl RetimeModel {
     /// The worth of each activity alone at the speed `factor`, the best first.
     ///
     /// # Errors
-    /// Those of [`answer`](Self::answer).
+    /// As for [`answer`](Self::answer).
     pub fn rank(
         &self,
         asked: &MetricQuestion,

@@ -56,12 +56,12 @@ pub(crate) const COLUMNS: [EndpointColumn; 8] = [
 /// The direction of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DataDirection {
-    /// It leaves; the point states this.
+    /// The identity leaves; the point states this.
     Out,
     In,
-    /// It leaves; this is implied, because it entered.
+    /// The identity leaves; this is implied, because it entered.
     ImpliedOut,
-    /// It enters and leaves, at the same time.
+    /// The identity enters and leaves, at the same time.
     Through,
 }
 

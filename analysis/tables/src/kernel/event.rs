@@ -55,7 +55,7 @@ pub(crate) enum KernelWord {
 }
 
 impl KernelWord {
-    /// Its key in the dictionary.
+    /// The key of the word in the dictionary.
     pub fn key(self) -> i32 {
         self as i32
     }

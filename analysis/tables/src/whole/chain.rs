@@ -17,9 +17,9 @@ pub(crate) struct ChainSteps {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ChainVerdict {
     Complete,
-    /// These steps have no frame.
+    /// The chain lacks frames of these steps.
     Missing(Vec<usize>),
-    /// These steps have more than one frame.
+    /// The chain has several frames of each of these steps.
     Repeated(Vec<usize>),
     OutOfOrder,
     /// Unknown: all steps without a frame may be among the missing frames.

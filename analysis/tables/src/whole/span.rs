@@ -19,11 +19,11 @@ pub(crate) enum SpanFrame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::EnumIter)]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum SpanState {
-    /// It has a begin and an end.
+    /// The span has a begin and an end.
     Closed,
-    /// It has no end.
+    /// The span has no end.
     Open,
-    /// It has no begin.
+    /// The span has no begin.
     Orphan,
     /// One half is absent, and may be among the missing frames.
     Lost,

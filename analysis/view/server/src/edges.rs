@@ -43,7 +43,7 @@ struct EdgeEnd {
     key: FrameKey,
     /// The name of the point in the table `edges`.
     name: String,
-    /// Its time, ns since the epoch.
+    /// The time of the frame, ns since the epoch.
     at: Option<String>,
     /// The row of the thread.
     row: Option<String>,

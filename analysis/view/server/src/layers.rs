@@ -63,9 +63,9 @@ impl TableRow {
 
 /// A table of spans or chains.
 struct WholeTable {
-    /// Its name in SQL.
+    /// The name in SQL.
     reference: String,
-    /// Its name for display.
+    /// The name for display.
     name: String,
     /// The column with the lengths.
     length: &'static str,

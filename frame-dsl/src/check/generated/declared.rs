@@ -14,7 +14,7 @@ pub(super) struct GeneratedName<'a> {
     pub name: String,
     /// The declaration in words.
     pub origin: String,
-    /// Its declared name. Two equal ones are reported as one declaration too many.
+    /// The declared name. Two equal ones are reported as one declaration too many.
     pub declared: &'a str,
     pub place: &'a SourceRange,
 }

@@ -62,7 +62,8 @@ pub(super) struct Carrier {
     pub budget: i64,
     /// The slice from which the budget is taken.
     pub cut_like: u32,
-    /// It is preempted even if no thread waits, as threads of other programs need the CPU.
+    /// Whether the thread is preempted even if no thread waits, as threads of other programs need the
+    /// CPU.
     pub is_forced: bool,
     pub entry: QueueEntry,
     /// The last vertex that it settled.
@@ -74,7 +75,7 @@ pub(super) struct Carrier {
 pub(super) struct QueueEntry {
     /// The slice whose properties it has, or [`NONE`].
     pub like: u32,
-    /// It is that slice, not just like it.
+    /// Whether the entry is that slice itself, not one like it.
     pub is_own: bool,
 }
 

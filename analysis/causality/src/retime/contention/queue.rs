@@ -14,7 +14,7 @@ pub(super) struct WaitingThread {
     pub carrier: u32,
     /// The slice whose properties it has, or [`NONE`].
     pub like: u32,
-    /// It is that slice, not just like it.
+    /// Whether the entry is that slice itself, not one like it.
     pub is_own: bool,
     pub since: i64,
 }
