@@ -26,9 +26,9 @@ use pausing::Pausing;
 const UNTOUCHED: Duration = Duration::from_secs(10);
 /// The part of the whole time that this takes at most.
 const UNTOUCHED_PART: u32 = 6;
-/// The largest speed that is extrapolated.
+/// The largest speed that is extrapolated: `EXTRAPOLATED` of analysis/causality/src/experiment.rs.
 const MAX_EXTRAPOLATED: f64 = 1.25;
-/// The slower speeds from which it is extrapolated.
+/// The slower speeds from which it is extrapolated, as there.
 const EXTRAPOLATED_FROM: [f64; 2] = [1.0 / 1.25, 1.0 / 1.5];
 
 /// An interval or a span, and its speed in a round.

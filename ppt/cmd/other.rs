@@ -42,7 +42,7 @@ fn become_program(words: &[OsString], ours: Option<PartnerProgram>) -> CommandRe
     Err(match (error.kind(), ours) {
         (io::ErrorKind::NotFound, Some(ours)) => {
             let message = format!(
-                "`ppt {word}` is done by {name}, which is not there: install it beside ppt"
+                "`ppt {word}` needs {name}, which is not installed: install it next to ppt"
             );
             let code = match ours {
                 PartnerProgram::Analysis => Code::NoAnalysis,

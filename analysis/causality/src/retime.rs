@@ -64,4 +64,4 @@ pub use recording::{NameId, Recording, ThreadId, ThreadState, Vertex};
 pub use refusal::{Evidence, PointCount, RetimeRefusal};
 pub use replay_engine::Replay;
 pub use speed::{ActivityError, Speed, SpeedError, Speeds};
-pub use worth::{MetricQuestion, Ranked, SpeedVerdict, SpeedWorth};
+pub use worth::{MetricQuestion, NO_GAIN, Ranked, SpeedVerdict, SpeedWorth};

@@ -60,7 +60,7 @@ pub(crate) enum Failure {
     Read(String, #[source] io::Error),
     #[error("cannot write {0}: {1}")]
     Write(String, #[source] io::Error),
-    #[error("could not {0}: {1}")]
+    #[error("cannot {0}: {1}")]
     System(&'static str, #[source] io::Error),
     /// A panic: message and place.
     #[error("a bug ended the question: {0}; please report it, with the command line")]

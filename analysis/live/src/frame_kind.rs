@@ -1,4 +1,4 @@
-//! A frame type and the values of its fields.
+//! A kind of frames and the values of its fields.
 
 use ppt_capture::Stamps;
 use ppt_capture::columns::{
@@ -20,7 +20,7 @@ const MAX_SAMPLE: usize = 256;
 /// The number of bytes by which texts are compared.
 const TEXT_BYTES: usize = 64;
 
-/// A frame type.
+/// A kind of frames.
 pub(crate) struct FrameKind {
     pub buffer: String,
     pub name: String,
@@ -41,11 +41,11 @@ struct StepField {
     steps: Vec<u64>,
 }
 
-/// The limits of a frame type.
+/// The limits of a kind of frames.
 pub(crate) struct KindLimits<'a> {
     /// The length of a period in ns. Values cover one or two periods; None if all time.
     pub period: Option<u64>,
-    /// The most fields of the type.
+    /// The most fields of the kind.
     pub max_fields: usize,
     /// Bytes for distinct keys.
     pub budget: &'a Budget,
@@ -64,7 +64,7 @@ pub(crate) struct Field {
 
 /// The step of which a field is reported.
 pub(crate) struct FieldStep {
-    /// Its index in the steps of the frame type.
+    /// The index in the steps of the kind.
     number: usize,
     pub name: String,
 }
@@ -89,7 +89,7 @@ pub(crate) enum FrequentValues {
 }
 
 impl FrameKind {
-    /// A frame type of a buffer with this schema. Leaves out points in time, and bytes that are not keys,
+    /// A kind of frames of a buffer with this schema. Leaves out points in time, and bytes that are not keys,
     /// because they are not informative.
     pub fn new(
         (buffer, schema_hash): (&str, u64),
@@ -137,7 +137,7 @@ impl FrameKind {
         }
     }
 
-    /// Adds frames of this type from one process, drained at `now`.
+    /// Adds frames of this kind from one process, drained at `now`.
     pub fn add(&mut self, rows: &[&[u8]], process: u64, now: u64, stamps: &Stamps<'_>) {
         self.rate.add(now, rows.len() as u64);
         let by_step = self.step_field.as_ref().map(|field| field.group(rows)).unwrap_or_default();

@@ -35,7 +35,7 @@ pub struct Picture {
     /// Frames in each of the last seconds, oldest first.
     pub history: Vec<u64>,
     /// The largest error of times against CLOCK_REALTIME as it ran from the start of the capture. None if
-    /// no buffer has timestamps of a clock that readings convert.
+    /// no buffer has stamps of a clock that readings convert.
     pub clock: Option<ClockBound>,
     /// Losses by cause. Causes without losses are omitted.
     pub missing: Vec<(Cause, u64)>,
@@ -43,7 +43,7 @@ pub struct Picture {
     pub losing: f64,
     /// Frames that were written while no listener was attached. They are not losses.
     pub unattended: u64,
-    /// Frame types, in the order in which their sources arrived.
+    /// Kinds of frames, in the order in which their sources arrived.
     pub kinds: Vec<KindPicture>,
     /// Counters and histograms, in the order in which their sources arrived.
     pub metrics: Vec<MetricPicture>,
@@ -66,12 +66,12 @@ pub enum ClockBound {
     TooFewReadings,
 }
 
-/// A frame type.
+/// A kind of frames.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KindPicture {
     /// The name of its buffer.
     pub buffer: String,
-    /// The name of the frame type.
+    /// The name of the kind.
     pub name: String,
     /// The number of frames.
     pub count: u64,
@@ -85,7 +85,7 @@ pub struct KindPicture {
     pub spans: Option<SpanPicture>,
 }
 
-/// The spans of a frame type that could be paired while the capture runs.
+/// The spans of a kind of frames that could be paired while the capture runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SpanPicture {
     /// The number of closed spans.

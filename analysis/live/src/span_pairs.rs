@@ -16,15 +16,15 @@ use crate::key_field::KeyField;
 use crate::rate::Rate;
 use crate::recent_numbers::RecentNumbers;
 
-/// The most open begins per frame type. The oldest ones are dropped.
+/// The most open begins per kind of frames. The oldest ones are dropped.
 const MAX_OPEN: usize = 1 << 16;
-/// The most begins and ends per frame type that wait for their order. Beyond it, the earliest are
+/// The most begins and ends per kind of frames that wait for their order. Beyond it, the earliest are
 /// paired without waiting.
 const MAX_PENDING: usize = 1 << 17;
 /// The time that a begin or an end waits in ns. All rings are drained within it.
 const WINDOW: u64 = 1_000_000_000;
 
-/// The spans of a frame type.
+/// The spans of a kind of frames.
 pub(crate) struct SpanPairs {
     reader: EdgeReader,
     /// Begins and ends with an order that is not known yet, the earliest first.

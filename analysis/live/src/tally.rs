@@ -17,7 +17,7 @@ use crate::latest_frames::{Latest, LatestChunks};
 use crate::live_metrics::LiveMetrics;
 use crate::rate::Rate;
 
-/// The most frame types that are distinguished. Frames of further types are counted together.
+/// The most kinds of frames that are distinguished. Frames of further kinds are counted together.
 const MAX_KINDS: usize = 256;
 /// The most fields of all types with sampled values.
 const MAX_FIELDS: usize = 512;
@@ -44,7 +44,7 @@ pub struct Tally {
     pub(crate) range: TallyRange,
     pub(crate) header: Option<FileHeader>,
     pub(crate) sources: BTreeMap<u16, Source>,
-    /// For each source, the indices of its frame types in `kinds`. None if a type is not distinguished.
+    /// For each source, the indices of its kinds of frames in `kinds`. None if a kind is not distinguished.
     kind_indices: HashMap<u16, Arc<[Option<usize>]>>,
     pub(crate) kinds: Vec<FrameKind>,
     pub(crate) metrics: LiveMetrics,
@@ -212,7 +212,7 @@ impl Tally {
         }
     }
 
-    /// Adds the frame types of a source. Sources of one buffer and schema share their types.
+    /// Adds the kinds of frames of a source. Sources of one buffer and schema share their kinds.
     fn add_kinds(&mut self, info: &SourceInfo) {
         if self.kind_indices.contains_key(&info.id) {
             return;

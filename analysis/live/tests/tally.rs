@@ -15,7 +15,7 @@ use ppt_live::{
     ClockBound, LiveReader, MeasuredValues, MetricPicture, Phase, Picture, Tally, TallyRange,
 };
 
-/// Two frame types: `job` with an interval, a number, an enum and a text; `tick` with a number.
+/// Two kinds of frames: `job` with an interval, a number, an enum and a text; `tick` with a number.
 const SCHEMA: &str = r#"{"v":1,"buffer":"dve","slots":16,"stride":64,"enums":[
     {"name":"Kind","type":"u8","values":[["LOGIN",1],["UPDATE",2]]}],"frames":[
     {"name":"job","kind":"plain","size":64,"fields":[

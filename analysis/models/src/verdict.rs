@@ -92,8 +92,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::Missing { term, moves } => write!(
                 f,
-                "`{term}` is missing: it changes what the model says by up to {:.1} % of its largest \
-                 value",
+                "`{term}` is missing: it changes predictions by up to {:.1} % of the largest value",
                 percent(*moves)
             ),
             Reason::Nothing { term, most } => write!(
@@ -115,8 +114,8 @@ impl fmt::Display for Reason {
             Reason::Seen { term } => write!(f, "`{term}` is seen: its interval is away from 0"),
             Reason::Slight { term, moves } => write!(
                 f,
-                "`{term}` would change what the model says by up to {:.1} % of its largest value: \
-                 too little to matter here, perhaps not far beyond",
+                "`{term}` would change predictions by up to {:.1} % of the largest value: too little to \
+                 matter in the measured range, perhaps not far beyond",
                 percent(*moves)
             ),
         }

@@ -21,7 +21,7 @@ pub(crate) enum LabFailure {
     Usage(String),
     #[error("cannot write {0}: {1}")]
     Write(String, #[source] io::Error),
-    #[error("could not {0}: {1}")]
+    #[error("cannot {0}: {1}")]
     System(&'static str, #[source] io::Error),
 }
 

@@ -148,9 +148,9 @@ pub enum MeasureError {
 
 fn silence(is_refused: bool, foreign: u64) -> &'static str {
     match (is_refused, foreign) {
-        (_, 1..) => ": what comes from there is signed by another key",
+        (_, 1..) => ": packets from there are signed with another key",
         (true, 0) => ": no program listens there",
-        (false, 0) => ": the address, a firewall or another key may be why",
+        (false, 0) => ": possible reasons are the address, a firewall or another key",
     }
 }
 

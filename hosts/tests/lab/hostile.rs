@@ -197,13 +197,16 @@ fn nonsense() -> RigResult {
             format!("phase setup: {not}: it announces 4294967295 bytes: at most 4194304 are taken"),
         ),
         ("other-version", format!("phase setup: {not}: its ppt speaks version 2, this one 1")),
-        ("data-first", format!("phase setup: {not}: it says what it was not asked")),
+        ("data-first", format!("phase setup: {not}: it sent a message that answers no request")),
         ("few", format!("phase setup: {not}: it answers something else")),
     ] {
         same(&failure(&mut rig(kind)), &why)?;
     }
     // The phase in which the failure is seen depends on timing.
-    contains(&failure(&mut rig("twice")), &format!(": {not}: it says what it was not asked"))?;
+    contains(
+        &failure(&mut rig("twice")),
+        &format!(": {not}: it sent a message that answers no request"),
+    )?;
     contains(&failure(&mut rig("not-json")), "its message cannot be read: EOF while parsing")?;
     // A flood is a failure of the host's first program, and the host is not waited for.
     contains(&failure(&mut rig("flood")), "host a")

@@ -212,7 +212,7 @@ fn who_does_not_answer_is_named() {
     let hosts = [asked(serving.address)];
     let other = SharedKey::new(b"what others know ...").unwrap();
     let error = ask_in_vain(&hosts, "a", &other, patience).to_string();
-    let why = "does not answer: the address, a firewall or another key may be why";
+    let why = "does not answer: possible reasons are the address, a firewall or another key";
     assert_eq!(error, format!("{0} ({0}) {why}", serving.address));
     // One reachable address of two is enough.
     let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -217,7 +217,7 @@ fn top_without_what_shows_attaches_to_nothing_for_long() {
         }
     };
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("`ppt top` is done by ppt-analysis"), "{output:?}");
+    assert!(text(&output.stderr).contains("`ppt top` needs ppt-analysis"), "{output:?}");
     assert!(!gate(&mut target));
     target.finish();
 }

@@ -10,7 +10,7 @@ use super::replay_engine::TracedReplay;
 use super::speed::{ActivityError, Speed, Speeds};
 
 /// Gains and losses below this share are not distinguished from 0.
-const NO_GAIN: f64 = 0.001;
+pub const NO_GAIN: f64 = 0.001;
 
 /// The largest share of the run's time that may be left out of a metric.
 const MAX_MISSING_SHARE: f64 = 0.5;

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     let gates = gates(&args.fail_if)?;
     let statistics = statistics(&gates);
     if args.save.as_ref() == Some(&args.to.output) {
-        return Err(Failure::Usage("give --save a file that is not that of -o".to_owned()));
+        return Err(Failure::Usage("--save and -o name the same file".to_owned()));
     }
     let saved = match &args.baseline {
         Some(path) => {

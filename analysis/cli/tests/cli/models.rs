@@ -190,7 +190,7 @@ fn a_side_without_frames_passes_no_gate_and_replaces_no_baseline() {
     assert!(said.contains("there is no field `zz`") && code == 2, "{said}");
     let (said, code) =
         compare(&["--save", "o.json", "-o", "o.json", "before0.bin", "--", "after0.bin"]);
-    assert!(said.contains("give --save a file") && code == 2, "{said}");
+    assert!(said.contains("--save and -o name the same file") && code == 2, "{said}");
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn what_is_asked_wrongly_is_shown() {
     assert!(said.contains("more: ppt explain formula") && code == 2, "{said}");
     let (said, code) =
         bench.fails(&["fit", "load0.bin", "cost ~ n", "--sql", SELECT, "--svg", "-"]);
-    assert!(said.contains("give --svg a file that is not that of -o") && code == 2, "{said}");
+    assert!(said.contains("--svg and -o name the same file") && code == 2, "{said}");
     let (said, code) = fit("cost ~ m", SELECT);
     assert!(said.contains("there is no column `m`") && code == 2, "{said}");
     let (said, code) = fit("cost ~ n", "SELECT users AS n, cost FROM job WHERE users = 10");

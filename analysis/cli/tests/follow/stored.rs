@@ -240,7 +240,7 @@ fn a_store_without_conditions_is_refused_or_trusted() {
     let Some(mut store) = Store::start() else { return };
     let mut command = export(&bench, store.port, &[]);
     let said = succeeds(command.env("AWS_CONDITIONAL_PUT", "disabled").output().unwrap());
-    assert!(said.contains("see to it that there is one"), "{said}");
+    assert!(said.contains("make sure that only one exporter runs"), "{said}");
     holds(&bench, &mut store, 3);
 }
 

@@ -237,7 +237,7 @@ impl Team {
     }
 
     pub(super) fn unasked(&self, host: usize) -> CellFailure {
-        self.distrust(host, "it says what it was not asked".to_owned())
+        self.distrust(host, "it sent a message that answers no request".to_owned())
     }
 
     /// Handles a timeout of these hosts: finds those that answer, and the state of their programs.

@@ -89,7 +89,7 @@ impl<'a> Export<'a> {
         if !delivery.target().is_guarded() {
             let name = delivery.target().name();
             let text = "the object store is said to have no conditional puts (AWS_CONDITIONAL_PUT), so ppt \
-                        would not notice a second exporter: see to it that there is one";
+                        would not notice a second exporter: make sure that only one exporter runs";
             message::warning("no-conditional-put", format_args!("{name}: {text}"));
         }
         let mut export = Export {

@@ -134,7 +134,7 @@ pub(in crate::cmd) fn open(
     engine: &Engine,
 ) -> Result<Option<Output>, Failure> {
     if path == Some(&*to.output) {
-        return Err(Failure::Usage("give --svg a file that is not that of -o".to_owned()));
+        return Err(Failure::Usage("--svg and -o name the same file".to_owned()));
     }
     let Some(path) = path else { return Ok(None) };
     open::check_name(path, "SVG")?;

@@ -45,7 +45,7 @@ pub(super) fn head(
         Phase::Running => ("live".to_owned(), Color::Green),
         Phase::Ended(why) => (format!("ended: {why}"), Color::Yellow),
         Phase::Unended => ("has no end yet: it may grow".to_owned(), Color::Green),
-        Phase::Cut => ("no more comes".to_owned(), Color::Yellow),
+        Phase::Cut => ("the input has ended".to_owned(), Color::Yellow),
         Phase::Failed(why) => (format!("cannot be read on: {why}"), Color::Red),
     };
     let first = vec![

@@ -7,7 +7,7 @@ use ppt_query::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, S
 use ppt_query::arrow::error::ArrowError;
 use ppt_query::text::{duration, grouped, three};
 use ppt_query::whatif::ExperimentAnswer;
-use ppt_query::whatif::retime::{Figures, Metric};
+use ppt_query::whatif::retime::{Figures, Metric, NO_GAIN};
 use ppt_query::{Engine, plain, plain_json};
 use serde_json::{Value, json};
 
@@ -17,8 +17,6 @@ use crate::message;
 
 /// Speeds that differ less are considered equal.
 const SAME: f64 = 1e-4;
-/// Smaller gains count as none.
-const NO_GAIN: f64 = 1e-3;
 
 /// The result of the experiment in the captures.
 pub(super) async fn ask(
