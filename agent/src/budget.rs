@@ -23,11 +23,11 @@ pub struct Spent {
 /// Bytes that may still be read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Purse {
-    /// What is left for this process, in bytes.
+    /// Bytes left for this process.
     left: u64,
     /// The part of `left` that every process has for itself.
     own: u64,
-    /// What is left beyond the shares, for all processes together.
+    /// Bytes left beyond the shares, for all processes together.
     common: u64,
     /// Number of requests that could not be met in full.
     pub(crate) refusals: u64,

@@ -14,7 +14,7 @@ pub struct Holder {
     pub pid: u64,
     /// Whether it runs. `None` if it is in another pid namespace, which ppt cannot inspect.
     pub alive: Option<bool>,
-    /// How long it has run, if it runs.
+    /// The age of the process, if it runs.
     pub age: Option<Duration>,
 }
 

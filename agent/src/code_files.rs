@@ -19,7 +19,7 @@ pub struct MappedFile {
     pub identity: FileId,
     /// The file.
     pub file: File,
-    /// Where it is mapped as code.
+    /// The mappings of the file as code.
     pub mappings: Vec<CodeMapping>,
 }
 

@@ -20,12 +20,12 @@ pub enum Rule {
         /// Our effective user.
         ours: u32,
     },
-    /// The same user's process, but it has capabilities that ppt does not have: its `CapPrm`.
+    /// A process of the same user has capabilities that ppt does not have: its `CapPrm`.
     #[strum(serialize = "more-capabilities")]
     Capabilities(u64),
     /// Yama's ptrace_scope.
     Yama(u32),
-    /// The same user's process, but it is not dumpable, because of setuid or prctl(2).
+    /// A process of the same user is not dumpable, because of setuid or prctl(2).
     NotDumpable,
     /// The target is in a user namespace where ppt's capabilities do not count.
     #[strum(serialize = "user-namespace")]

@@ -35,7 +35,7 @@ pub enum PreloadBarrier {
 pub struct Preloaded {
     /// The process has mapped the library.
     pub is_loaded: bool,
-    /// What keeps the library out of the program.
+    /// The fact that keeps the library out of the program, if any.
     pub barrier: Option<PreloadBarrier>,
     /// The systemd service of the process.
     pub service: Option<String>,
@@ -65,8 +65,8 @@ const LIMIT: u64 = 64 << 10;
 /// The type of a Go program's note, and its owner.
 const GO_OWNER: &[u8] = b"\x04\0\0\0Go\0\0";
 
-/// What would keep a library out of the program in this file. `None` if nothing would, or if the
-/// file is a script: its interpreter decides.
+/// The fact that would keep a library out of the program in this file. `None` if there is none, or if
+/// the file is a script: its interpreter decides.
 ///
 /// # Errors
 /// The file cannot be read.

@@ -41,7 +41,7 @@ const FILES: usize = 4096;
 const COPIES: usize = 16;
 /// Most bytes of a list of mappings that are read. The longest possible list has 260 MiB.
 const MAPS_LIMIT: u64 = 64 << 20;
-/// The same for each process in a search of many.
+/// That limit for each process in a search of many.
 const MAPS_OF_MANY: u64 = 8 << 20;
 /// Most files that are cached.
 const REMEMBERED: usize = 1 << 16;

@@ -60,7 +60,7 @@ pub struct Session {
     limits: UserLimits,
     allow: Allow,
     attached: Vec<AttachedBuffer>,
-    /// How long the target was held.
+    /// The time for which the target was held.
     pub held: Duration,
     /// How the gates were written.
     pub transport: Transport,

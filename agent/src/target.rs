@@ -160,7 +160,7 @@ impl Target {
         self.start_time
     }
 
-    /// How long it has run.
+    /// The time since the start of the process.
     pub fn age(&self) -> Option<Duration> {
         self.system.age(self.start_time)
     }

@@ -52,7 +52,7 @@ struct ThreadNumbers {
     tasks: PathBuf,
     /// Our number of each thread that the last pass found, by the process's own number.
     ours: HashMap<u32, u32>,
-    /// The same for the current pass.
+    /// The threads found in the current pass.
     found: HashMap<u32, u32>,
     /// The current pass over all threads of the process.
     pass: Option<ReadDir>,

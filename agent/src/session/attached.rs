@@ -93,7 +93,7 @@ pub struct AttachedBuffer {
 pub(super) struct RequestedMasks {
     /// CLOCK_MONOTONIC in ns, before that gate.
     pub(super) mono_ns: u64,
-    /// What is disabled.
+    /// The disabled frames, counters and histograms.
     pub(super) masks: Masks,
 }
 

@@ -45,12 +45,12 @@ pub(super) fn refuse_filters(target: &Target, allow: Allow) -> Result<bool> {
     }
 }
 
-/// The same check of some threads, for changes since the full check.
+/// Checks some threads again, for changes since the full check.
 pub(super) fn glance(target: &Target, allow: Allow) -> Result<()> {
     judge(target, seccomp::glance(target), allow)
 }
 
-/// The same from a recent check, for each buffer that the target has not mapped.
+/// Uses a recent check, for each buffer that the target has not mapped.
 pub(super) fn glance_lately(target: &Target, allow: Allow) -> Result<()> {
     judge(target, target.danger().found(|| seccomp::glance(target)), allow)
 }

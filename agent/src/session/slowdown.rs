@@ -92,7 +92,7 @@ impl SlowableBuffer {
     }
 }
 
-/// Where a frame has the stamps of an interval.
+/// The offsets of an interval's stamps in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntervalStamps {
     /// The frame's id.

@@ -11,7 +11,7 @@ pub trait Choose: fmt::Debug + Send + Sync {
     fn masks(&self, pid: i32, schema: &Schema) -> Masks;
 }
 
-/// What was enabled or disabled in a segment, and the effect on its rings.
+/// A change of the masks of a segment, and the effect on its rings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flip {
     /// Nonce of the segment.

@@ -86,7 +86,7 @@ pub(crate) enum Command {
     Model(ModelArgs),
     /// Hold two sets of runs against each other; fail if something became too slow.
     Compare(Compare),
-    /// Show what goes on in a capture while it is written.
+    /// Show rates, percentiles and losses of a capture while it is written.
     // `ppt` has this word itself, and its page.
     #[command(hide = true)]
     Top(Top),

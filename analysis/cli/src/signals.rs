@@ -19,8 +19,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 /// Signals that end a command.
 pub(crate) const STOPS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
-/// How long the process of a question waits for the question to end by itself. The supervisor waits
-/// less.
+/// Time that the process of a question gives the question to end by itself. The supervisor waits less.
 const GRACE: Duration = Duration::from_millis(900);
 /// How often the process of a question checks whether the question has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -32,7 +31,7 @@ const QUESTION: u8 = 1;
 /// A signal ends nothing: there is no question.
 const IDLE: u8 = 2;
 
-/// What a signal ends.
+/// What the next signal ends: [`PROGRAM`], [`QUESTION`] or [`IDLE`].
 static ENDING: AtomicU8 = AtomicU8::new(PROGRAM);
 
 /// True if the next signal ends the program. The first signal during a question sets it.

@@ -24,17 +24,17 @@ use crate::scratch::Scratch;
 use crate::signals::Wakes;
 use crate::terms::{self, Terms};
 
-/// How long a question may take to end by itself after a signal.
+/// Time that a question gets to end by itself after a signal.
 const GRACE: Duration = Duration::from_millis(300);
-/// The same for a command that finishes its work. A second signal ends it at once.
+/// Time that a command gets to finish its work after a signal. A second signal ends it at once.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A process that answers.
 pub(crate) struct ChildProcess {
     child: Child,
-    /// How long it may take to end by itself after a signal.
+    /// Time that the process gets to end by itself after a signal.
     grace: Duration,
-    /// When it was asked to end, and by which signal.
+    /// The time of the signal that was sent to the process, and its number.
     stopping: Option<(Instant, i32)>,
     pub(crate) terminal: Terminal,
     /// Removed after the process has ended.
@@ -111,7 +111,7 @@ impl ChildProcess {
 
     fn send(&self, signal: i32) {
         if let Some(signal) = Signal::from_named_raw(signal) {
-            // It may have ended just now.
+            // The process may have ended just now.
             let _ = kill_process(Pid::from_child(&self.child), signal);
         }
     }

@@ -66,27 +66,27 @@ pub(crate) struct Sync {
     /// Overwrite the file if it exists.
     #[arg(long)]
     pub(crate) force: bool,
-    /// What this host is called: as in its captures [default: its host name].
+    /// Name of this host, as in its captures [default: its host name].
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SyncCommand {
-    /// Answer those who ask for the clocks of this host, and have the key.
+    /// Answer hosts that probe the clocks of this host and have the key.
     Serve(Serve),
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Serve {
-    /// Where to answer (UDP): ADDRESS or ADDRESS:PORT; an IPv6 address stands in brackets [default:
+    /// UDP address to answer at: ADDRESS or ADDRESS:PORT; an IPv6 address stands in brackets [default:
     /// 0.0.0.0:7787].
     #[arg(value_name = "ADDRESS")]
     pub(crate) address: Option<String>,
     /// The key of all sides: a file of 16 bytes or more that only you can read.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    /// What this host is called: as in its captures [default: its host name].
+    /// Name of this host, as in its captures [default: its host name].
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 }
@@ -121,7 +121,7 @@ pub(crate) enum LabCommand {
         #[command(flatten)]
         how: LabRun,
     },
-    /// Say what differs between two results. The status is 1 if more than contents of files does.
+    /// Show the differences between two results. The status is 1 if more than contents of files differs.
     Diff {
         /// A folder of results.
         #[arg(value_name = "A")]

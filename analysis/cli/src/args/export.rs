@@ -8,12 +8,12 @@ use clap::{Args as ClapArgs, ValueEnum};
 use super::captures::{Captures, size};
 use super::values::nanoseconds;
 
-/// What an export is.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
     /// Columns for data frames, DuckDB, Spark; a file for each kind of frame.
     Parquet,
-    /// The same as a stream of Arrow's IPC.
+    /// The columns of parquet, as a stream of Arrow IPC.
     Arrow,
     /// Comma-separated values.
     Csv,
@@ -27,11 +27,11 @@ pub(crate) enum ExportFormat {
     Chrome,
     /// A folder with traces and metrics of OpenTelemetry, as protobuf.
     Otlp,
-    /// The same in one file, a line of JSON per request: for collectors.
+    /// Traces and metrics in one file, a line of JSON per request: for collectors.
     OtlpJson,
 }
 
-/// How Parquet has times.
+/// The storage of times in Parquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Time {
     /// Each twice: in µs, which every reader knows, and as NAME_ns.
@@ -56,7 +56,7 @@ pub(crate) struct Export {
     /// Folders for each value of these columns (host=a/frame=job/…), such as host,frame.
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub(crate) partition_by: Vec<String>,
-    /// How Parquet has times.
+    /// How Parquet stores times.
     #[arg(long, value_enum, default_value = "both")]
     pub(crate) time: Time,
     #[command(flatten)]
@@ -65,11 +65,11 @@ pub(crate) struct Export {
     pub(crate) to: ExportTo,
 }
 
-/// Where an export goes.
+/// The output of an export.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExportTo {
-    /// Where to write it; `-` is stdout. With --follow a folder, or `s3://BUCKET/PREFIX`, an object store
-    /// of which AWS_… variables say how it is reached.
+    /// Output path; `-` is stdout. With --follow a folder, or `s3://BUCKET/PREFIX` in an object store, which
+    /// AWS_… variables describe.
     #[arg(short, long, value_name = "PATH", default_value = "-")]
     pub(crate) output: PathBuf,
     /// Overwrite the output if it exists.
@@ -77,7 +77,7 @@ pub(crate) struct ExportTo {
     pub(crate) force: bool,
 }
 
-/// How a capture that grows is exported.
+/// The export of a capture that grows.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct FollowArgs {
     /// Go on while captures grow, until they end: a new file each minute or each 64 MiB, each row in exactly
@@ -86,14 +86,14 @@ pub(crate) struct FollowArgs {
         "from", "to", "partition_by", "for_spreadsheet", "force", "sync", "reference",
     ])]
     pub(crate) follow: bool,
-    /// How long what was captured may wait for its file [default: 1m].
+    /// How long frames may wait for their file [default: 1m].
     #[arg(long, value_name = "TIME", value_parser = nanoseconds, requires = "follow")]
     every: Option<i64>,
-    /// How many bytes of frames a file has at most, about, as the capture stores them [default: 64M;
-    /// for OpenTelemetry 4M, which are about 64M of spans].
+    /// Size limit of a file, about, in bytes of frames as the capture stores them [default: 64M; for
+    /// OpenTelemetry 4M, which are about 64M of spans].
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "follow")]
     bytes: Option<usize>,
-    /// How long an object store may be away until the export ends with an error [default: 10m].
+    /// How long an object store may be unreachable until the export ends with an error [default: 10m].
     #[arg(long, value_name = "TIME", value_parser = nanoseconds, requires = "follow")]
     outage: Option<i64>,
 }

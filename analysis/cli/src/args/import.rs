@@ -16,7 +16,7 @@ pub(crate) struct Import {
     /// stdin.
     #[arg(value_name = "FILE")]
     pub(crate) input: PathBuf,
-    /// Frame file that says what a line or a packet is.
+    /// Frame file that describes a line or a packet.
     #[arg(long, value_name = "FRAME_FILE")]
     pub(crate) schema: PathBuf,
     /// The kind of frame that each line is [default: the only one, or the column `frame` says].
@@ -31,7 +31,7 @@ pub(crate) struct Import {
     /// The numbers of a time or a duration are in s, ms or us [default: ns] (repeatable).
     #[arg(long = "unit", value_name = "FIELD=UNIT", value_parser = unit)]
     pub(crate) units: Vec<(String, u64)>,
-    /// What separates cells [default: a tab if the headings have one, else a comma].
+    /// Separator of cells [default: a tab if the headings have one, else a comma].
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
     /// UTC when the clocks `monotonic` and `boottime` of the input were at 0 [default: 1970].

@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 use super::captures::{Captures, local};
 use super::output::{OutputArgs, TextOrJson};
 
-/// How sure intervals are.
+/// The confidence level of intervals, and the resampling behind them.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct IntervalArgs {
     /// Part of all cases in which an interval holds the truth.
@@ -16,7 +16,7 @@ pub(crate) struct IntervalArgs {
     /// Resamples of the bootstrap over runs.
     #[arg(long, value_name = "N", default_value = "2000", value_parser = resamples)]
     pub(crate) resamples: usize,
-    /// Where its random numbers begin; the same seed gives the same intervals.
+    /// Seed of the random numbers; the same seed gives the same intervals.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
 }

@@ -8,10 +8,10 @@ use ppt_query::ResultFormat;
 
 use super::captures::local;
 
-/// Where an answer goes.
+/// The output of an answer.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct OutputArgs {
-    /// Where to write it; `-` is stdout.
+    /// Output path; `-` is stdout.
     #[arg(short, long, value_name = "PATH", default_value = "-", value_parser = local())]
     pub(crate) output: PathBuf,
     /// Overwrite the output if it exists.
@@ -19,7 +19,7 @@ pub(crate) struct OutputArgs {
     pub(crate) force: bool,
 }
 
-/// How an answer is written.
+/// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TextOrJson {
     /// For people.

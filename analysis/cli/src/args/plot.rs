@@ -24,16 +24,16 @@ pub(crate) struct Plot {
     /// Draw the stacks within the slowest frames of this kind above all others.
     #[arg(long, value_name = "NAME", requires = "flame")]
     pub(crate) frame: Option<String>,
-    /// The same of this interval; `dur` for spans [default: all].
+    /// Only the slowest values of this interval; `dur` for spans [default: all].
     #[arg(long, value_name = "FIELD", requires = "flame")]
     pub(crate) field: Option<String>,
-    /// Only of rows of which this expression is true.
+    /// Only rows for which this expression is true.
     #[arg(long = "where", value_name = "EXPRESSION", requires = "flame")]
     pub(crate) filter: Option<String>,
-    /// How many of the slowest.
+    /// Number of slowest intervals.
     #[arg(long, value_name = "N", value_parser = slowest, requires = "flame")]
     pub(crate) slowest: Option<usize>,
-    /// What stands above it.
+    /// Title of the plot.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) title: String,
     /// Width of the plot, in pixels.

@@ -45,7 +45,7 @@ pub(crate) struct ViewArgs {
     pub(crate) process: OfProcess,
 }
 
-/// What only `ppt view PID` has, which attaches: `ppt` itself does that.
+/// Options of `ppt view PID` alone, which attaches: `ppt` handles them.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Of a process")]
 pub(crate) struct OfProcess {

@@ -25,7 +25,7 @@ pub(crate) struct WhyArgs {
     /// Only the summary: where all time above the 99th percentile went.
     #[arg(long)]
     pub(crate) summary: bool,
-    /// How many of the slowest.
+    /// Number of slowest intervals.
     #[arg(long, value_name = "N", default_value = "20", value_parser = slowest)]
     pub(crate) slowest: usize,
     /// Format [default: text on a terminal, else tsv].

@@ -59,7 +59,7 @@ struct Export<'a> {
     args: &'a args::Export,
     captures: GrowingCaptures,
     delivery: Delivery,
-    /// When the last range of any capture was delivered.
+    /// The time at which the last range of any capture was delivered.
     last: Instant,
     /// The time since which all open captures have ended; only further files are awaited.
     done: Option<Instant>,

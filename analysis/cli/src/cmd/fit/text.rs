@@ -178,7 +178,7 @@ pub(in crate::cmd) fn parts(total: &Total, unit: &str, out: &mut impl Write) -> 
         let (name, value) = (plain(&part.name), measured(part.value, unit));
         let share = match part.uncertainty {
             share if share.is_finite() => match (share * 100.0).round() {
-                // Its errors cancel errors of others.
+                // The errors of the component cancel errors of others.
                 percent if percent < 0.0 => format!("takes {} % of the uncertainty away", -percent),
                 percent => format!("{} % of the uncertainty", percent.abs()),
             },

@@ -111,7 +111,7 @@ impl Answerer {
         let mut line = String::new();
         match self.replies.read_line(&mut line) {
             Ok(1..) => Ok(serde_json::from_str(&line).unwrap_or_default()),
-            // It has ended.
+            // The process has ended.
             Ok(0) | Err(_) => Err(self.question.wait(wakes)),
         }
     }

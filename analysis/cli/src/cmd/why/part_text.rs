@@ -4,7 +4,7 @@
 pub(super) struct PartText<'a> {
     pub(super) part: &'static str,
     pub(super) call: Option<&'a str>,
-    /// Who woke the thread: `THREAD`, `PROCESS` or `INTERRUPT`.
+    /// The kind of waker: `THREAD`, `PROCESS` or `INTERRUPT`.
     pub(super) woken_by: Option<&'a str>,
     pub(super) waker: Option<i32>,
     pub(super) waker_name: Option<&'a str>,
