@@ -96,7 +96,7 @@ pub(crate) struct Live<'a> {
     dropped: Vec<Dropped>,
     /// The name of each feed.
     names: Vec<String>,
-    /// When the names of threads are read next.
+    /// The time at which the names of threads are read next.
     names_due: NamesDue,
     /// Whether a process reads and writes past the preloaded library.
     io_uring: IoUringWatch,

@@ -38,7 +38,8 @@ struct Arm {
     slowed: String,
     speed: f64,
     sleeps: bool,
-    /// Where it is slowed down, by number of the buffer. If it is faster, CPUs are paused instead.
+    /// The places at which the interval is slowed down, by number of the buffer. If it is faster, CPUs
+    /// are paused instead.
     places: Vec<(usize, IntervalStamps)>,
 }
 

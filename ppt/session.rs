@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) const VERSION: u32 = 1;
 /// The most bytes of a line.
 const MAX_LINE_BYTES: usize = 1 << 20;
-/// How long each side waits for the other.
+/// The time for which each side waits for the other.
 pub(crate) const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a client waits for a change, which must first reach every CPU.
+/// The time for which a client waits for a change, which must first reach every CPU.
 const PATIENCE_FOR_CHANGES: Duration = Duration::from_secs(30);
 
 /// A request.

@@ -25,7 +25,7 @@ pub(crate) struct Signals {
     before: Before,
 }
 
-/// How signals were handled before, which a program that ppt starts inherits.
+/// The earlier handling of signals, which a program that ppt starts inherits.
 #[derive(Clone, Copy)]
 pub(crate) struct Before {
     mask: SigSet,
@@ -131,7 +131,7 @@ impl Signals {
         asked
     }
 
-    /// How signals were handled before.
+    /// The earlier handling of signals.
     pub(crate) fn before(&self) -> Before {
         self.before
     }

@@ -18,7 +18,7 @@ fn cannot(what: &'static str) -> impl Fn(io::Error) -> Failure {
     move |error| Failure::failed(Code::System, format!("cannot {what}: {error}"))
 }
 
-/// How long the view may take to end.
+/// The time that the view gets to end.
 const TO_END: Duration = Duration::from_secs(5);
 
 /// The view of a capture.
@@ -29,7 +29,7 @@ pub(crate) struct Viewer {
     /// would not do, because ppt may send none to a program of the user who called sudo.
     input: Option<ChildStdin>,
     ended: Option<Status>,
-    /// When a signal first asked it to end.
+    /// The time at which a signal first asked the view to end.
     asked: Option<Instant>,
     /// The exit code for the way in which the view ended.
     pub(crate) status: ExitStatus,

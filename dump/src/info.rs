@@ -25,7 +25,7 @@ pub struct Info {
     pub mismatches: u64,
     /// The capture, or null if its file header is damaged.
     pub capture: Option<CaptureInfo>,
-    /// How it ended.
+    /// The end of the capture. None if it has none.
     pub end: Option<EndInfo>,
     /// The position in a series. None for the first file of one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ pub struct Info {
     /// for each such capture.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<AbsentInfo>,
-    /// How frames are stored.
+    /// The storage of frames.
     pub stored: StoredInfo,
     /// Why the flight recorder wrote this window: the first 2,000 triggers. Empty for a capture
     /// that is not a window.
@@ -43,7 +43,7 @@ pub struct Info {
     /// The number of its further triggers.
     #[serde(skip_serializing_if = "is_zero")]
     pub triggers_not_listed: u64,
-    /// What was enabled and disabled: the first 50,000 changes.
+    /// The enabled and disabled names: the first 50,000 changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub masks: Vec<MaskInfo>,
     /// The last name of each of the first 50,000 threads.
@@ -107,7 +107,7 @@ pub struct AbsentFilesInfo {
     pub removed: bool,
 }
 
-/// How the frames of a capture are stored.
+/// The storage of the frames of a capture.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct StoredInfo {
     /// Names of the codecs of compressed chunks.
@@ -121,7 +121,7 @@ pub struct StoredInfo {
 /// A trigger of the flight recorder. All times are ns of CLOCK_MONOTONIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TriggerInfo {
-    /// When it triggered.
+    /// The time of the trigger, ns of CLOCK_MONOTONIC.
     pub mono_ns: u64,
     /// `on`, `gap`, `exit`, `counter` or `hand`.
     pub why: &'static str,
@@ -266,7 +266,7 @@ pub struct BufferInfo {
     pub frames: u64,
     /// Frames that had a sequence number and are not in the capture. Damage to the file counts.
     pub lost: u64,
-    /// The same by cause; damage is `corrupt`.
+    /// The lost frames by cause; damage is `corrupt`.
     pub lost_by: Lost,
     /// The part of `lost` that damage to the file caused.
     pub damaged: u64,

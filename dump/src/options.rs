@@ -14,7 +14,7 @@ pub enum TableFormat {
     Tsv,
     /// Comma-separated values.
     Csv,
-    /// The same with a leading `'` before text that a spreadsheet may read as a formula.
+    /// CSV with a leading `'` before text that a spreadsheet may read as a formula.
     CsvForSpreadsheet,
     /// An object per line.
     JsonLines,

@@ -38,7 +38,7 @@ pub(crate) struct TablePlan {
     pub sources: BTreeMap<u16, SourcePlan>,
 }
 
-/// How the frames of one source become rows.
+/// The plan to turn the frames of one source into rows.
 #[derive(Debug)]
 pub(crate) struct SourcePlan {
     /// Pid of the process.
@@ -53,13 +53,13 @@ pub(crate) struct SourcePlan {
     pub label: String,
     /// The offsets of the target's clocks.
     pub namespace: TimeNamespace,
-    /// Which threads frames are about, if these may be others than the one that wrote them.
+    /// The threads that frames are about, if these may be others than the one that wrote them.
     pub other_threads: Option<FrameThreads>,
     /// By frame id.
     pub frames: Vec<FramePlan>,
 }
 
-/// How one kind of frame becomes rows.
+/// The plan to turn one kind of frame into rows.
 #[derive(Debug)]
 pub(crate) struct FramePlan {
     /// Name of the frame.

@@ -131,7 +131,7 @@ impl RowContext<'_> {
         written
     }
 
-    /// When frames were drained, ns since the epoch.
+    /// The time at which frames were drained, ns since the epoch.
     fn drained(self, head: &FramesHead) -> Option<i128> {
         let ns = Some(head.drained_mono_ns).filter(|&ns| ns != 0)?;
         Some(i128::from(ns) + self.offset?)

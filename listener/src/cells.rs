@@ -159,7 +159,7 @@ impl SegmentCells {
         }
     }
 
-    /// What `reading` adds to the [stated](Self::stated) sums, by cell.
+    /// The sums that `reading` adds to the [stated](Self::stated) ones, by cell.
     pub fn added(&self, reading: &UnstatedReading) -> BTreeMap<u32, u64> {
         let mut added = BTreeMap::new();
         for CellChange { row, values, .. } in &reading.changes {
@@ -173,7 +173,8 @@ impl SegmentCells {
         added
     }
 
-    /// The same in one row, if there is no room for more: the adds of all rings count towards the
+    /// Reads all cells as one row, if there is no room for more: the adds of all rings count towards
+    /// the
     /// shared row. Their owners are then unknown.
     pub fn read_as_one(&mut self) -> Vec<UnstatedReading> {
         let adds = self.take_of(|row| row > 0);

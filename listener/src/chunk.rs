@@ -42,7 +42,7 @@ pub(crate) struct Chunk {
     pub lost_before: Lost,
     /// CLOCK_MONOTONIC when the first frame was drained, ns.
     pub drained_ns: u64,
-    /// The same after its last frame was drained. Set when the chunk is handed on.
+    /// CLOCK_MONOTONIC after the last frame was drained, ns. Set when the chunk is handed on.
     pub drained_by_ns: u64,
     /// The earliest time at which its first frame may have been written, on the same clock.
     pub since_ns: u64,
@@ -126,7 +126,7 @@ impl Frames {
         self.chunk.count
     }
 
-    /// When the first was drained, ns of CLOCK_MONOTONIC.
+    /// The time at which the first frame was drained, ns of CLOCK_MONOTONIC.
     pub fn drained_ns(&self) -> u64 {
         self.chunk.drained_ns
     }
@@ -174,7 +174,7 @@ impl Frames {
         Frames { chunk: Arc::new(chunk), lost_before }
     }
 
-    /// The same frames in memory of about their size, for a caller that keeps them for long.
+    /// Copies the frames to memory of about their size, for a caller that keeps them for long.
     pub(crate) fn compact(&self) -> Frames {
         let words = self.chunk.frames.words();
         let bytes = words.len() * 8;

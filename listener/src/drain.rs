@@ -49,7 +49,8 @@ pub(crate) struct DrainedSegment {
     stamps: Arc<Stamps>,
     /// The rings that have been written to.
     rings: Vec<Option<Box<RingDrain>>>,
-    /// How far each ring has been drained. The cursors are contiguous because most looks read
+    /// The cursor up to which each ring has been drained. The cursors are contiguous because most looks
+    /// read
     /// nothing else.
     cursors: Vec<u64>,
     /// The number of rings, from the first, that may have been claimed.
@@ -117,12 +118,12 @@ impl DrainedSegment {
         }
     }
 
-    /// How long a ring may go without a look, ns. Polling many rings takes time, too.
+    /// The longest time that a ring may go without a look, ns. Polling many rings takes time, too.
     fn effective_look_interval_ns(&self) -> u64 {
         self.look_interval_ns.max((self.reach as u64 * LOOK_NS).min(self.max_look_interval_ns))
     }
 
-    /// When all rings must be polled again.
+    /// The time at which all rings must be polled again.
     fn due(&self) -> u64 {
         self.last_look_ns.map_or(0, |looked| looked + self.effective_look_interval_ns())
     }
@@ -280,7 +281,7 @@ struct PassFindings {
     most: u64,
     /// Highest rate of a ring, in frames per nanosecond, regardless of its size.
     rate: f64,
-    /// When these rings were polled before: the busy ones, or all.
+    /// The time of the previous poll of these rings: the busy ones, or all.
     since: u64,
     since_busy: u64,
     now: u64,

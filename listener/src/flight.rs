@@ -47,7 +47,7 @@ use watch::Fired;
 use window::FinishedWindow;
 use windows::{Pending, Reach, TriggerOutcome, Windows};
 
-/// How late a frame may arrive, ns. Frames are kept longer by this time.
+/// The largest delay of a frame, ns. Frames are kept longer by this time.
 const LATE_NS: u64 = 1_000_000_000;
 /// Interval between checks whether an open window is over, ns.
 const LOOK_NS: u64 = 10_000_000;

@@ -76,7 +76,7 @@ impl WrittenSize {
         max.is_none_or(|max| self.room(max) >= around + stored as u64)
     }
 
-    /// How many of `count` uncompressed frames of `stride` bytes fit in one more chunk.
+    /// The number of uncompressed frames of `stride` bytes that fit in one more chunk, at most `count`.
     pub fn fitting(&self, max: Option<u64>, stride: u32, count: u32) -> u32 {
         let Some(max) = max else { return count };
         let room = self.room(max).saturating_sub(CHUNK);

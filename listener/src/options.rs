@@ -8,7 +8,7 @@ use ppt_capture::Codec;
 
 use crate::filter::SharedFilter;
 
-/// How to choose the interval between two looks at the cursors.
+/// The policy for the interval between two looks at the cursors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rate {
     /// Follow peaks at once and let them decay slowly: see [`PeakHold`](crate::PeakHold).
@@ -18,7 +18,7 @@ pub enum Rate {
     Paper,
 }
 
-/// How long an idle ring may go without a look.
+/// The longest time that an idle ring may go without a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Silence {
     /// As long as there is room for a burst of a million frames a second, even if the look comes 18
@@ -30,15 +30,15 @@ pub enum Silence {
     Fixed(Duration),
 }
 
-/// How a listener works. The default suits every rate that one core can drain.
+/// Options of a listener. The default suits every rate that one core can drain.
 #[derive(Debug, Clone)]
 pub struct ListenerOptions {
-    /// How the sleep between two looks at the cursors is chosen; the paper's policy has its own
+    /// The policy for the sleep between two looks at the cursors; the paper's policy has its own
     /// limits.
     pub rate: Rate,
     /// Shortest sleep between two looks at the cursors.
     pub shortest: Duration,
-    /// How long an idle ring may go without a look.
+    /// The longest time that an idle ring may go without a look.
     pub silence: Silence,
     /// Bytes of frames that may wait for the disk.
     pub queue_bytes: usize,
@@ -48,7 +48,8 @@ pub struct ListenerOptions {
     /// Time until a frame is in the file, as long as the disk keeps up. Sleeps and the age of
     /// chunks follow from it.
     pub chunk_age: Duration,
-    /// How long [`Listener::finish`] waits for the disk. Frames that are not written by then are
+    /// The time for which [`Listener::finish`] waits for the disk. Frames that are not written by then
+    /// are
     /// lost by cause `disk`, and the capture has no end.
     ///
     /// [`Listener::finish`]: crate::Listener::finish
@@ -58,7 +59,7 @@ pub struct ListenerOptions {
     pub ticks: fn() -> u64,
     /// Interval between readings of counters and histograms.
     pub counters: Duration,
-    /// How frames are stored. `None`: uncompressed.
+    /// The compression of frames. `None`: uncompressed.
     pub compress: Option<Codec>,
     /// Selects the frames of the capture. `None`: all. Gaps state those that are left out.
     pub filter: Option<SharedFilter>,

@@ -59,7 +59,8 @@ const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// bursts.
 const MAX_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long a ring with this number of slots may go without a look, so that a burst after silence
+/// The longest time that a ring with this number of slots may go without a look, so that a burst after
+/// silence
 /// fits and frames are in the file in time.
 pub(crate) fn longest(slots: u64, options: &ListenerOptions) -> Duration {
     match options.silence {
@@ -73,7 +74,7 @@ pub(crate) fn longest(slots: u64, options: &ListenerOptions) -> Duration {
     }
 }
 
-/// The same for a ring among very many, where looks take longer: a burst of that rate may fill
+/// That time for a ring among very many, where looks take longer: a burst of that rate may fill
 /// three quarters of the ring, if it can take one at all.
 pub(crate) fn longest_of_many(slots: u64, options: &ListenerOptions) -> Duration {
     let (least, most) = (longest(slots, options), longest(u64::MAX, options));

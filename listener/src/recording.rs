@@ -31,7 +31,7 @@ mod thread_names;
 /// needs two.
 const APART: Duration = Duration::from_millis(5);
 
-/// How a capture is written.
+/// Options of the writer of a capture.
 pub(crate) struct RecordingOptions<W> {
     pub packer: Packer,
     pub max_size: Option<u64>,

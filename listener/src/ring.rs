@@ -20,7 +20,7 @@ pub(crate) struct Outlet<'q> {
     pub counters: &'q Counters,
     /// CLOCK_MONOTONIC at the start of this pass over the rings, ns.
     pub now: u64,
-    /// The same for the previous look at the rings of this pass.
+    /// CLOCK_MONOTONIC at the previous look at the rings of this pass, ns.
     pub since: u64,
     /// Frames that were overwritten before they were read, in this pass.
     pub overrun: u64,
@@ -45,7 +45,7 @@ fn are_numbered(frames: &[WordBytes], stride: usize, first_seq: u64) -> bool {
     numbers.fold(0, |wrong, (frame, seq)| wrong | (u64::from_le_bytes(frame[0]) ^ seq)) == 0
 }
 
-/// How many of these slots are marked as lost before they could be written.
+/// The number of these slots that are marked as lost before they could be written.
 fn marked(slots: &[WordBytes], stride: usize, first_seq: u64) -> u64 {
     let numbers = slots.chunks_exact(stride).zip(first_seq..);
     numbers.filter(|(slot, seq)| slot[0] == lost_mark(*seq).to_le_bytes()).count() as u64
@@ -75,7 +75,7 @@ pub(crate) struct RingDrain {
     broken: Option<BrokenCursor>,
     /// Number of frames in the previous chunk.
     usual: u32,
-    /// When frames were last found in it, ns of CLOCK_MONOTONIC.
+    /// The time at which frames were last found in the ring, ns of CLOCK_MONOTONIC.
     pub moved_ns: u64,
     /// Whether it is in the list of busy rings.
     pub is_busy: bool,

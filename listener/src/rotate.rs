@@ -33,7 +33,7 @@ pub trait CaptureFiles<W>: Send {
     }
 }
 
-/// When to begin another file, and how to open it. A file without a frame continues.
+/// The rule for beginning another file, and the opener of files. A file without a frame continues.
 pub struct Rotation<W> {
     /// Begin one after this time.
     pub every: Option<Duration>,

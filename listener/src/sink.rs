@@ -55,7 +55,7 @@ pub trait Sink: Send {
         let _ = mono_ns;
     }
 
-    /// When [`Self::tick`] is due, ns of CLOCK_MONOTONIC.
+    /// The time at which [`Self::tick`] is due, ns of CLOCK_MONOTONIC.
     fn due(&self) -> u64;
 
     /// Does periodic work: called when it is due, and after every other call.

@@ -101,7 +101,7 @@ pub struct FeedTally {
     /// The sum added to each cell of its counters and histograms.
     cells: Box<[AtomicU64]>,
     rings: Mutex<Vec<(Weak<Segment>, Arc<RingFindings>)>>,
-    /// When it ended, ns of CLOCK_MONOTONIC; 0 if it has not.
+    /// The time at which the feed ended, ns of CLOCK_MONOTONIC; 0 if it has not.
     ended_ns: AtomicU64,
 }
 

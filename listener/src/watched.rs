@@ -16,7 +16,7 @@ pub(crate) struct RingFindings {
     pub peak: AtomicU64,
     /// Whether the rings are too small for the frame rate.
     pub undersized: AtomicBool,
-    /// How far each ring has been drained, for the display of fill levels.
+    /// The cursor up to which each ring has been drained, for the display of fill levels.
     drained: Box<[AtomicU64]>,
 }
 
@@ -82,7 +82,7 @@ impl WatchedSegment {
     }
 }
 
-/// What the caller of a listener may ask about a feed.
+/// The facts about a feed that the caller of a listener may ask for.
 pub(crate) struct WatchedFeed {
     /// The segments, at least one. New frames go to the last one that is still drained.
     pub segments: Vec<WatchedSegment>,

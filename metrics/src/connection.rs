@@ -27,7 +27,7 @@ pub(crate) struct Connection {
     stream: TcpStream,
     state: ConnectionState,
     pub since: Instant,
-    /// When it is closed at the latest.
+    /// The time at which the connection is closed at the latest.
     pub until: Instant,
 }
 

@@ -13,7 +13,7 @@ use crate::source::MAX_TEXT_BYTES;
 use crate::text::{Description, Exposition, Labels, MetricType};
 use crate::units::BaseUnit;
 
-/// How long the last numbers of a buffer are kept after its capture ended: several scrapes.
+/// The time for which the last numbers of a buffer are kept after its capture ended: several scrapes.
 const AFTERWARDS: Duration = Duration::from_secs(300);
 /// Most bytes of the series of one buffer. Above that, only its account is shown.
 const MAX_BUFFER_BYTES: usize = 4 << 20;
@@ -67,7 +67,7 @@ pub struct SessionFacts {
     pub host: String,
     /// The version of ppt.
     pub version: String,
-    /// When it began, ns since the epoch.
+    /// The begin of the session, ns since the epoch.
     pub began_ns: u64,
     /// Whether it is a flight recorder.
     pub is_flight: bool,
@@ -198,7 +198,7 @@ struct FeedName<'a> {
     pid: u32,
     program: &'a str,
     buffer: &'a str,
-    /// How long ago it ended.
+    /// The time since the end of the feed. None if it has not ended.
     ended: Option<Duration>,
 }
 

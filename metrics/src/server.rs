@@ -16,7 +16,7 @@ use crate::source::MetricsSource;
 
 /// Most open connections.
 const MAX_CONNECTIONS: usize = 64;
-/// How long a connection without a request is kept while others wait.
+/// The time for which a connection without a request is kept while others wait.
 const GRACE: Duration = Duration::from_millis(250);
 /// How long a text counts as current: this long, plus nine times the time that it took to make. So
 /// a client that asks without a pause uses at most a tenth of the time for making texts.
@@ -26,7 +26,7 @@ const MAX_FRESH: Duration = Duration::from_secs(1);
 const TO_COME: Duration = Duration::from_secs(2);
 /// Most texts that slow readers may keep in memory.
 const MAX_TEXTS: usize = 4;
-/// How long no connection is accepted after a failure, because no descriptor is free.
+/// The time for which no connection is accepted after a failure, because no descriptor is free.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves the texts that arrive on a socket.
@@ -74,7 +74,7 @@ struct RunningServer {
     latest: Option<(Instant, Rc<[u8]>)>,
     /// All texts that are still being read.
     in_use: Vec<Weak<[u8]>>,
-    /// When the pending text was requested.
+    /// The time at which the pending text was requested.
     asked: Option<Instant>,
     /// Until when no connection is accepted.
     paused: Option<Instant>,

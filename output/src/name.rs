@@ -14,7 +14,7 @@ use crate::identity::FileId;
 use crate::lock;
 use crate::rules::Rules;
 
-/// How often a changing name is checked again.
+/// The number of times that a changing name is checked again.
 const TRIES: usize = 16;
 
 /// A name in a checked folder.

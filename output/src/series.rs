@@ -10,9 +10,9 @@ use crate::name::OutputName;
 use crate::output::Output;
 use crate::rules::Rules;
 
-/// How many names in a row may be taken.
+/// The largest number of names in a row that may be taken.
 const TRIES: u32 = 1000;
-/// How often a changing folder is checked again.
+/// The number of times that a changing folder is checked again.
 const LOOKS: u32 = 16;
 
 /// The names of consecutive files.

@@ -22,10 +22,10 @@ use crate::rules::Rules;
 /// Hidden names: `.ppt-4711-0.new`.
 const PREFIX: &str = ".ppt-";
 const SUFFIX: &str = ".new";
-/// How many hidden names are tried.
+/// The number of hidden names that are tried.
 const TRIES: u32 = 1000;
 
-/// How a file is found before it has its name.
+/// The way to find a file before it has its name.
 #[derive(Debug)]
 pub(crate) enum Unpublished {
     Nameless,

@@ -68,7 +68,7 @@ impl Top {
         }
     }
 
-    /// What the view is to know.
+    /// Arguments for the view.
     pub(crate) fn of_view(&self) -> Vec<OsString> {
         let mut words = Vec::new();
         if self.once {

@@ -30,10 +30,10 @@ pub(crate) struct LiveWhatIf {
     /// 'rate(job.handle)' [default: all spans, or else all intervals].
     #[arg(long, value_name = "METRIC")]
     pub(crate) metric: Option<String>,
-    /// How long the experiment takes.
+    /// Duration of the experiment.
     #[arg(long = "for", value_name = "TIME", value_parser = argument::duration, default_value = "60s")]
     pub(crate) time: Duration,
-    /// How long a round lasts at least. It goes on until the metric has ended 30 times.
+    /// Least duration of a round. It goes on until the metric has ended 30 times.
     #[arg(long, value_name = "TIME", value_parser = round, default_value = "500ms")]
     pub(crate) round: Duration,
     /// These intervals are timed work (they wait for devices or others): threads sleep at their end, and do not

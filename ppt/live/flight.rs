@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::measure::bytes;
 use crate::report;
 
-/// How long ppt tries to write windows after a session has ended.
+/// The time for which ppt tries to write windows after a session has ended.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The name of the messages about expressions.
 const EXPRESSION: &str = "where";

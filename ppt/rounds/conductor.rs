@@ -13,7 +13,7 @@ use super::ends::MetricEnds;
 use super::{Arm, Experiment};
 use crate::code::Code;
 
-/// How often ppt says that it lives.
+/// The interval at which ppt shows that it lives.
 const BEAT: Duration = Duration::from_millis(10);
 /// If it says so later, threads may not have waited.
 const LATE_NS: u64 = 100_000_000;

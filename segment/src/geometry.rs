@@ -101,7 +101,7 @@ impl Geometry {
         }
     }
 
-    /// The same with rows of cells. Their number is at most one more than the number of rings.
+    /// Adds rows of cells. Their number is at most one more than the number of rings.
     ///
     /// # Errors
     /// The segment would be larger than a segment can be.
@@ -113,7 +113,7 @@ impl Geometry {
         }
     }
 
-    /// The same with rings of 2^`log2_slots` slots.
+    /// Sets the number of slots of each ring to 2^`log2_slots`.
     ///
     /// # Errors
     /// The segment would be larger than a segment can be.
@@ -233,7 +233,7 @@ impl Geometry {
         table
     }
 
-    /// The same for a segment whose masks may be written: with an entry that earlier agents do not
+    /// The sections of a segment whose masks may be written: with an entry that earlier agents do not
     /// know.
     pub fn masked_sections(&self) -> [Section; 16] {
         let mut table = self.sections();

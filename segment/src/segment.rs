@@ -71,7 +71,7 @@ pub struct User {
     pub gid: u32,
 }
 
-/// When a segment was made.
+/// The time at which a segment was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Created {
     /// CLOCK_MONOTONIC, ns.

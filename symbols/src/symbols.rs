@@ -25,7 +25,7 @@ impl Symbols {
         Symbols::of_table(places, host, ModuleTable::default())
     }
 
-    /// The same with all modules known in advance.
+    /// A namer for a capture whose modules are all known in advance.
     pub fn of_table(places: SearchPaths, host: CaptureHost, modules: ModuleTable) -> Symbols {
         let files = Arc::new(SymbolFiles::new(Finder::new(places, host)));
         Symbols { modules, files, programs: RwLock::default() }

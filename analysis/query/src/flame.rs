@@ -33,16 +33,16 @@ pub struct FlameNode {
     pub function: String,
     /// The place of its caller in the list.
     pub caller: usize,
-    /// How many callers it has, one above the other.
+    /// The number of callers above the function.
     pub depth: usize,
-    /// How many stacks contain it with these callers.
+    /// The number of stacks that contain the function with these callers.
     pub count: u64,
 }
 
 /// The stacks within the slowest intervals, and the others; or all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flames {
-    /// How many intervals there are, and the stacks within them.
+    /// The number of intervals, and the stacks within them.
     pub slowest: Option<(usize, Flame)>,
     /// The other stacks.
     pub others: Flame,
@@ -59,7 +59,7 @@ impl Default for Flame {
 }
 
 impl Flame {
-    /// How many stacks there are.
+    /// The number of stacks.
     pub fn count(&self) -> u64 {
         self.nodes[0].count
     }

@@ -24,7 +24,7 @@ const READ_AHEAD: usize = 2;
 /// The wanted columns of a kind of frames.
 #[derive(Debug, Clone)]
 pub struct FrameColumns {
-    /// The kind.
+    /// The kind of frames.
     pub frame: FrameTable,
     /// Indices of the columns of its table, in the wanted order, without duplicates.
     pub columns: Vec<usize>,

@@ -69,7 +69,7 @@ impl FromStr for ResultFormat {
     }
 }
 
-/// How many rows of an aligned table to measure before writing the first one.
+/// The number of rows of an aligned table that are measured before the first one is written.
 const MEASURED_ROWS: usize = 1000;
 
 /// Writes an answer, batch by batch.

@@ -12,7 +12,7 @@ use crate::error::QueryError;
 
 /// The name of the frames that have stacks.
 const FRAME: &str = "stack";
-/// How many functions a stack has at most: as many as its frame has room for.
+/// The largest number of functions of a stack: as many as its frame has room for.
 const MAX_FUNCTIONS: usize = 30;
 /// The number of columns before the functions: `host pid thread ts why depth`.
 const OWNER_COLUMNS: usize = 6;

@@ -49,7 +49,7 @@ pub use functions::FunctionCounts;
 use running::RunningTime;
 pub use tail::{Tail, TailCause};
 
-/// Which intervals to explain.
+/// A question of `ppt why`: the intervals to explain.
 #[derive(Debug, Clone, Default)]
 pub struct WhyQuestion {
     /// Only this kind of frames.
@@ -58,13 +58,13 @@ pub struct WhyQuestion {
     pub field: Option<String>,
     /// Only rows for which this expression is true.
     pub filter: Option<String>,
-    /// How many of the slowest intervals.
+    /// The number of slowest intervals.
     pub slowest: usize,
     /// Fields that identify a request; none: the keys of spans, then enums and texts.
     pub show: Vec<String>,
 }
 
-/// Where the slowest spent their time, and where all of those above the 99th percentile did.
+/// An answer of `ppt why`: the slowest intervals, and all intervals above the 99th percentile.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WhyAnswer {
     /// The slowest first.

@@ -27,7 +27,7 @@ pub struct SpansOrChains {
     pub is_chain: bool,
     /// The name of the table in its buffer.
     pub name: String,
-    /// The table.
+    /// The table with the rows.
     pub table: Arc<dyn CaptureTable>,
     /// The table for captures that grow.
     pub growing: Arc<dyn GrowingTable>,

@@ -34,7 +34,7 @@ pub(crate) enum PairColumn {
     End(usize),
     Dur,
     State,
-    /// The same word in all rows.
+    /// One word for all rows.
     Word(Arc<StringArray>),
     Zero,
     Null,

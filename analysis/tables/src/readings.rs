@@ -42,7 +42,7 @@ impl CellChunk {
         }
     }
 
-    /// The same cells as base values, which are no change.
+    /// Marks the cells as base values, which are no change.
     pub fn into_base(self) -> CellChunk {
         CellChunk { is_base: true, ..self }
     }

@@ -44,7 +44,7 @@ pub(crate) struct Sync {
     /// The key of all sides: a file of 16 bytes or more that only you can read.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    /// How long to measure; Ctrl-C ends it, too [default: until Ctrl-C].
+    /// Duration of the measurement; Ctrl-C ends it, too [default: until Ctrl-C].
     #[arg(short, long, value_name = "TIME", value_parser = argument::duration)]
     pub(crate) duration: Option<Duration>,
     /// Pairs of probes a second, to each host.

@@ -111,7 +111,7 @@ fn invoker() -> Option<Invoker> {
     Some(Invoker { uid: number("SUDO_UID")?, gid: number("SUDO_GID") })
 }
 
-/// How this program starts itself on a host.
+/// The command by which this program starts itself on a host.
 fn self_start() -> Result<SelfStart, LabFailure> {
     let program = std::env::current_exe();
     let program = program.map_err(|error| LabFailure::System("find this program", error))?;

@@ -30,7 +30,7 @@ pub enum LabError {
         file: PathBuf,
         /// The text of the file.
         text: String,
-        /// What is wrong.
+        /// The mistake.
         error: Box<PlanError>,
     },
     /// The folder of the results already exists.
@@ -73,7 +73,7 @@ pub enum CellFailure {
         phase: String,
         /// The host.
         host: String,
-        /// What happened.
+        /// The failure.
         failure: Box<HelperFailure>,
     },
     /// The phase took too long.

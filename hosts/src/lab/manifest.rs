@@ -30,7 +30,7 @@ pub struct Manifest {
     pub name: String,
     /// Whether all cells have run.
     pub state: RunState,
-    /// When it began, in UTC.
+    /// The begin of the experiment, in UTC.
     pub began: String,
     /// Seed of the order of cells.
     pub seed: u64,
@@ -68,7 +68,7 @@ pub enum RunState {
 pub struct HostRecord {
     /// The name of the host.
     pub name: String,
-    /// How it is reached.
+    /// The way to reach the host: `via` of the experiment.
     pub via: String,
     /// The address, as programs on other hosts see it.
     pub addr: Option<String>,
@@ -96,23 +96,23 @@ pub struct CellRecord {
     pub passed: bool,
     /// The reason, if it failed.
     pub failure: Option<String>,
-    /// How long it took.
+    /// The duration of the cell, ns.
     pub took_ns: u64,
-    /// What ran.
+    /// The programs that ran.
     #[serde(flatten)]
     pub ran: CellPrograms,
     /// The checks of the cell.
     pub checks: Vec<CheckRecord>,
 }
 
-/// What ran in a cell.
+/// The programs that ran in a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CellPrograms {
     /// The phases that ended.
     pub phases: Vec<RanPhase>,
     /// Programs, in the order of the plan.
     pub commands: Vec<RanCommand>,
-    /// How the programs ended.
+    /// The ends of the programs.
     pub ends: Vec<RanEnd>,
     /// Fetched files.
     pub outputs: Vec<FileRecord>,
@@ -123,9 +123,9 @@ pub struct CellPrograms {
 pub struct RanPhase {
     /// The name of the phase.
     pub name: String,
-    /// How long it took.
+    /// The duration of the phase, ns.
     pub took_ns: u64,
-    /// When each host started its program: ns since the epoch by its own clock.
+    /// The start of each host's program: ns since the epoch by the host's own clock.
     pub started: Vec<(String, i64)>,
     /// For hosts with measured clocks: the start of the phase by each host's clock, and its
     /// uncertainty, in ns.
@@ -146,7 +146,7 @@ pub struct RanCommand {
     pub env: Vec<(String, String)>,
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RanEnd {
     /// The host.

@@ -87,7 +87,7 @@ pub enum LabEvent<'a> {
     Passed {
         /// The key of the cell.
         key: &'a str,
-        /// How long it took.
+        /// The duration of the cell.
         took: Duration,
     },
     /// A cell failed.

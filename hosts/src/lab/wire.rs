@@ -56,7 +56,7 @@ pub(super) enum ClockRole {
     Ask { clock: ClockCondition, others: Vec<String> },
 }
 
-/// How frames of a program are captured.
+/// A request to capture the frames of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CaptureRequest {
     /// The program `ppt`.
@@ -115,19 +115,19 @@ pub struct Facts {
     pub machine: String,
     /// The model of the CPU.
     pub cpu: String,
-    /// How many CPUs the helper may use.
+    /// The number of CPUs that the helper may use.
     pub cpus: u32,
     /// The frequency governor of the first CPU.
     pub governor: String,
     /// The clock source of the kernel.
     pub clock_source: String,
-    /// How programs are isolated.
+    /// The isolation of programs.
     pub isolation: Isolation,
     /// The variables that all programs inherit.
     pub environment: Vec<(String, String)>,
 }
 
-/// How the programs of a host are isolated, so that none survives its helper.
+/// The isolation of a host's programs, so that none survives its helper.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
@@ -158,7 +158,7 @@ pub enum FileIdentity {
     },
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgramEnd {
@@ -173,7 +173,7 @@ pub enum ProgramEnd {
 pub struct Ended {
     /// The phase that started it.
     pub phase: String,
-    /// How it ended.
+    /// The end of the program.
     pub end: ProgramEnd,
     /// Whether ppt asked it to end.
     pub stopped: bool,
@@ -199,7 +199,7 @@ pub struct HelperFailure {
     pub tail: String,
 }
 
-/// How a program failed.
+/// The failure of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Problem {

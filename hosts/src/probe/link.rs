@@ -34,7 +34,7 @@ pub(super) struct ProbeLink {
 struct Conversation {
     socket: Stamped<u64>,
     conversation: u64,
-    /// When it started.
+    /// The start of the conversation.
     since_ns: u64,
     /// Questions that the host did not receive in earlier conversations.
     lost_before: u64,

@@ -16,7 +16,7 @@ pub const LEAST_MEMORY: u64 = WAITING * LARGE_CHUNK as u64;
 /// The options of a flight recorder.
 #[derive(Debug, Clone)]
 pub struct FlightOptions {
-    /// How much history it keeps in memory.
+    /// The length of the history that the recorder keeps in memory.
     pub keep: Duration,
     /// Length of a window before its first trigger.
     pub before: Duration,
@@ -30,9 +30,10 @@ pub struct FlightOptions {
     pub on_gap: bool,
     /// Interval between readings of counters.
     pub counters: Duration,
-    /// How frames are stored in files. `None`: uncompressed.
+    /// The compression of frames in files. `None`: uncompressed.
     pub compress: Option<Codec>,
-    /// How long the recorder retries a window that cannot be written after the end of the session.
+    /// The time for which the recorder retries a window that cannot be written after the end of the
+    /// session.
     pub patience: Duration,
 }
 

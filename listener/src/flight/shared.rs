@@ -12,7 +12,7 @@ use super::watch::Fired;
 use super::window::Content;
 use crate::queue::SinkQueue;
 
-/// What happened to a window.
+/// An event of a window.
 #[derive(Debug)]
 pub enum News {
     /// The window is in a file.

@@ -49,7 +49,7 @@ impl Drop for Weight {
     }
 }
 
-/// Where frames belong: their feed, and the nonce of their segment.
+/// The owner of frames: their feed, and the nonce of their segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SegmentPlace {
     pub feed: usize,

@@ -26,7 +26,7 @@ pub trait TriggerWatch: fmt::Debug + Send {
 pub struct TriggerHit {
     /// The sequence number of the frame, from 1.
     pub seqno: u64,
-    /// When it was written, ns of CLOCK_MONOTONIC, if the frame contains its time.
+    /// The time of the frame, ns of CLOCK_MONOTONIC, if the frame contains it.
     pub mono_ns: Option<u64>,
     /// The expression that holds for it.
     pub expression: Arc<str>,

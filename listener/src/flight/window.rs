@@ -24,7 +24,7 @@ pub(crate) struct FinishedWindow {
     pub items: Vec<TimedArrival>,
     /// The feeds, with all segments that they have had.
     pub feeds: BTreeMap<usize, Arc<Source>>,
-    /// When it was closed, ns of CLOCK_MONOTONIC.
+    /// The time at which the window was closed, ns of CLOCK_MONOTONIC.
     pub closed_ns: u64,
     /// The memory of the list of its items.
     pub _weight: Weight,

@@ -12,7 +12,7 @@ use crate::open::OpenFile;
 use crate::origins::Origin;
 use crate::rotate::Rotation;
 
-/// How many files in a row may be taken away while they are begun.
+/// The largest number of files in a row that may be taken away while they are begun.
 const TRIES: usize = 8;
 
 impl<W: Write> Recording<W> {

@@ -22,7 +22,7 @@ impl<W: Write> Recording<W> {
         if self.went_on() { self.cells_into_file(of, room) } else { fits }
     }
 
-    /// The same for files that rotate by size: in another file if this one has no room. A file has
+    /// Adds a reading to files that rotate by size: to another file if this one has no room. A file has
     /// room for one reading of any size. Returns whether the files rotate by size.
     pub(super) fn cells_or_rotate(&mut self, of: Option<usize>) -> bool {
         let Some(size) = self.rotation.as_ref().and_then(|rotation| rotation.size) else {
@@ -38,14 +38,14 @@ impl<W: Write> Recording<W> {
         true
     }
 
-    /// The same when a reading is due.
+    /// Adds a reading when it is due.
     pub(super) fn cells_in_time(&mut self) {
         if !self.cells_or_rotate(None) && !self.cells(None, Room::Of(self.max_size)) {
             self.file.fill();
         }
     }
 
-    /// The same in this file only. Adds that do not fit are in the next reading.
+    /// Adds a reading to this file only. Adds that do not fit are in the next reading.
     pub(super) fn cells_into_file(&mut self, of: Option<usize>, room: Room) -> bool {
         let now = ppt_now::monotonic();
         let (file, adds, states_more) = (&mut self.file, &self.adds, &mut self.states_more);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ppt_agent::{System, parent, was_started_with};
 
-/// How long ppt waits for the hello of a process.
+/// The time for which ppt waits for the hello of a process.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(1);
 /// Most processes that one check searches.
 const AT_ONCE: usize = 32;
@@ -22,7 +22,7 @@ pub(super) struct Strays {
 /// A process that may still say hello.
 struct WaitingProcess {
     pid: i32,
-    /// When ppt found it.
+    /// The time at which ppt found the process.
     since: Instant,
 }
 

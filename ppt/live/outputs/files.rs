@@ -141,7 +141,7 @@ impl Files {
         files.sink()
     }
 
-    /// When the capture continues in another file, and the opener of these files.
+    /// The rule for continuing the capture in another file, and the opener of these files.
     pub(in crate::live) fn rotation(&self) -> Rotation<Sink> {
         let (every, size) = match self.every {
             Some(Every::Time(time)) => (Some(time), None),
@@ -157,7 +157,7 @@ impl Files {
         std::mem::take(&mut locked(&self.files).news)
     }
 
-    /// How much of the capture its files still hold.
+    /// The part of the capture that its files still hold.
     pub(in crate::live) fn kept(&self) -> Kept {
         let files = locked(&self.files);
         match files.last_whereabouts() {

@@ -236,7 +236,7 @@ impl ExecutionPlan for OverlapExec {
 }
 
 const ASCENDING: SortOptions = SortOptions { descending: false, nulls_first: true };
-/// How many pairs a batch has.
+/// The number of pairs in a batch.
 const PAIRS_PER_BATCH: usize = 8192;
 
 /// A row of a side: the number of its batch, and the row in that batch.

@@ -87,7 +87,7 @@ pub struct GraphPath {
     pub ambiguous: bool,
     /// The steps, in order.
     pub steps: Vec<PathStep>,
-    /// Where the longest step spent its time. None without frames of the kernel.
+    /// The explanation of the longest step. None without frames of the kernel.
     pub why: Option<Slow>,
 }
 
@@ -114,7 +114,7 @@ pub struct PathStep {
     pub meanwhile: Vec<(String, u64)>,
 }
 
-/// Where the paths between two points break off.
+/// The points at which the paths between two points break off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathGap {
     /// The number of ends that no path leads to.
@@ -246,7 +246,7 @@ impl Engine {
         })
     }
 
-    /// Where the paths from `from` to `to` break off.
+    /// Finds where the paths from `from` to `to` break off.
     async fn gap(
         &self,
         causality: &Causality,

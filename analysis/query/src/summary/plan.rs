@@ -19,7 +19,7 @@ use crate::error::QueryError;
 use crate::functions::function_of;
 use crate::limits::within_limits;
 
-/// How a field is summarised.
+/// The summary that a field gets.
 #[derive(Debug, Clone)]
 pub(super) struct Role {
     pub(super) field: Arc<Field>,
@@ -88,7 +88,7 @@ pub fn step_column(schema: &Schema) -> Option<usize> {
     schema.fields().iter().position(is_step)
 }
 
-/// How a kind of frames is read.
+/// The plan of reading a kind of frames.
 pub(super) struct ReadPlan {
     pub(super) buffer: String,
     pub(super) frame: String,

@@ -74,7 +74,7 @@ pub struct Spent {
 pub(super) struct ThreadTime {
     /// Parts that add up to that time, the largest first.
     pub parts: Vec<(TimeUse, Spent)>,
-    /// When it ran, from and to, ns since the epoch, in the order of time.
+    /// The times at which the thread ran: from and to, ns since the epoch, in order.
     pub running: Vec<(i64, i64)>,
 }
 

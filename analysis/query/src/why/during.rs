@@ -69,7 +69,7 @@ impl Slow {
 struct StretchesOfThread {
     /// Places in `stretches`, in the order of their beginnings.
     order: Vec<usize>,
-    /// How many of these ended before the current row.
+    /// The number of these stretches that ended before the current row.
     ended: usize,
 }
 

@@ -4,12 +4,12 @@ use crate::text::grouped;
 
 /// With fewer stacks than this, shares are too uncertain to show.
 const MIN_STACKS: u64 = 5;
-/// How many functions to show at most.
+/// The largest number of functions that are shown.
 const MAX_SHOWN: usize = 3;
 /// The least share of the stacks that a function must have to be shown.
 const MIN_SHARE: f64 = 0.05;
 
-/// How many stacks had each function as the innermost one.
+/// The number of stacks that had each function as the innermost one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FunctionCounts {
     /// All stacks.

@@ -7,7 +7,7 @@ use super::during::ThreadStretch;
 use crate::engine::Engine;
 use crate::error::QueryError;
 
-/// How many wakers to follow at most.
+/// The largest number of wakers that are followed.
 const MAX_THREADS: usize = 4;
 /// The least share of an interval that a wait must have to be followed.
 const MIN_SHARE: f64 = 0.05;

@@ -4,11 +4,11 @@ use datafusion::arrow::datatypes::{DataType, Field};
 
 use crate::engine::FrameTable;
 
-/// How many enums and texts to show by default.
+/// The number of enums and texts that are shown by default.
 const MAX_WORDS: usize = 3;
-/// How many numbers to show by default, if there is no key.
+/// The number of numbers that are shown by default, if there is no key.
 const MAX_NUMBERS: usize = 2;
-/// How many characters of a value to show at most.
+/// The largest number of characters of a value that are shown.
 const MAX_CHARACTERS: usize = 60;
 
 /// A field that is shown.

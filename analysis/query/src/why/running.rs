@@ -22,7 +22,7 @@ impl OpenSlice {
 /// Divides the time that a thread ran within an interval among its slices.
 #[derive(Debug, Default)]
 pub(super) struct RunningTime {
-    /// When the thread ran, from and to, in the order of time.
+    /// The times at which the thread ran: from and to, ns since the epoch, in order.
     pieces: Vec<(i64, i64)>,
     /// Pieces before this one are divided.
     piece: usize,
@@ -93,7 +93,7 @@ impl RunningTime {
         }
     }
 
-    /// How long the thread ran from `at` to the time `to`, in ns. Sets `at` to `to`.
+    /// The time that the thread ran from `at` to the time `to`, in ns. Sets `at` to `to`.
     fn ran_until(&mut self, to: i64) -> i64 {
         let mut ran = 0;
         while let Some(&(from, until)) = self.pieces.get(self.piece).filter(|piece| piece.0 < to) {

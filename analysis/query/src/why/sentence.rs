@@ -6,7 +6,7 @@ use super::names::labelled;
 use super::request;
 use crate::text::{duration, grouped};
 
-/// How many parts, or slices that a thread ran in, a sentence mentions at most.
+/// The largest number of parts, or slices that a thread ran in, that a sentence mentions.
 const MAX_SHOWN: usize = 3;
 /// The least share of the interval, or of the running time, that a sentence mentions.
 const MIN_SHARE: f64 = 0.05;
@@ -101,7 +101,7 @@ struct Clause<'a> {
 }
 
 impl Slow {
-    /// Where its time went, in plain English.
+    /// Explains in plain English where the time of the interval went.
     pub fn sentence(&self) -> String {
         let labelled = self.tid.map(|tid| labelled(tid, self.thread.as_deref()));
         let who = match (labelled, self.is_span) {

@@ -14,7 +14,7 @@ use super::during::{long, text};
 use crate::engine::Engine;
 use crate::error::QueryError;
 
-/// How many services to follow at most, one after the other.
+/// The largest number of services that are followed, one after the other.
 const MAX_SERVICES: usize = 4;
 /// The least share of an interval that a call must take to be followed.
 const MIN_SHARE: f64 = 0.05;
@@ -34,11 +34,11 @@ struct ServiceTime {
 /// A call of another service.
 #[derive(Debug, Clone, PartialEq)]
 struct Call {
-    /// When the call began, and in which process.
+    /// The begin of the call, and its process.
     start: ServiceTime,
-    /// When the first byte of the answer came in.
+    /// The time at which the first byte of the answer came in, ns since the epoch.
     first: i64,
-    /// When the last byte came in.
+    /// The time at which the last byte came in, ns since the epoch.
     to: i64,
     service: String,
 }

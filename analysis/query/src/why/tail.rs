@@ -5,43 +5,43 @@ use super::cut::TimeUse;
 use super::functions::FunctionCounts;
 use crate::text::{duration, grouped};
 
-/// How many intervals of a tail to look at, at most: the slowest ones.
+/// The largest number of intervals of a tail that are read: the slowest ones.
 pub(super) const MAX_INTERVALS: usize = 10_000;
 
-/// Where the tail of an interval, or of a kind of spans, spent its time.
+/// The causes of the time of the tail of an interval, or of a kind of spans.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tail {
     /// The frame and the interval, or the spans.
     pub name: String,
-    /// How many intervals there are.
+    /// The number of intervals.
     pub all: u64,
     /// The 99th percentile, ns: 1 % of the intervals are longer. None if there are too few
     /// intervals, and the requested slowest ones are used as the tail.
     pub p99: Option<i64>,
-    /// How many are longer.
+    /// The number of intervals that are longer.
     pub above: u64,
-    /// How many of those this summary covers: the slowest ones.
+    /// The number of those that this summary covers: the slowest ones.
     pub count: u64,
-    /// Their total length, ns.
+    /// The total length of these intervals, ns.
     pub ns: i64,
     /// The causes of that time, the largest first. They add up to `ns`.
     pub causes: Vec<TailCause>,
-    /// In which functions their threads ran, by their stacks.
+    /// The functions in which the threads of these intervals ran, by stacks.
     pub functions: FunctionCounts,
 }
 
 /// A cause of the time of a tail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TailCause {
-    /// In a few words.
+    /// The cause in a few words.
     pub cause: String,
-    /// How much, ns.
+    /// The time that went to the cause, ns.
     pub ns: i64,
-    /// How many of the intervals.
+    /// The number of intervals with that cause.
     pub intervals: u64,
 }
 
-/// How many of `all` are above the 99th percentile by rank; None if there are none.
+/// The number of intervals above the 99th percentile by rank, of `all`; None if there are none.
 pub(super) fn above(all: u64) -> Option<usize> {
     // Rank ⌈0.99 n⌉, without a float.
     let rank = (all * 99).div_ceil(100);

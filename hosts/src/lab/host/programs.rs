@@ -161,7 +161,7 @@ impl StartedProgram {
         HelperFailure { phase, words, problem, tail: self.tail() }
     }
 
-    /// How it ended. Its output files are complete then.
+    /// The end of the program. Its output files are complete then. None if it runs.
     pub(super) fn ended(&mut self) -> Option<Ended> {
         let left_out = self.outputs.iter_mut().map(ProgramOutput::finish).sum();
         let end = self.end?;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// How to start this program in another role: its path and the arguments before those of
+/// The command that starts this program in another role: its path and the arguments before those of
 /// `lab::host`.
 #[derive(Debug, Clone)]
 pub struct SelfStart {

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 /// A phase of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resolved {
-    /// The name.
+    /// The name of the phase.
     pub name: String,
-    /// How long it may take.
+    /// The time limit of the phase.
     pub timeout: Duration,
     /// The actions of hosts, by their number in the plan.
     pub actions: Vec<(usize, Action)>,
@@ -48,7 +48,7 @@ pub enum Stop {
 pub struct ClockCondition {
     /// The largest allowed uncertainty.
     pub until: Duration,
-    /// How long to try.
+    /// The time after which to give up.
     pub give_up: Duration,
 }
 

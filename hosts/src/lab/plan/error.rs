@@ -11,13 +11,13 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Error)]
 #[error("{mistake}")]
 pub struct PlanError {
-    /// What is wrong.
+    /// The mistake.
     pub mistake: Mistake,
     /// The byte range in the text.
     pub span: Range<usize>,
 }
 
-/// What is wrong with the text of an experiment.
+/// A mistake in the text of an experiment.
 #[derive(Debug, Clone, PartialEq, Error, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case", prefix = "experiment-")]
 pub enum Mistake {
@@ -70,7 +70,7 @@ pub enum Mistake {
     Range {
         /// The key.
         key: String,
-        /// The number.
+        /// The number that is out of range.
         value: i64,
         /// The smallest.
         least: i64,
@@ -125,7 +125,7 @@ pub enum Mistake {
              use letters, digits and {allowed}, and do not begin with `-`"
     )]
     Unsafe {
-        /// What the text is.
+        /// The kind of text, in words.
         what: &'static str,
         /// The text.
         text: String,
@@ -180,7 +180,7 @@ pub enum Mistake {
     NotHere {
         /// The key.
         key: &'static str,
-        /// Where the key applies.
+        /// The values of `via` for which the key applies.
         of: &'static str,
     },
     /// A clock is measured by a program, and there can be one.
@@ -210,12 +210,12 @@ pub enum Mistake {
         /// The parameter.
         axis: String,
     },
-    /// The same value twice.
+    /// A list has a value twice.
     #[error("`{axis}` has the value {value} twice")]
     SameValue {
         /// The parameter.
         axis: String,
-        /// The value.
+        /// The value that is there twice.
         value: String,
     },
     /// Values of several types.

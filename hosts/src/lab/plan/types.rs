@@ -36,7 +36,7 @@ pub struct LabPlan {
 pub struct PlannedHost {
     /// The name of the host.
     pub name: String,
-    /// How it is reached.
+    /// The way to reach the host.
     pub via: Via,
     /// The address, as programs on other hosts see it.
     pub addr: Option<String>,
@@ -50,7 +50,7 @@ pub struct PlannedHost {
     pub isolate: bool,
 }
 
-/// How a host is reached.
+/// A way to reach a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Via {
     /// This machine.

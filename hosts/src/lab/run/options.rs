@@ -10,7 +10,7 @@ use crate::lab::host::SelfStart;
 /// Options of the caller.
 #[derive(Debug, Clone)]
 pub struct LabOptions {
-    /// How helpers on this machine are started.
+    /// The command that starts helpers on this machine.
     pub own: SelfStart,
     /// The program that runs checks and makes reports, `ppt-analysis`, if it is installed.
     pub analysis: Option<PathBuf>,

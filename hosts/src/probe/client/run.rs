@@ -23,7 +23,7 @@ const CLOCKS_NS: u64 = SECOND_NS / 4;
 const AGAIN_NS: u64 = SECOND_NS / 4;
 /// A host that is silent for this long is greeted again, because it may have been restarted.
 const SILENT_NS: u64 = 3 * SECOND_NS;
-/// How long the last question waits for its answer, and how often it is sent.
+/// The interval at which the last question is sent, and the time that it waits for its answer, ns.
 const LAST_NS: u64 = SECOND_NS / 10;
 const LAST_TRIES: u32 = 3;
 /// The number of probes in a burst.
