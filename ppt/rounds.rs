@@ -1,6 +1,6 @@
 //! The rounds of `ppt whatif --live`: in random order, an interval is slowed down, CPUs are paused, or nothing is done.
 //!
-//! A thread of its own runs them, because targets stop waiting if ppt does not say for 100 ms that it lives.
+//! A thread of its own runs them, because targets stop waiting if ppt shows no sign of life for 100 ms.
 
 mod conductor;
 mod cpu_use;

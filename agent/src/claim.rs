@@ -42,7 +42,7 @@ pub(crate) fn ours(system: &System, nonce: u64) -> Claim {
     }
 }
 
-/// The holder of a claim. `None` if nobody holds it.
+/// The holder of a claim. `None` if no process holds it.
 pub(crate) fn holder(system: &System, claim: Claim) -> Option<Holder> {
     if claim.nonce == 0 {
         return None;

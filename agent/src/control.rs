@@ -107,7 +107,7 @@ impl ControlCopy {
         claim != 0 && self.u64_at(DETACH_AT) == claim
     }
 
-    /// The masks of the session that holds the claim: what it has disabled.
+    /// The masks of the session that holds the claim: the disabled frames, counters and histograms.
     pub(crate) fn masks(&self) -> Masks {
         let mut masks = Masks::ALL_ENABLED;
         if self.u64_at(DISABLED_AT) != self.claim().nonce {

@@ -80,7 +80,7 @@ impl RunningRingAccount {
         self.is_in_file
     }
 
-    /// Starts another file. It states what the previous file does not state.
+    /// Starts another file, which states what the previous file leaves open.
     pub fn begin_file(&mut self) {
         self.begin = self.account;
         self.begin.next_seq -= self.unstated.total();

@@ -82,7 +82,7 @@ impl SegmentCells {
         fits.then(|| Self { segment, found, rows: BTreeMap::new(), cells, tally: None })
     }
 
-    /// Makes `tally` show what a file states.
+    /// Makes `tally` show the sums that a file states.
     pub fn shown_by(self, tally: Option<Arc<FeedTally>>) -> Self {
         Self { tally, ..self }
     }

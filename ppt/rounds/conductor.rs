@@ -15,11 +15,11 @@ use crate::code::Code;
 
 /// The interval at which ppt shows that it lives.
 const BEAT: Duration = Duration::from_millis(10);
-/// If it says so later, threads may not have waited.
+/// If a sign of life comes later, threads may not have waited.
 const LATE_NS: u64 = 100_000_000;
 /// The least ends of the metric in a round.
 const LEAST_ENDS: u64 = 30;
-/// After so many faulty rounds with pauses one after the other, ppt gives up.
+/// The number of faulty rounds with pauses in a row after which ppt gives up.
 const MAX_FAULTS: u32 = 20;
 
 impl Experiment {
@@ -76,7 +76,7 @@ impl Drop for RunningExperiment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RoundEnd {
     Whole,
-    /// ppt said too late that it lives: the round is worth nothing.
+    /// A sign of life came too late: the round does not count.
     Late,
     /// Somebody stops the experiment.
     Stopped,

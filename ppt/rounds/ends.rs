@@ -43,14 +43,14 @@ impl MetricEnds {
         self.0.iter_mut().for_each(|end| end.frames.restart());
     }
 
-    /// Whether there are so many by now.
+    /// Whether at least `enough` ends have come.
     pub(super) fn are_there(&mut self, enough: u64) -> bool {
         let count = |end: &mut CountedEnd| end.frames.count(enough * end.each) / end.each;
         self.0.iter_mut().map(count).sum::<u64>() >= enough
     }
 }
 
-/// The name in a metric that says when it ends: `b` of `path(a, b)`, `x` of `rate(x)` and `x`.
+/// The name at which a metric ends: `b` of `path(a, b)`, `x` of `rate(x)` and `x`.
 fn last_name(metric: &str) -> &str {
     let inner = |function: &str| {
         let inner = metric.trim().strip_prefix(function)?.trim_start().strip_prefix('(')?;

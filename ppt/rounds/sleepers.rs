@@ -6,14 +6,14 @@ use ppt_agent::RingOwners;
 
 /// The largest accepted share of their time.
 const MAX_SHARE: f64 = 0.05;
-/// Fewer samples say nothing.
+/// Fewer samples are inconclusive.
 const MIN_SAMPLES: u32 = 200;
 /// The largest number of threads of a process that are sampled at once.
 const MAX_THREADS: usize = 64;
 /// Numbers of nanosleep(2) and clock_nanosleep(2).
 const SLEEPS: [i64; 2] = [nix::libc::SYS_nanosleep, nix::libc::SYS_clock_nanosleep];
 
-/// Samples of what the threads wait for that write frames.
+/// Samples of the waits of threads that write frames.
 #[derive(Debug)]
 pub(super) struct Sleepers {
     /// The processes, and their threads that write frames.

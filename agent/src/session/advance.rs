@@ -5,7 +5,7 @@
 //!     ↑                   │
 //!     └──cannot attach────┘        offered once more under a new handle, or made by the target;
 //!                                  a larger one: back to the one before
-//! any ──→ Failed                   no use any more: the gate is closed by who listens
+//! any ──→ Failed                   unusable: the caller closes the gate
 //! any ──→ Ended                    the target, the library or the claim is gone
 //! ```
 //! Some steps write into the target. Each checks the descriptor and the claim first.

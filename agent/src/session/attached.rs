@@ -59,7 +59,7 @@ pub struct AttachedBuffer {
     pub leftovers: Vec<Leftover>,
     /// The frames that the target has refused in this session, as last read.
     pub dropped: Dropped,
-    /// The masks of this session: what it has disabled.
+    /// The masks of this session: the disabled frames, counters and histograms.
     pub(super) masks: Masks,
     /// Flips that no caller has taken yet.
     pub(super) flips: Vec<Flip>,
@@ -153,7 +153,7 @@ pub struct Dropped {
     pub not_mapped: u64,
 }
 
-/// Frames of a ring that were written while nobody was attached.
+/// Frames of a ring that were written between sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unattended {
     /// The ring.
@@ -221,7 +221,7 @@ impl AttachedBuffer {
         matches!(self.stage, Stage::Awaiting | Stage::Ended { awaiting: true, .. })
     }
 
-    /// The masks of this session: what it has disabled.
+    /// The masks of this session: the disabled frames, counters and histograms.
     pub fn masks(&self) -> &Masks {
         &self.masks
     }

@@ -1,4 +1,4 @@
-//! Changes of what the target writes, while the gate is open.
+//! Changes of the masks while the gate is open: the target writes other frames from then on.
 
 use ppt_segment::Masks;
 

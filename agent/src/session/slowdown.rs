@@ -104,7 +104,7 @@ pub struct IntervalStamps {
 
 impl IntervalStamps {
     /// The stamps of interval `name` of a frame. None if the frame has no such interval, or its stamps
-    /// are no whole numbers of a clock that goes on while a thread waits.
+    /// are no whole numbers of a clock that advances while a thread waits.
     pub fn find(id: u16, frame: &Frame, name: &str) -> Option<Self> {
         let half = |edge| {
             let is_it = |field: &&Field| {

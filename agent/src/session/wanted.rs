@@ -7,7 +7,7 @@ use ppt_segment::Masks;
 
 /// Chooses what a session records of each buffer.
 pub trait Choose: fmt::Debug + Send + Sync {
-    /// The masks for a buffer of process `pid`: what is disabled.
+    /// The masks for a buffer of process `pid`.
     fn masks(&self, pid: i32, schema: &Schema) -> Masks;
 }
 

@@ -55,9 +55,9 @@ pub(crate) enum Command {
     #[command(after_help = examples::WHY)]
     #[command(mut_arg("captures", |captures| captures.help(examples::WHY_CAPTURES)))]
     Why(WhyArgs),
-    /// Say which points lead to which, and where the time goes on the way from one to another.
+    /// Show which points lead to which, and where the time goes on the paths between two of them.
     Graph(Graph),
-    /// Say what a faster part would be worth: by timing the run that was captured once again.
+    /// Predict the effect of a faster part: the captured run is timed again.
     #[command(name = "whatif", after_help = examples::WHAT_IF)]
     WhatIf(WhatIf),
     /// Answer SQL queries over captures.

@@ -74,7 +74,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// An output could not be written: `name` says which.
+    /// The output `name` could not be written.
     pub(crate) fn writing(name: &str) -> impl Fn(io::Error) -> Failure + '_ {
         |error| Failure::Write(name.to_owned(), error)
     }

@@ -1,4 +1,4 @@
-//! Panics: instead of a backtrace on stderr, an error that says where and why.
+//! Panics: instead of a backtrace on stderr, an error with the place and the reason.
 
 use std::panic;
 use std::sync::Mutex;

@@ -38,7 +38,7 @@ impl Scratch {
         };
     }
 
-    /// Removes it, with what was not finished.
+    /// Removes the folder and unfinished outputs.
     pub(crate) fn remove(&mut self) {
         if let Some(folder) = self.folder.take() {
             remove(&folder);

@@ -1,7 +1,7 @@
 //! Runs a question in a process of its own, and ends it.
 //!
 //! The engine that answers questions cannot be interrupted at every point, and its allocations cannot
-//! all be bounded. So this program starts itself once more ([`question`](crate::question)), with the
+//! all be bounded. So this program starts itself again ([`question`](crate::question)), with the
 //! same arguments and standard streams, and waits. It ends the question soon after the first signal,
 //! reports why a question ended, and removes its temporary files.
 

@@ -14,7 +14,7 @@ use crate::values::{Column, FieldValue, WordColumn, unexpected};
 /// The columns that rows of all kinds begin with; fields follow.
 ///
 /// `begin` (INT64, ns since the epoch) is never NULL, and rows ascend by it. `dur` (INT64, ns) is NULL
-/// if there is no interval. `placed` says whether the time is the row's own, `first` whether the frame
+/// if there is no interval. `placed`: whether the time is the row's own. `first`: whether the frame
 /// has no row of another kind before this one.
 pub const COLUMNS: [&str; 12] = [
     "begin", "dur", "placed", "first", "capture", "buffer", "segment", "ring", "seqno", "host",

@@ -1,4 +1,4 @@
-//! OpenTelemetry's protocol in files: what a collector reads and writes.
+//! OpenTelemetry's protocol in files, as collectors read and write it.
 //!
 //! Each event is a span, which is as long as the interval, and instants are 0 ns long. Its parent is the
 //! slice of its thread around it, or the span that caused it; its other causes are links. Spans are

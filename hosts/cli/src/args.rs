@@ -50,17 +50,17 @@ pub(crate) struct Sync {
     /// Pairs of probes a second, to each host.
     #[arg(long, value_name = "N", default_value = "10", value_parser = rate)]
     pub(crate) rate: f64,
-    /// Keep what chronyd of this host says of true time, too.
+    /// Record true time from chronyd of this host, too.
     #[arg(long)]
     pub(crate) chrony: bool,
-    /// Keep what ptp4l of this host says of true time, too: its log, or a FIFO with that.
+    /// Record true time from ptp4l of this host, too: its log, or a FIFO with that.
     #[arg(long, value_name = "LOG")]
     pub(crate) ptp4l: Option<PathBuf>,
     /// Keep the edges of a pulse per second, too: /sys/class/pps/pps0/assert, a file that grows, or a
     /// FIFO (may be given again).
     #[arg(long, value_name = "FILE")]
     pub(crate) pps: Vec<PathBuf>,
-    /// The file of readings: beside captures, everything finds it by itself.
+    /// The file of readings: all commands find it next to captures.
     #[arg(short, long, value_name = "FILE", default_value = "clocks.sync")]
     pub(crate) output: PathBuf,
     /// Overwrite the file if it exists.

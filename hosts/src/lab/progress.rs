@@ -1,4 +1,4 @@
-//! Progress of a run. The caller decides how it is shown.
+//! Progress of a run. The caller shows it.
 
 use std::path::Path;
 use std::time::Duration;

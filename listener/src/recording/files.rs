@@ -57,7 +57,7 @@ impl<W: Write> Recording<W> {
     /// Whether the capture continues in another file because a write into this one failed.
     pub(super) fn went_on(&mut self) -> bool {
         let Some(error) = self.file.broken() else { return false };
-        // The new file states what the former one does not.
+        // The new file states what the former one leaves open.
         let staying = self.origins.unstated();
         match self.begin_one(Err(error), &staying) {
             Ok(_) => {

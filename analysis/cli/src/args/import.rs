@@ -19,7 +19,7 @@ pub(crate) struct Import {
     /// Frame file that describes a line or a packet.
     #[arg(long, value_name = "FRAME_FILE")]
     pub(crate) schema: PathBuf,
-    /// The kind of frame that each line is [default: the only one, or the column `frame` says].
+    /// The kind of frame of each line [default: the only one, or that in the column `frame`].
     #[arg(long, value_name = "NAME")]
     pub(crate) frame: Option<String>,
     /// A column of the frame file has another heading (repeatable).

@@ -35,7 +35,7 @@ pub(crate) struct Fit {
     /// The SELECT whose rows the formula is fitted to.
     #[arg(long, value_name = "SELECT")]
     pub(crate) sql: String,
-    /// The column that says of which run a row is [default: capture, if the SELECT has it].
+    /// The column with the run of a row [default: capture, if the SELECT has it].
     #[arg(long, value_name = "COLUMN")]
     pub(crate) run: Option<String>,
     /// Predict here, such as n=1000 (may be given again, for another column).
@@ -44,7 +44,7 @@ pub(crate) struct Fit {
     /// Say where the response reaches this.
     #[arg(long, value_name = "BOUND")]
     pub(crate) limit: Option<f64>,
-    /// Draw it, too: what was measured, the formula with its interval, and the residuals.
+    /// Draw it, too: the measurements, the formula with its interval, and the residuals.
     #[arg(long, value_name = "PATH", value_parser = local())]
     pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub(crate) struct ModelArgs {
     /// Predict at this load.
     #[arg(long, value_name = "LOAD")]
     pub(crate) at: Option<f64>,
-    /// Draw it, too: each resource with its bound, and each formula with what was measured.
+    /// Draw it, too: each resource with its bound, and each formula with its measurements.
     #[arg(long, value_name = "PATH", value_parser = local())]
     pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
@@ -98,10 +98,10 @@ pub(crate) struct Compare {
     /// Fail if this is shown, such as 'job.handle p99 > 1.1x' (may be given again).
     #[arg(long, value_name = "CHANGE")]
     pub(crate) fail_if: Vec<String>,
-    /// Keep what the (second) set measured in this file.
+    /// Save the measurements of the (second) set in this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
-    /// Compare with what --save kept, in place of a first set.
+    /// Compare with the measurements that --save wrote, in place of a first set.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
     #[command(flatten)]

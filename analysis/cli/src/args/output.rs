@@ -1,4 +1,4 @@
-//! Where an answer goes, and how it is written.
+//! The output of an answer and its format.
 
 use std::path::PathBuf;
 

@@ -19,7 +19,7 @@ pub(crate) struct WhyArgs {
     /// Only rows of which this expression is true, such as "kind = 'LOGIN' AND handle > 10ms".
     #[arg(long = "where", value_name = "EXPRESSION")]
     pub(crate) filter: Option<String>,
-    /// Fields that say which request it was [default: the keys of spans, then enums and texts].
+    /// Fields that identify the request [default: the keys of spans, then enums and texts].
     #[arg(long, value_name = "FIELD", value_delimiter = ',')]
     pub(crate) show: Vec<String>,
     /// Only the summary: where all time above the 99th percentile went.

@@ -42,7 +42,7 @@ fn write<M: Message + Serialize>(
             out.write_all(&bytes)
         }
         Encoding::Json => {
-            // No terminal and no editor obeys what a target says.
+            // Terminals and editors must not obey text from a target.
             out.write_all(escaped_json(&serde_json::to_string(message)?).as_bytes())?;
             out.write_all(b"\n")
         }

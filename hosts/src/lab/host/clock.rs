@@ -95,7 +95,7 @@ pub(super) fn ask(
     Ok(ExitCode::FAILURE)
 }
 
-/// The file of readings, and what is known so far.
+/// The file of readings, and the clocks known so far.
 struct Both<'a> {
     file: &'a mut SyncFile,
     heard: &'a RefCell<ClockReport>,
@@ -160,7 +160,7 @@ impl ClockReport {
         if self.is_known { Ok(()) } else { record.write_to(&mut self.text) }
     }
 
-    /// Reports what is known after another second.
+    /// Reports the known clocks after another second.
     fn second(&mut self) -> ClockVerdict {
         for ((_, name), latest) in self.names.iter().zip(&self.latest) {
             // The fastest probe has the narrowest bounds.

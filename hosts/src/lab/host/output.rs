@@ -60,7 +60,7 @@ impl ProgramOutput {
         }
     }
 
-    /// Copies what is in the pipe and ends; notes in the file if output was left out. Returns the
+    /// Copies the content of the pipe and ends; notes in the file if output was left out. Returns the
     /// number of bytes left out; 0 if it was finished before.
     pub(super) fn finish(&mut self) -> u64 {
         self.asks = None;
@@ -118,7 +118,7 @@ impl Copy {
         self.left_out
     }
 
-    /// Copies what is in the pipe, at most its capacity. Returns whether more may come.
+    /// Copies the content of the pipe, at most its capacity. Returns whether more may come.
     fn take(&mut self) -> bool {
         let mut buffer = vec![0; 64 << 10];
         for _ in 0..=2 * WAITING / buffer.len() {

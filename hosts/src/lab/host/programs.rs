@@ -120,7 +120,7 @@ impl StartedProgram {
         })
     }
 
-    /// Records how it ended, if it just did. Processes left in its group are ended, too.
+    /// Records the end of the program, if it just ended. Processes left in its group are ended, too.
     pub(super) fn reap(&mut self) -> Option<ProgramEnd> {
         if self.end.is_some() {
             return None;

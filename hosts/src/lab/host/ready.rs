@@ -31,7 +31,7 @@ impl Missing {
         Self { wanted, outputs: outputs.map(scan) }
     }
 
-    /// Checks again. Returns a description of what is missing; None if nothing is.
+    /// Checks again. Returns a description of the missing condition; None if the program is ready.
     pub(super) fn look(&mut self) -> Option<String> {
         if let Some(text) = &self.wanted.output {
             if !self.outputs.iter_mut().any(|output| output.has(text.as_bytes())) {

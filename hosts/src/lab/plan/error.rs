@@ -215,7 +215,7 @@ pub enum Mistake {
     SameValue {
         /// The parameter.
         axis: String,
-        /// The value that is there twice.
+        /// The repeated value.
         value: String,
     },
     /// Values of several types.

@@ -37,7 +37,7 @@ pub(super) enum Answered {
     Ended(ChildEnd),
 }
 
-/// The reply of the process, or how it ended.
+/// The reply of the process, or its end.
 type Reply = Result<Vec<String>, ChildEnd>;
 
 impl Answerer {

@@ -339,7 +339,7 @@ mod tests {
         let (done, rest, let_go) = settled(traces(40), 5 * SECOND, limits);
         assert_eq!((done.len(), rest.len(), let_go), (72, 48, 72));
         assert!(rest.iter().all(|draft| draft.begin() >= 24 * 100));
-        // Each has its parent beside it, and its trace.
+        // Each is together with its parent, in its trace.
         for span in done.iter().filter(|span| !span.parent_span_id.is_empty()) {
             let parent = done.iter().find(|other| other.span_id == span.parent_span_id).unwrap();
             assert_eq!(parent.trace_id, span.trace_id);

@@ -22,7 +22,7 @@ pub(super) struct WaitingTable {
 /// The waiting frames by table.
 pub(super) type WaitingTables = BTreeMap<WholeTable, WaitingTable>;
 
-/// Encodes the waiting frames, followed by the bytes `beside` that another format keeps; None if there are
+/// Encodes the waiting frames, followed by the bytes `beside`, which another format keeps; None if there are
 /// neither.
 pub(super) fn encode(tables: &WaitingTables, beside: &[u8]) -> io::Result<Option<Vec<u8>>> {
     if tables.is_empty() && beside.is_empty() {

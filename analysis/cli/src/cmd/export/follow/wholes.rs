@@ -76,7 +76,7 @@ fn table_of(whole: &SpansOrChains) -> WholeTable {
 pub(super) struct WholesOfRange {
     /// Their entry in the manifest.
     pub open: OpenWholes,
-    /// Bytes that another format keeps beside them.
+    /// Bytes that another format keeps with the waiting frames.
     pub beside: Vec<u8>,
     waiting: WaitingTables,
 }
