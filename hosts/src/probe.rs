@@ -1,7 +1,7 @@
 //! Probes: packets between hosts with kernel timestamps of sending and arrival.
 //!
 //! A [`ProbeServer`] answers on a host. A [`Measurement`] asks several of them, and puts raw readings into a
-//! [`Sink`], such as a [`SyncFile`]: never results. Both sides know a [`SharedKey`]. No clock is ever set.
+//! [`RecordSink`], such as a [`SyncFile`]: never results. Both sides know a [`SharedKey`]. No clock is ever set.
 
 mod address;
 mod client;
@@ -20,7 +20,9 @@ mod true_time;
 mod window;
 
 pub use address::{AddressError, resolve};
-pub use client::{MeasureError, Measurement, ProbeEvent, ProbeOptions, ProbedHost, RATES, Sink};
+pub use client::{
+    MeasureError, Measurement, ProbeEvent, ProbeOptions, ProbedHost, RATES, RecordSink,
+};
 pub use clock::{ClockError, HostClock};
 pub use file::SyncFile;
 pub use identity::IdentityError;

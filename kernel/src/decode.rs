@@ -1,12 +1,12 @@
 //! The decoder of records of the kernel about the threads of a process.
 
+use crate::latest_wakeup::LatestWakeup;
 use crate::probe_reader::ProbeRecord;
 use crate::records::{Content, Record};
 use crate::schema::{Comm, Waker, state};
 use crate::sources::{EventSource, Sources};
 use crate::stack_reader::StackRecord;
 use crate::tracepoints::{Calls, Switch, Waking};
-use crate::wakes::Wakes;
 
 /// The flags of a tracepoint that was hit in a hard or soft interrupt.
 const IN_INTERRUPT: i64 = 0x08 | 0x10 | 0x40;
@@ -98,7 +98,7 @@ impl RecordDecoder<'_> {
         &self,
         record: &Record<'_>,
         previous_ns: u64,
-        wakes: &mut Wakes,
+        wakes: &mut LatestWakeup,
     ) -> Option<ReportedRecord> {
         let Record { time, id, tid, cpu, content, .. } = *record;
         if let Content::Lost(count) = content {

@@ -29,6 +29,7 @@ mod error;
 mod event_writer;
 mod filter;
 mod host_pause;
+mod latest_wakeup;
 mod memory;
 mod perf;
 mod probe_calls;
@@ -50,7 +51,6 @@ mod threads;
 mod tracepoints;
 mod unwind;
 mod virtual_clock;
-mod wakes;
 mod watch;
 
 pub use error::{KernelError, KernelFeature};

@@ -11,6 +11,7 @@ use ppt_segment::Segment;
 use crate::decode::{KernelRecord, RecordDecoder, ReportedRecord};
 use crate::event_writer::{EventWriter, MissingRecords};
 use crate::filter::TidWraparound;
+use crate::latest_wakeup::LatestWakeup;
 use crate::memory::Share;
 use crate::perf::{PerfEvent, PerfRing, now};
 use crate::probe_reader::{ProbeCounts, ProbeDecoder, ProbeReader};
@@ -23,7 +24,6 @@ use crate::successors::SuccessorNames;
 use crate::threads::Threads;
 use crate::tracepoints::{Calls, Switch, Waking};
 use crate::unwind::StackUnwinder;
-use crate::wakes::Wakes;
 
 /// The shortest and the longest sleep between two passes over the rings.
 const MIN_SLEEP: Duration = Duration::from_millis(1);
@@ -370,7 +370,7 @@ struct Pending {
     bytes: Vec<u8>,
     reports: Vec<ReportedRecord>,
     /// The latest wake-up of each ring.
-    wakes: Vec<Wakes>,
+    wakes: Vec<LatestWakeup>,
     /// The latest record of each ring.
     latest: Vec<Latest>,
 }
@@ -380,7 +380,7 @@ impl Pending {
         Self {
             bytes: Vec::new(),
             reports: Vec::new(),
-            wakes: vec![Wakes::default(); rings],
+            wakes: vec![LatestWakeup::default(); rings],
             latest: vec![Latest { time: begun_ns, full: None }; rings],
         }
     }

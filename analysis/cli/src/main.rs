@@ -28,7 +28,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::failure::Failure;
 use crate::memory::Memory;
-use crate::signals::Wakes;
+use crate::signals::SignalPipe;
 use crate::supervisor::ChildProcess;
 use crate::terms::Terms;
 
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
 
 /// Runs the command in a process of its own.
 fn supervise(args: &args::Args) -> Result<ExitCode, Failure> {
-    let wakes = Wakes::take().map_err(|error| Failure::System("set up signals", error))?;
+    let wakes = SignalPipe::take().map_err(|error| Failure::System("set up signals", error))?;
     let memory = Memory::new(args.command.memory());
     if let args::Command::Sql(sql) = &args.command
         && cmd::sql::is_prompt(sql)

@@ -1,7 +1,7 @@
 //! The signals that end a command: Ctrl-C (SIGINT), SIGTERM, SIGHUP and SIGQUIT.
 //!
 //! The process of a question ([`take_in_question`]) ends the question, and itself if that takes too
-//! long. The supervisor of a question ([`Wakes`]) waits for signals and for its child.
+//! long. The supervisor of a question ([`SignalPipe`]) waits for signals and for its child.
 
 use std::fs;
 use std::io::{self, Read};
@@ -139,14 +139,14 @@ pub(crate) fn end_by(signal: i32) -> ExitCode {
     ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
 }
 
-/// The signals of a supervisor, and SIGCHLD.
-pub(crate) struct Wakes {
+/// Wakes a supervisor at signals and at SIGCHLD.
+pub(crate) struct SignalPipe {
     woken: UnixStream,
 }
 
-impl Wakes {
+impl SignalPipe {
     /// Handles the signals. From now on, no signal ends the program, until [`end_the_program`].
-    pub(crate) fn take() -> io::Result<Wakes> {
+    pub(crate) fn take() -> io::Result<SignalPipe> {
         let (woken, wakes) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
         end_questions();
@@ -156,7 +156,7 @@ impl Wakes {
             signal_hook::low_level::pipe::register(signal, wakes.try_clone()?)?;
         }
         signal_hook::low_level::pipe::register(SIGCHLD, wakes)?;
-        Ok(Wakes { woken })
+        Ok(SignalPipe { woken })
     }
 
     /// The signal that arrived since the last call.

@@ -21,7 +21,7 @@ pub(crate) use self::end::ChildEnd;
 use self::terminal::Terminal;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
-use crate::signals::Wakes;
+use crate::signals::SignalPipe;
 use crate::terms::{self, Terms};
 
 /// Time that a question gets to end by itself after a signal.
@@ -68,7 +68,7 @@ impl ChildProcess {
     }
 
     /// Waits until the process ends, and ends it after a signal.
-    pub(crate) fn wait(&mut self, wakes: &Wakes) -> ChildEnd {
+    pub(crate) fn wait(&mut self, wakes: &SignalPipe) -> ChildEnd {
         loop {
             if let Waited::Ended(end) = self.wait_or_read(wakes, None) {
                 return end;
@@ -77,7 +77,11 @@ impl ChildProcess {
     }
 
     /// Waits until the process ends, or until `input` is readable.
-    pub(crate) fn wait_or_read(&mut self, wakes: &Wakes, input: Option<BorrowedFd<'_>>) -> Waited {
+    pub(crate) fn wait_or_read(
+        &mut self,
+        wakes: &SignalPipe,
+        input: Option<BorrowedFd<'_>>,
+    ) -> Waited {
         loop {
             match self.child.try_wait() {
                 Ok(None) => {}

@@ -24,14 +24,14 @@ pub struct LiveReader {
 /// The state of the thread that reads a capture.
 struct Watch {
     tally: Tally,
-    phase: Phase,
+    phase: CapturePhase,
     /// The time at which the latest chunk was read.
     read_at: Instant,
 }
 
 /// The phase of a capture that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Phase {
+pub enum CapturePhase {
     /// The capture has no content yet.
     Waiting,
     /// The capture continues.
@@ -65,7 +65,7 @@ impl LiveReader {
         }
         let watch = Arc::new(Mutex::new(Watch {
             tally: Tally::new(TallyRange::Latest, keep),
-            phase: Phase::Waiting,
+            phase: CapturePhase::Waiting,
             read_at: Instant::now(),
         }));
         let (path, shared): (PathBuf, _) = (path.to_owned(), watch.clone());
@@ -81,8 +81,8 @@ impl LiveReader {
             let _ = lock(&shared).tally.survey(&path);
             match opened {
                 Ok(capture) => read(capture, &shared),
-                Err(CaptureError::Empty) => lock(&shared).phase = Phase::Cut,
-                Err(error) => lock(&shared).phase = Phase::Failed(error.to_string()),
+                Err(CaptureError::Empty) => lock(&shared).phase = CapturePhase::Cut,
+                Err(error) => lock(&shared).phase = CapturePhase::Failed(error.to_string()),
             }
         };
         thread::Builder::new().name("ppt-watch".to_owned()).spawn(body)?;
@@ -90,11 +90,11 @@ impl LiveReader {
     }
 
     /// The current picture and phase.
-    pub fn look(&self) -> (Picture, Phase) {
+    pub fn look(&self) -> (Picture, CapturePhase) {
         let mut watch = lock(&self.watch);
         let since = match watch.phase {
             // Time advances even without new chunks.
-            Phase::Running => watch.read_at.elapsed().as_nanos() as u64,
+            CapturePhase::Running => watch.read_at.elapsed().as_nanos() as u64,
             _ => 0,
         };
         let now = watch.tally.last().saturating_add(since);
@@ -129,8 +129,8 @@ impl Tally {
     }
 
     /// `Ended` if the capture had ended when it was read, else `Unended`.
-    pub fn phase(&self) -> Phase {
-        self.ended.clone().map_or(Phase::Unended, Phase::Ended)
+    pub fn phase(&self) -> CapturePhase {
+        self.ended.clone().map_or(CapturePhase::Unended, CapturePhase::Ended)
     }
 
     /// CLOCK_MONOTONIC of the latest frames, in ns. 0 before the first ones.
@@ -144,14 +144,14 @@ fn read(mut capture: Capture, watch: &Mutex<Watch>) {
     {
         let mut watch = lock(watch);
         watch.tally.begin(capture.header());
-        watch.phase = Phase::Running;
+        watch.phase = CapturePhase::Running;
     }
     loop {
         let item = match capture.read() {
             Ok(Some(item)) => item,
             Ok(None) => break,
             Err(error) => {
-                lock(watch).phase = Phase::Failed(error.to_string());
+                lock(watch).phase = CapturePhase::Failed(error.to_string());
                 return;
             }
         };
@@ -162,15 +162,15 @@ fn read(mut capture: Capture, watch: &Mutex<Watch>) {
             CaptureItem::Chunk(chunk) => {
                 watch.tally.add_chunk(&chunk);
                 if let Some(reason) = watch.tally.ended.clone() {
-                    watch.phase = Phase::Ended(reason);
+                    watch.phase = CapturePhase::Ended(reason);
                 }
             }
         }
     }
     let mut watch = lock(watch);
-    if watch.phase == Phase::Running {
+    if watch.phase == CapturePhase::Running {
         watch.tally.finish();
-        watch.phase = Phase::Cut;
+        watch.phase = CapturePhase::Cut;
     }
 }
 

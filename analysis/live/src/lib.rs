@@ -20,7 +20,7 @@ mod recent_numbers;
 mod span_pairs;
 mod tally;
 
-pub use follow::{LiveReader, Phase};
+pub use follow::{CapturePhase, LiveReader};
 pub use latest_frames::Latest;
 pub use picture::{
     ClockBound, FieldPicture, KindPicture, MeasuredValues, MetricPicture, NumberSpread, Picture,

@@ -12,7 +12,7 @@ use ppt_capture::{
     Source, ThreadName, ThreadNames,
 };
 use ppt_live::{
-    ClockBound, LiveReader, MeasuredValues, MetricPicture, Phase, Picture, Tally, TallyRange,
+    CapturePhase, ClockBound, LiveReader, MeasuredValues, MetricPicture, Picture, Tally, TallyRange,
 };
 
 /// Two kinds of frames: `job` with an interval, a number, an enum and a text; `tick` with a number.
@@ -253,10 +253,10 @@ fn a_capture_is_watched_while_it_grows() {
 
     let file = File::create(&path).unwrap();
     let watch = LiveReader::start(&path, 1 << 20).unwrap();
-    assert_eq!(watch.look().1, Phase::Waiting, "it is empty");
+    assert_eq!(watch.look().1, CapturePhase::Waiting, "it is empty");
     let mut writer = CaptureWriter::create(file, &FileHeader::default()).unwrap();
     writer.source(0, &source(5)).unwrap();
-    let wait = |what: &dyn Fn(&(Picture, Phase)) -> bool| {
+    let wait = |what: &dyn Fn(&(Picture, CapturePhase)) -> bool| {
         let began = Instant::now();
         while !what(&watch.look()) {
             assert!(began.elapsed() < Duration::from_secs(60), "{:?}", watch.look());
@@ -266,10 +266,10 @@ fn a_capture_is_watched_while_it_grows() {
     for part in 0..3 {
         chunk(&mut writer, &head(0, 1 + part * 100, 100, (1 + part) * SECOND));
         wait(&|entry| entry.0.captured == (part + 1) * 100);
-        assert_eq!(watch.look().1, Phase::Running);
+        assert_eq!(watch.look().1, CapturePhase::Running);
     }
     end(&mut writer);
-    wait(&|entry| entry.1 == Phase::Ended("stopped".into()));
+    wait(&|entry| entry.1 == CapturePhase::Ended("stopped".into()));
     assert_eq!(watch.look().0.missing, [(Cause::Nested, 4)]);
     assert_eq!(watch.latest().frames(), 300);
 }
@@ -549,7 +549,7 @@ fn ticks_are_converted_by_readings_that_come_later() {
     let begun = Instant::now();
     let picture = loop {
         let (picture, phase) = watch.look();
-        if matches!(phase, Phase::Ended(_)) {
+        if matches!(phase, CapturePhase::Ended(_)) {
             break picture;
         }
         assert!(begun.elapsed() < Duration::from_secs(20), "{phase:?}");

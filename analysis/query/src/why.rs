@@ -42,7 +42,9 @@ use crate::error::QueryError;
 use crate::limits::within_limits;
 use crate::summary::ends;
 use answer::Longest;
-pub use answer::{About, FrameName, RunningIn, ServiceCall, Slow, SlowPart, ThreadSlice, WakerHop};
+pub use answer::{
+    FrameName, RunningIn, ServiceCall, SliceDescription, Slow, SlowPart, ThreadSlice, WakerHop,
+};
 pub use cut::{Spent, TimeUse, WokenBy};
 use during::{ThreadStretch, long, text};
 pub use functions::FunctionCounts;

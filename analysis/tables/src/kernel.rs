@@ -12,4 +12,4 @@ mod states;
 pub(crate) use calls::{Call, Calls};
 pub(crate) use event::{KernelFrameKind, KernelWord, ThreadEvent};
 pub(crate) use records::{FrameChunk, FramePosition, KernelLoss, Records, RecordsBuilder};
-pub(crate) use states::{Recorded, Stretch, ThreadTrack};
+pub(crate) use states::{Recorded, StateStretch, ThreadTrack};

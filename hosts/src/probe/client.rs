@@ -49,7 +49,7 @@ impl Default for ProbeOptions {
 }
 
 /// Receives the measurements.
-pub trait Sink {
+pub trait RecordSink {
     /// Writes one line.
     ///
     /// # Errors

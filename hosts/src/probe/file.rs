@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ppt_clock::sync::{HEADER, Record};
 use ppt_output::{Guarded, Output, OutputError, Rules};
 
-use super::client::Sink;
+use super::client::RecordSink;
 
 /// A `.sync` file. It gets its name when it is first flushed. If the process is killed later, the
 /// file is readable and lacks only the last second.
@@ -35,7 +35,7 @@ impl SyncFile {
     }
 }
 
-impl Sink for SyncFile {
+impl RecordSink for SyncFile {
     fn put(&mut self, record: &Record) -> io::Result<()> {
         record.write_to(&mut self.lines)
     }

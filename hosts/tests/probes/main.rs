@@ -17,7 +17,7 @@ use std::{io, thread};
 use ppt_clock::sync::{ClockReadings, HEADER, Record};
 use ppt_hosts::probe::{
     Counts, HostClock, LinkCounts, MeasureError, Measurement, PeerIdentity, ProbeEvent,
-    ProbeOptions, ProbeServer, ProbedHost, ServeError, ServerEvent, SharedKey, Sink,
+    ProbeOptions, ProbeServer, ProbedHost, RecordSink, ServeError, ServerEvent, SharedKey,
 };
 
 fn key() -> SharedKey {
@@ -87,7 +87,7 @@ struct ProbeLines {
     kept: usize,
 }
 
-impl Sink for ProbeLines {
+impl RecordSink for ProbeLines {
     fn put(&mut self, record: &Record) -> io::Result<()> {
         if self.text.is_empty() {
             self.text = format!("{HEADER}\n").into_bytes();

@@ -15,7 +15,7 @@ use ppt_clock::times::{ClockModel, Times};
 use ppt_clock::{ClockId, ClockReading};
 use ppt_hosts::probe::theta::Shift;
 use ppt_hosts::probe::{
-    HostClock, MeasureError, Measurement, ProbeEvent, ProbeOptions, Sink, TimeSource,
+    HostClock, MeasureError, Measurement, ProbeEvent, ProbeOptions, RecordSink, TimeSource,
     TimeSourceError,
 };
 use rustix::fs::{CWD, Mode, mkfifoat};
@@ -145,7 +145,7 @@ struct Counting<'a> {
     said: &'a ServerText,
 }
 
-impl Sink for Counting<'_> {
+impl RecordSink for Counting<'_> {
     fn put(&mut self, record: &Record) -> io::Result<()> {
         let count = match record {
             Record::Pulse(_) => Some(&self.said.pulses),

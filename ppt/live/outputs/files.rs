@@ -17,7 +17,7 @@ use crate::privileges::{self, WithRights};
 use crate::signals;
 
 /// The writer of frames.
-pub(in crate::live) type Sink = Guarded<DirectFile>;
+pub(in crate::live) type CaptureFile = Guarded<DirectFile>;
 
 /// The first file of a capture, and the opener of further ones. A file gets its name when it is
 /// [published](Self::publish). A file that is never published leaves nothing behind.
@@ -135,14 +135,14 @@ impl Files {
     }
 
     /// The writer of the first file.
-    pub(in crate::live) fn first(&self, behind: &Arc<AtomicBool>) -> io::Result<Sink> {
+    pub(in crate::live) fn first(&self, behind: &Arc<AtomicBool>) -> io::Result<CaptureFile> {
         let mut files = locked(&self.files);
         files.behind = behind.clone();
         files.sink()
     }
 
     /// The rule for continuing the capture in another file, and the opener of these files.
-    pub(in crate::live) fn rotation(&self) -> Rotation<Sink> {
+    pub(in crate::live) fn rotation(&self) -> Rotation<CaptureFile> {
         let (every, size) = match self.every {
             Some(Every::Time(time)) => (Some(time), None),
             Some(Every::Size(size)) => (None, Some(size)),
@@ -212,7 +212,7 @@ impl Opened {
         locked(self.last()).whereabouts()
     }
 
-    fn sink(&self) -> io::Result<Sink> {
+    fn sink(&self) -> io::Result<CaptureFile> {
         Guarded::new(&self.current, direct(&self.current, &self.behind))
     }
 
@@ -225,7 +225,7 @@ impl Opened {
         Ok(())
     }
 
-    fn open(&mut self, output: Output) -> io::Result<(Sink, FileHeader)> {
+    fn open(&mut self, output: Output) -> io::Result<(CaptureFile, FileHeader)> {
         let before = std::mem::replace(&mut self.current, Arc::new(Mutex::new(output)));
         self.before.get_or_insert(before);
         Ok((self.sink()?, header()))
@@ -286,8 +286,8 @@ impl Opened {
 /// Opens files for the listener.
 struct Opener(Arc<Mutex<Opened>>);
 
-impl ppt_listener::CaptureFiles<Sink> for Opener {
-    fn next(&mut self) -> io::Result<(Sink, FileHeader)> {
+impl ppt_listener::CaptureFiles<CaptureFile> for Opener {
+    fn next(&mut self) -> io::Result<(CaptureFile, FileHeader)> {
         let mut files = locked(&self.0);
         let output = files.series.open_next().map_err(io::Error::other)?;
         files.open(output)
@@ -306,7 +306,7 @@ impl ppt_listener::CaptureFiles<Sink> for Opener {
         locked(&self.0).series.remove_old();
     }
 
-    fn instead(&mut self, error: &io::Error) -> Option<io::Result<(Sink, FileHeader)>> {
+    fn instead(&mut self, error: &io::Error) -> Option<io::Result<(CaptureFile, FileHeader)>> {
         let displaced = Displaced::from_error(error)?;
         let mut files = locked(&self.0);
         let name = locked(&files.current).name();

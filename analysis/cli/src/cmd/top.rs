@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use ppt_live::{CaptureError, LiveReader, Phase, Picture, Tally};
+use ppt_live::{CaptureError, CapturePhase, LiveReader, Picture, Tally};
 use ppt_output::{Output, Readers, Rules};
 use ppt_query::text::grouped;
 use ratatui_crossterm::crossterm::event::{self, Event, KeyEventKind};
@@ -47,13 +47,13 @@ pub(crate) fn run(args: &args::Top) -> Result<ExitCode, Failure> {
         }
         let watch = open(&args.capture, args.keep)?;
         // Until then, the terminal belongs to the program that fills the pipe.
-        while is_stream(&args.capture) && watch.look().1 == Phase::Waiting {
+        while is_stream(&args.capture) && watch.look().1 == CapturePhase::Waiting {
             pause()?;
         }
-        if let (_, Phase::Failed(why)) = watch.look() {
+        if let (_, CapturePhase::Failed(why)) = watch.look() {
             return Err(Failure::Watch(name(&args.capture), why));
         }
-        if watch.look().1 != Phase::Cut || watch.look().0.captured > 0 {
+        if watch.look().1 != CapturePhase::Cut || watch.look().0.captured > 0 {
             watch_it(args, &watch, &mut app)?;
         }
     }
@@ -86,7 +86,7 @@ fn pause() -> Result<(), Failure> {
 }
 
 /// The whole file, or a stream for a while.
-fn once(args: &args::Top) -> Result<(Picture, Phase), Failure> {
+fn once(args: &args::Top) -> Result<(Picture, CapturePhase), Failure> {
     let path = &args.capture;
     if !is_stream(path) && path.is_file() {
         // A signal leaves nothing behind.
@@ -99,15 +99,17 @@ fn once(args: &args::Top) -> Result<(Picture, Phase), Failure> {
     loop {
         let (picture, phase) = watch.look();
         match phase {
-            Phase::Waiting => {}
-            Phase::Running => {
+            CapturePhase::Waiting => {}
+            CapturePhase::Running => {
                 let began: &mut Instant = since.get_or_insert_with(Instant::now);
                 if began.elapsed() >= args.every() {
                     return Ok((picture, phase));
                 }
             }
-            Phase::Failed(why) => return Err(Failure::Watch(name(path), why)),
-            Phase::Ended(_) | Phase::Unended | Phase::Cut => return Ok((picture, phase)),
+            CapturePhase::Failed(why) => return Err(Failure::Watch(name(path), why)),
+            CapturePhase::Ended(_) | CapturePhase::Unended | CapturePhase::Cut => {
+                return Ok((picture, phase));
+            }
         }
         pause()?;
     }

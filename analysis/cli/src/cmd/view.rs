@@ -12,7 +12,7 @@ use ppt_view_server::{Captures, ViewServer};
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
-use crate::signals::Wakes;
+use crate::signals::SignalPipe;
 use crate::{args, message};
 
 pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
     {
         return Ok(ExitCode::FAILURE);
     }
-    let wakes = Wakes::take().map_err(|error| Failure::System("set up signals", error))?;
+    let wakes = SignalPipe::take().map_err(|error| Failure::System("set up signals", error))?;
     let captures = |paths: &[PathBuf]| Captures {
         paths: paths.to_vec(),
         sync: args.hosts.sync.clone(),

@@ -7,7 +7,7 @@ use datafusion::logical_expr::{cast as cast_to, lit};
 use datafusion::prelude::ident;
 use ppt_tables::{Bounded, BoundedNumber, BoundedText};
 
-use super::answer::{About, FrameName, Slow, ThreadSlice};
+use super::answer::{FrameName, SliceDescription, Slow, ThreadSlice};
 use super::during::{long, text};
 use super::find;
 use crate::engine::{Engine, FrameTable};
@@ -19,7 +19,7 @@ struct LibrarySlice {
     frame: &'static str,
     slice: &'static str,
     columns: &'static [&'static str],
-    words: fn(&[Option<String>]) -> About,
+    words: fn(&[Option<String>]) -> SliceDescription,
 }
 
 const LIBRARY: [LibrarySlice; 3] = [
@@ -47,9 +47,9 @@ const LIBRARY: [LibrarySlice; 3] = [
 ];
 
 /// `waiting for lock 0x558ee4bba1a0 taken from fill+0x1c (server)`.
-fn describe_lock(cells: &[Option<String>]) -> About {
+fn describe_lock(cells: &[Option<String>]) -> SliceDescription {
     let [kind, lock, lock_symbol, from, from_symbol] = cells else {
-        return About::shared(String::new());
+        return SliceDescription::shared(String::new());
     };
     let hex = |cell: &Option<String>| {
         let number = cell.as_ref().and_then(|cell| cell.parse::<u64>().ok());
@@ -57,7 +57,7 @@ fn describe_lock(cells: &[Option<String>]) -> About {
     };
     let lock = lock_symbol.clone().unwrap_or_else(|| hex(lock));
     let from = from_symbol.clone().unwrap_or_else(|| hex(from));
-    About::shared(match kind.as_deref() {
+    SliceDescription::shared(match kind.as_deref() {
         Some("CONDITION") => format!("waiting for condition {lock} in {from}"),
         Some("SEMAPHORE") => format!("waiting for semaphore {lock} taken from {from}"),
         _ => format!("waiting for lock {lock} taken from {from}"),
@@ -65,20 +65,20 @@ fn describe_lock(cells: &[Option<String>]) -> About {
 }
 
 /// `io fsync fd 7`.
-fn describe_file(cells: &[Option<String>]) -> About {
-    let [call, fd] = cells else { return About::shared(String::new()) };
+fn describe_file(cells: &[Option<String>]) -> SliceDescription {
+    let [call, fd] = cells else { return SliceDescription::shared(String::new()) };
     let call = call.as_deref().unwrap_or_default().to_lowercase();
     let own = match fd.as_deref() {
         None | Some("-1") => String::new(),
         Some(fd) => format!(" fd {fd}"),
     };
-    About { shared: format!("io {call}"), own }
+    SliceDescription { shared: format!("io {call}"), own }
 }
 
 /// `called :5432`, or the path of a Unix socket.
-fn describe_call(cells: &[Option<String>]) -> About {
-    let [port, peer] = cells else { return About::shared(String::new()) };
-    About::shared(match port.as_deref() {
+fn describe_call(cells: &[Option<String>]) -> SliceDescription {
+    let [port, peer] = cells else { return SliceDescription::shared(String::new()) };
+    SliceDescription::shared(match port.as_deref() {
         None | Some("0") => format!("called {}", peer.as_deref().unwrap_or_default()),
         Some(port) => format!("called :{port}"),
     })

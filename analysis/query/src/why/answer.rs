@@ -118,20 +118,20 @@ impl SlowPart {
 
 /// The description of a slice by a frame of the preloaded library.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct About {
+pub struct SliceDescription {
     /// Words that all slices of the same lock, service or call share.
     pub shared: String,
     /// Words for this slice alone, such as ` fd 7`. May be empty.
     pub own: String,
 }
 
-impl About {
+impl SliceDescription {
     pub(super) fn shared(shared: String) -> Self {
         Self { shared, own: String::new() }
     }
 }
 
-impl fmt::Display for About {
+impl fmt::Display for SliceDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.shared, self.own)
     }
@@ -143,7 +143,7 @@ pub struct ThreadSlice {
     /// The name of the interval or span.
     pub name: String,
     /// The description by a frame of the preloaded library. None for other slices.
-    pub about: Option<About>,
+    pub about: Option<SliceDescription>,
     /// The overlap with the wait, ns.
     pub ns: i64,
     /// The begin, ns since the epoch.
@@ -190,7 +190,7 @@ impl ThreadSlice {
     /// The description, or else the name.
     #[must_use]
     pub fn label(&self) -> String {
-        self.about.as_ref().map_or_else(|| self.name.clone(), About::to_string)
+        self.about.as_ref().map_or_else(|| self.name.clone(), SliceDescription::to_string)
     }
 
     /// The part of the description that all slices of the same lock, service or call share; or else the name.

@@ -80,7 +80,7 @@ pub(super) struct ThreadTime {
 
 /// Cuts an interval into parts. The states of its thread must be added in the order of their beginning.
 #[derive(Debug)]
-pub(super) struct Cut {
+pub(super) struct TimeCutter {
     to: i64,
     /// Everything before is accounted for.
     at: i64,
@@ -88,10 +88,10 @@ pub(super) struct Cut {
     running: Vec<(i64, i64)>,
 }
 
-impl Cut {
+impl TimeCutter {
     /// An interval from the first time to the second one.
-    pub fn new(from: i64, to: i64) -> Cut {
-        Cut { to, at: from, spent: BTreeMap::new(), running: Vec::new() }
+    pub fn new(from: i64, to: i64) -> TimeCutter {
+        TimeCutter { to, at: from, spent: BTreeMap::new(), running: Vec::new() }
     }
 
     /// The thread was in a state, from the first time to the second one. Where states overlap, the
@@ -165,7 +165,7 @@ mod tests {
         ) {
             states.sort();
             let to = from + length;
-            let mut cut = Cut::new(from, to);
+            let mut cut = TimeCutter::new(from, to);
             for (begin, length, kind) in &states {
                 cut.add_state(*begin, begin + length, &part(*kind));
             }
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn time_without_states_is_unknown() {
-        let mut cut = Cut::new(10, 100);
+        let mut cut = TimeCutter::new(10, 100);
         cut.add_state(0, 20, &TimeUse::Running);
         cut.add_state(30, 40, &TimeUse::Running);
         cut.add_state(35, 50, &part(2));
@@ -205,6 +205,6 @@ mod tests {
             [(&TimeUse::Unknown, 60, 2), (&TimeUse::Running, 20, 2), (&part(2), 10, 1)]
         );
         assert_eq!(parts[0].1.longest, (50, 100));
-        assert_eq!(Cut::new(5, 5).finish(), ThreadTime::default());
+        assert_eq!(TimeCutter::new(5, 5).finish(), ThreadTime::default());
     }
 }

@@ -10,7 +10,7 @@ use datafusion::prelude::{DataFrame, ident};
 use futures::StreamExt;
 
 use super::answer::{FrameName, Slow, SlowPart, ThreadSlice};
-use super::cut::{Cut, ThreadTime, TimeUse, WokenBy};
+use super::cut::{ThreadTime, TimeCutter, TimeUse, WokenBy};
 use super::running::RunningTime;
 use crate::engine::Engine;
 use crate::error::QueryError;
@@ -121,8 +121,8 @@ impl Engine {
         &self,
         stretches: &[ThreadStretch],
     ) -> Result<Vec<ThreadTime>, QueryError> {
-        let mut cuts: Vec<Cut> =
-            stretches.iter().map(|stretch| Cut::new(stretch.from, stretch.to)).collect();
+        let mut cuts: Vec<TimeCutter> =
+            stretches.iter().map(|stretch| TimeCutter::new(stretch.from, stretch.to)).collect();
         let mut sweep = StretchSweep::new(stretches);
         if let Some(states) = self.rows_during("thread_states", stretches)? {
             let words = ["state", "blocked_in", "woken_by", "successor_name"];
@@ -143,7 +143,7 @@ impl Engine {
                 }
             }
         }
-        Ok(cuts.into_iter().map(Cut::finish).collect())
+        Ok(cuts.into_iter().map(TimeCutter::finish).collect())
     }
 
     /// The slice of each thread, by its own frames: the innermost slice around the end of the stretch,

@@ -19,7 +19,7 @@ pub(crate) struct Recorded {
 
 /// A period during which a thread was in one state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct StateStretch {
     pub ts: i64,
     pub end: i64,
     pub state: KernelWord,
@@ -38,9 +38,9 @@ pub(crate) struct Stretch {
     pub capture: i32,
 }
 
-impl Stretch {
+impl StateStretch {
     fn new(ts: i64, capture: i32, state: KernelWord) -> Self {
-        Stretch {
+        StateStretch {
             ts,
             end: ts,
             state,
@@ -56,8 +56,10 @@ impl Stretch {
 
     /// Makes the state unknown.
     fn set_unknown(&mut self) {
-        *self =
-            Stretch { end: self.end, ..Stretch::new(self.ts, self.capture, KernelWord::Unknown) };
+        *self = StateStretch {
+            end: self.end,
+            ..StateStretch::new(self.ts, self.capture, KernelWord::Unknown)
+        };
     }
 
     fn set_waker(&mut self, wake: Wake) {
@@ -88,15 +90,15 @@ enum Inside {
 pub(crate) struct ThreadTrack {
     recorded: Recorded,
     /// The current state; None if the thread has ended, or has no event so far.
-    now: Option<Stretch>,
+    now: Option<StateStretch>,
     ended: bool,
     inside: Inside,
     /// A wake-up that came before the thread gave up its CPU to wait.
     early: Option<Wake>,
     successor: Option<(i32, Arc<str>)>,
     /// Finished stretches since a wait outside of calls, which a fault may explain.
-    held: Vec<Stretch>,
-    done: Vec<Stretch>,
+    held: Vec<StateStretch>,
+    done: Vec<StateStretch>,
 }
 
 impl ThreadTrack {
@@ -113,7 +115,7 @@ impl ThreadTrack {
     pub fn add_event(&mut self, at: i64, capture: i32, event: &ThreadEvent) {
         // Clocks of two files of one session may differ by a few ns.
         let at = self.now.as_ref().map_or(at, |now| at.max(now.ts));
-        let open = |state| Stretch::new(at, capture, state);
+        let open = |state| StateStretch::new(at, capture, state);
         match event {
             ThreadEvent::Watched => {
                 self.now.get_or_insert_with(|| open(KernelWord::Unknown));
@@ -130,7 +132,7 @@ impl ThreadTrack {
                 self.gets_cpu();
                 self.close(at);
                 self.ended = false;
-                self.now = Some(Stretch { cpu: Some(*cpu), ..open(KernelWord::Running) });
+                self.now = Some(StateStretch { cpu: Some(*cpu), ..open(KernelWord::Running) });
             }
             ThreadEvent::Out { cpu, preempted: true } => {
                 self.preempt(at, open(KernelWord::Runnable), *cpu);
@@ -155,7 +157,7 @@ impl ThreadTrack {
             }
             ThreadEvent::Fault { cpu, .. } => {
                 self.runs(at, capture, *cpu);
-                let is_blocked = |stretch: &&mut Stretch| stretch.state == KernelWord::Blocked;
+                let is_blocked = |stretch: &&mut StateStretch| stretch.state == KernelWord::Blocked;
                 for stretch in self.held.iter_mut().filter(is_blocked) {
                     stretch.blocked_in = Some(KernelWord::PageFault.key());
                 }
@@ -164,7 +166,7 @@ impl ThreadTrack {
         }
     }
 
-    fn start(&mut self, at: i64, mut runnable: Stretch, parent: i32) {
+    fn start(&mut self, at: i64, mut runnable: StateStretch, parent: i32) {
         self.close(at);
         self.settle();
         (self.ended, self.inside, self.early) = (false, Inside::Unknown, None);
@@ -174,7 +176,7 @@ impl ThreadTrack {
         self.now = Some(runnable);
     }
 
-    fn preempt(&mut self, at: i64, runnable: Stretch, cpu: i32) {
+    fn preempt(&mut self, at: i64, runnable: StateStretch, cpu: i32) {
         if self.now.is_none() && self.ended {
             return;
         }
@@ -182,7 +184,7 @@ impl ThreadTrack {
         self.early = None;
         self.close(at);
         let successor = self.successor.take();
-        self.now = Some(Stretch {
+        self.now = Some(StateStretch {
             cpu: Some(cpu),
             successor: successor.as_ref().map(|successor| successor.0),
             successor_name: successor.map(|successor| successor.1).filter(|text| !text.is_empty()),
@@ -190,7 +192,7 @@ impl ThreadTrack {
         });
     }
 
-    fn block(&mut self, at: i64, blocked: Stretch, cpu: i32) {
+    fn block(&mut self, at: i64, blocked: StateStretch, cpu: i32) {
         if self.now.is_none() && self.ended {
             return;
         }
@@ -203,16 +205,16 @@ impl ThreadTrack {
             Inside::Call(call) => Some(call),
             Inside::Nothing | Inside::Unknown => None,
         };
-        self.now = Some(Stretch { blocked_in, ..blocked });
+        self.now = Some(StateStretch { blocked_in, ..blocked });
     }
 
-    fn wake(&mut self, at: i64, runnable: Stretch, wake: Wake) {
+    fn wake(&mut self, at: i64, runnable: StateStretch, wake: Wake) {
         match &mut self.now {
             Some(now) if now.state == KernelWord::Blocked => {
                 now.set_waker(wake);
                 self.early = None;
                 self.close(at);
-                let mut stretch = Stretch { cpu: Some(wake.cpu), ..runnable };
+                let mut stretch = StateStretch { cpu: Some(wake.cpu), ..runnable };
                 stretch.set_waker(wake);
                 self.now = Some(stretch);
             }
@@ -232,7 +234,7 @@ impl ThreadTrack {
                 now.set_unknown();
             } else {
                 self.close(at);
-                self.now = Some(Stretch::new(at, capture, KernelWord::Unknown));
+                self.now = Some(StateStretch::new(at, capture, KernelWord::Unknown));
             }
         }
         self.settle();
@@ -252,7 +254,7 @@ impl ThreadTrack {
     }
 
     /// Removes and returns the finished stretches.
-    pub fn take_done(&mut self) -> impl Iterator<Item = Stretch> + '_ {
+    pub fn take_done(&mut self) -> impl Iterator<Item = StateStretch> + '_ {
         self.done.drain(..)
     }
 
@@ -262,7 +264,7 @@ impl ThreadTrack {
         let Some(now) = &mut self.now else { return };
         match (now.state, early) {
             (KernelWord::Blocked, Some(wake)) => {
-                *now = Stretch::new(now.ts, now.capture, KernelWord::Runnable);
+                *now = StateStretch::new(now.ts, now.capture, KernelWord::Runnable);
                 now.cpu = Some(wake.cpu);
                 now.set_waker(wake);
             }
@@ -291,8 +293,10 @@ impl ThreadTrack {
             return;
         }
         self.close(at);
-        self.now =
-            Some(Stretch { cpu: Some(cpu), ..Stretch::new(at, capture, KernelWord::Running) });
+        self.now = Some(StateStretch {
+            cpu: Some(cpu),
+            ..StateStretch::new(at, capture, KernelWord::Running)
+        });
     }
 
     fn close(&mut self, at: i64) {

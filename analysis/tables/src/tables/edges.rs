@@ -6,7 +6,7 @@ use arrow_array::StringArray;
 use arrow_schema::SchemaRef;
 
 use super::chains::{self, Chains};
-use super::kernel::wakes::{WAKE, Wakes};
+use super::kernel::wakes::{WAKE, WakeEdges};
 use super::named::NamedTable;
 use super::paired::LinkColumn;
 use super::spans::{self, Spans};
@@ -32,7 +32,7 @@ pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
         let schema = Arc::new(shown.schema());
         let is_edges = shown == MatchingTable::Edges;
         let links = if is_edges { links.clone() } else { Arc::new([]) };
-        let wakes = if is_edges { Wakes::new(set) } else { None };
+        let wakes = if is_edges { WakeEdges::new(set) } else { None };
         let (set, endpoints, causes) = (set.clone(), endpoints.clone(), causes.clone());
         Matched { set, endpoints, causes, shown, schema, links, wakes }
     };
@@ -53,7 +53,7 @@ struct Matched {
     schema: SchemaRef,
     /// Spans and chains, which make edges, too.
     links: Arc<[Links]>,
-    wakes: Option<Wakes>,
+    wakes: Option<WakeEdges>,
 }
 
 /// Frames that a key links.

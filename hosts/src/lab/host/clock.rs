@@ -17,7 +17,7 @@ use ppt_output::Rules;
 use super::error::{HostError, cannot};
 use crate::probe::{
     HostClock, Measurement, PORT, PeerIdentity, ProbeEvent, ProbeOptions, ProbeServer, ProbedHost,
-    SharedKey, Sink, SyncFile, resolve,
+    RecordSink, SharedKey, SyncFile, resolve,
 };
 
 /// Line that the asking program writes when all clocks are known.
@@ -101,7 +101,7 @@ struct Both<'a> {
     heard: &'a RefCell<ClockReport>,
 }
 
-impl Sink for Both<'_> {
+impl RecordSink for Both<'_> {
     fn put(&mut self, record: &Record) -> io::Result<()> {
         self.heard.borrow_mut().put(record)?;
         self.file.put(record)

@@ -9,7 +9,7 @@ use ppt_clock::ClockId;
 use ppt_clock::sync::{Host, Probe, Record};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{MeasureError, Measurement, ProbeEvent, ProbedHost, RATES, Sink};
+use super::{MeasureError, Measurement, ProbeEvent, ProbedHost, RATES, RecordSink};
 use crate::probe::link::{Learnt, LinkCounts, ProbeLink};
 use crate::probe::packet::OTHER_CLOCKS;
 use crate::probe::random::random;
@@ -40,7 +40,7 @@ impl Measurement<'_> {
     pub fn run(
         &self,
         stop: &AtomicBool,
-        sink: &mut dyn Sink,
+        sink: &mut dyn RecordSink,
         report: &mut dyn FnMut(ProbeEvent),
     ) -> Result<Vec<LinkCounts>, MeasureError> {
         let every_ns =
@@ -110,7 +110,7 @@ struct ProbeRun<'a> {
     /// For each source of true time, why its last reading was dropped.
     left_out: Vec<Option<TimeSourceError>>,
     dropped_readings: u64,
-    sink: &'a mut dyn Sink,
+    sink: &'a mut dyn RecordSink,
     report: &'a mut dyn FnMut(ProbeEvent),
 }
 

@@ -15,7 +15,7 @@ use super::session::SqlSession;
 use super::tables;
 use crate::failure::Failure;
 use crate::memory::Memory;
-use crate::signals::Wakes;
+use crate::signals::SignalPipe;
 use crate::supervisor::{ChildEnd, ChildProcess, Waited, channel};
 use crate::terms::Terms;
 use crate::{message, signals};
@@ -48,12 +48,12 @@ impl Answerer {
     }
 
     /// Waits until the captures are open. If the process cannot open them, it reports why, and ends.
-    pub(super) fn opened(&mut self, wakes: &Wakes) -> Answered {
+    pub(super) fn opened(&mut self, wakes: &SignalPipe) -> Answered {
         self.reply(wakes).map_or_else(Answered::Ended, |_| Answered::Done)
     }
 
     /// Lets the process answer a text.
-    pub(super) fn answer(&mut self, text: &str, wakes: &Wakes) -> Result<Answered, Failure> {
+    pub(super) fn answer(&mut self, text: &str, wakes: &SignalPipe) -> Result<Answered, Failure> {
         match self.ask(text, wakes) {
             Ok(changes) => {
                 self.changes.extend(changes);
@@ -74,12 +74,12 @@ impl Answerer {
     }
 
     /// Ends the process, which reports missing frames.
-    pub(super) fn finish(&mut self, wakes: &Wakes) -> ChildEnd {
+    pub(super) fn finish(&mut self, wakes: &SignalPipe) -> ChildEnd {
         let _ = self.replies.get_ref().shutdown(std::net::Shutdown::Write);
         self.question.wait(wakes)
     }
 
-    fn begin_again(&mut self, wakes: &Wakes) -> Result<Answered, Failure> {
+    fn begin_again(&mut self, wakes: &SignalPipe) -> Result<Answered, Failure> {
         (self.question, self.replies) = begin(self.memory)?;
         if let Err(end) = self.reply(wakes) {
             return Ok(Answered::Ended(end));
@@ -96,14 +96,14 @@ impl Answerer {
         Ok(Answered::Done)
     }
 
-    fn ask(&mut self, text: &str, wakes: &Wakes) -> Reply {
+    fn ask(&mut self, text: &str, wakes: &SignalPipe) -> Reply {
         let line = serde_json::Value::from(text).to_string() + "\n";
         // If the process has ended, waiting for the reply reports it.
         let _ = self.replies.get_mut().write_all(line.as_bytes());
         self.reply(wakes)
     }
 
-    fn reply(&mut self, wakes: &Wakes) -> Reply {
+    fn reply(&mut self, wakes: &SignalPipe) -> Reply {
         let socket = self.replies.get_ref();
         if let Waited::Ended(end) = self.question.wait_or_read(wakes, Some(socket.as_fd())) {
             return Err(end);

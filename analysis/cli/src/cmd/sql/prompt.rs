@@ -11,11 +11,11 @@ use super::answerer::{Answered, Answerer};
 use super::tables;
 use crate::failure::Failure;
 use crate::memory::Memory;
-use crate::signals::{self, Wakes};
+use crate::signals::{self, SignalPipe};
 use crate::supervisor::ChildEnd;
 
 /// Reads statements from the terminal, and lets the process answer them.
-pub(crate) fn run(memory: Memory, wakes: &Wakes) -> Result<ExitCode, Failure> {
+pub(crate) fn run(memory: Memory, wakes: &SignalPipe) -> Result<ExitCode, Failure> {
     let mut answerer = Answerer::start(memory)?;
     let end = match answerer.opened(wakes) {
         Answered::Done => read(&mut answerer, wakes)?,
@@ -26,7 +26,7 @@ pub(crate) fn run(memory: Memory, wakes: &Wakes) -> Result<ExitCode, Failure> {
     Ok(end.report(memory))
 }
 
-fn read(answerer: &mut Answerer, wakes: &Wakes) -> Result<ChildEnd, Failure> {
+fn read(answerer: &mut Answerer, wakes: &SignalPipe) -> Result<ChildEnd, Failure> {
     let mut editor = DefaultEditor::new().map_err(failed)?;
     let history = history();
     if let Some(path) = &history {

@@ -1,6 +1,6 @@
 //! The state of the screen, and the effects of keys.
 
-use ppt_live::{Phase, Picture};
+use ppt_live::{CapturePhase, Picture};
 use ppt_query::plain;
 use ratatui_core::layout::{Constraint, Layout};
 use ratatui_core::style::Style;
@@ -15,9 +15,9 @@ use super::lines::{self, TextTable};
 /// The state of the screen.
 pub(super) struct App {
     /// The newest picture.
-    newest: (Picture, Phase),
+    newest: (Picture, CapturePhase),
     /// The picture at the time when the display was frozen.
-    stopped: Option<(Picture, Phase)>,
+    stopped: Option<(Picture, CapturePhase)>,
     choice: Choice,
     typing: bool,
     help: bool,
@@ -38,7 +38,7 @@ pub(super) enum Wish {
 impl App {
     pub fn new(page: Page, filter: String, colours: bool) -> Self {
         App {
-            newest: (Picture::default(), Phase::Waiting),
+            newest: (Picture::default(), CapturePhase::Waiting),
             stopped: None,
             choice: Choice { page, sort: Sort::Rate, filter, row: 0, open: false, colours },
             typing: false,
@@ -49,11 +49,11 @@ impl App {
     }
 
     /// Takes the newest picture, and makes its text harmless for terminals.
-    pub fn show(&mut self, mut picture: Picture, phase: Phase) {
+    pub fn show(&mut self, mut picture: Picture, phase: CapturePhase) {
         clean(&mut picture);
         let phase = match phase {
-            Phase::Ended(why) => Phase::Ended(plain(&why)),
-            Phase::Failed(why) => Phase::Failed(plain(&why)),
+            CapturePhase::Ended(why) => CapturePhase::Ended(plain(&why)),
+            CapturePhase::Failed(why) => CapturePhase::Failed(plain(&why)),
             other => other,
         };
         self.newest = (picture, phase);

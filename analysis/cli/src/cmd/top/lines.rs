@@ -1,8 +1,8 @@
 //! Pictures as lines of text.
 
 use ppt_live::{
-    ClockBound, DistinctCount, FieldPicture, KindPicture, MeasuredValues, MetricPicture, Phase,
-    Picture, SECONDS, SpanPicture, ThreadPicture,
+    CapturePhase, ClockBound, DistinctCount, FieldPicture, KindPicture, MeasuredValues,
+    MetricPicture, Picture, SECONDS, SpanPicture, ThreadPicture,
 };
 use ppt_query::text::{bucket, counted_up, duration, grouped, measured, three};
 use ratatui_core::style::{Color, Modifier, Style};
@@ -29,7 +29,7 @@ const MAX_THREAD_WIDTH: usize = 52;
 pub(super) fn head(
     choice: &Choice,
     picture: &Picture,
-    phase: &Phase,
+    phase: &CapturePhase,
     stopped: bool,
     width: u16,
 ) -> Vec<Line<'static>> {
@@ -41,12 +41,12 @@ pub(super) fn head(
     }
     let (state, colour) = match phase {
         _ if stopped => ("paused".to_owned(), Color::Yellow),
-        Phase::Waiting => ("waits for the capture to begin".to_owned(), Color::Yellow),
-        Phase::Running => ("live".to_owned(), Color::Green),
-        Phase::Ended(why) => (format!("ended: {why}"), Color::Yellow),
-        Phase::Unended => ("has no end yet: it may grow".to_owned(), Color::Green),
-        Phase::Cut => ("the input has ended".to_owned(), Color::Yellow),
-        Phase::Failed(why) => (format!("cannot be read on: {why}"), Color::Red),
+        CapturePhase::Waiting => ("waits for the capture to begin".to_owned(), Color::Yellow),
+        CapturePhase::Running => ("live".to_owned(), Color::Green),
+        CapturePhase::Ended(why) => (format!("ended: {why}"), Color::Yellow),
+        CapturePhase::Unended => ("has no end yet: it may grow".to_owned(), Color::Green),
+        CapturePhase::Cut => ("the input has ended".to_owned(), Color::Yellow),
+        CapturePhase::Failed(why) => (format!("cannot be read on: {why}"), Color::Red),
     };
     let first = vec![
         Span::styled("ppt top  ", bold),

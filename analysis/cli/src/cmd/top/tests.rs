@@ -72,7 +72,7 @@ fn picture() -> Picture {
 
 fn app() -> App {
     let mut app = App::new(Page::Frames, String::new(), true);
-    app.show(picture(), Phase::Running);
+    app.show(picture(), CapturePhase::Running);
     app
 }
 
@@ -160,7 +160,7 @@ fn measured() -> Picture {
 #[test]
 fn counters_histograms_and_spans_are_told() {
     let mut app = app();
-    app.show(measured(), Phase::Running);
+    app.show(measured(), CapturePhase::Running);
     let screen = drawn(&mut app, 100, 19);
     let expected = [
         "pass              20,000     240,000                                                  ▁▂▄█",
@@ -228,17 +228,17 @@ fn threads_tell_what_they_lost() {
     // A long name is shown completely.
     let mut long = picture();
     long.threads[1].name = Some("compactor-thr-1".into());
-    app.show(long, Phase::Running);
+    app.show(long, CapturePhase::Running);
     assert!(drawn(&mut app, 100, 9)[5].starts_with("server 4711 4712 (compactor-thr-1)  "));
     press(&mut app, "/WORKER\n");
-    app.show(picture(), Phase::Running);
+    app.show(picture(), CapturePhase::Running);
     let screen = drawn(&mut app, 100, 9);
     assert!(screen[5].contains("(worker)") && screen[6].is_empty(), "{screen:?}");
     press(&mut app, "/\x1b");
     // Process ids are short on a young machine.
     let mut young = picture();
     young.threads.iter_mut().for_each(|thread| (thread.pid, thread.tid) = (7, 7));
-    app.show(young, Phase::Running);
+    app.show(young, CapturePhase::Running);
     assert!(drawn(&mut app, 100, 9)[4].starts_with("PROCESS, THREAD "));
     press(&mut app, "\t");
     assert!(drawn(&mut app, 100, 9)[4].starts_with("FRAME"));
@@ -248,7 +248,10 @@ fn threads_tell_what_they_lost() {
 fn a_pause_stops_the_picture_and_nothing_else() {
     let mut app = app();
     press(&mut app, "p");
-    app.show(Picture { captured: 99, ..picture() }, Phase::Ended("process 4711 ended".into()));
+    app.show(
+        Picture { captured: 99, ..picture() },
+        CapturePhase::Ended("process 4711 ended".into()),
+    );
     let screen = drawn(&mut app, 100, 10);
     assert!(
         screen[0].ends_with("paused") && screen[1].contains("captured 12,240,000"),
@@ -259,7 +262,7 @@ fn a_pause_stops_the_picture_and_nothing_else() {
     assert!(screen[0].ends_with("ended: process 4711 ended"), "{screen:?}");
     assert!(screen[1].ends_with("captured 99  times within 812 ns"), "{screen:?}");
     let unknown = Picture { clock: Some(ClockBound::TooFewReadings), ..picture() };
-    app.show(unknown, Phase::Running);
+    app.show(unknown, CapturePhase::Running);
     let screen = drawn(&mut app, 100, 10);
     assert!(screen[1].ends_with("times not known yet: too few readings of clocks"), "{screen:?}");
 }
@@ -277,7 +280,7 @@ fn any_size_will_do() {
     let mut app = app();
     press(&mut app, "j");
     assert!(drawn(&mut app, 100, 7).iter().any(|line| line.starts_with("pass")));
-    app.show(Picture::default(), Phase::Running);
+    app.show(Picture::default(), CapturePhase::Running);
     assert_eq!(drawn(&mut app, 100, 7)[5], "no frames yet");
 }
 
@@ -303,7 +306,7 @@ fn text_of_a_target_is_nothing_that_a_terminal_obeys() {
         thread.name = Some(evil.into());
     }
     let mut app = App::new(Page::Frames, evil.into(), true);
-    app.show(picture, Phase::Ended(evil.into()));
+    app.show(picture, CapturePhase::Ended(evil.into()));
     app.show_message(evil.into());
     for keys in ["", "/\x1b", "\n", "\t", "w"] {
         press(&mut app, keys);
@@ -319,7 +322,7 @@ fn text_of_a_target_is_nothing_that_a_terminal_obeys() {
 fn colours_are_left_out_where_they_are_not_wanted() {
     let colours = |wanted| {
         let mut app = App::new(Page::Frames, String::new(), wanted);
-        app.show(picture(), Phase::Running);
+        app.show(picture(), CapturePhase::Running);
         let mut terminal = Terminal::new(TestBackend::new(100, 12)).unwrap();
         terminal.draw(|frame| app.draw(frame)).unwrap();
         terminal.backend().buffer().content.iter().filter(|cell| cell.fg != Color::Reset).count()

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use ppt_query::plain_json;
 use ppt_query::why::{
-    About, FunctionCounts, RunningIn, ServiceCall, Slow, SlowPart, ThreadSlice, WakerHop,
+    FunctionCounts, RunningIn, ServiceCall, SliceDescription, Slow, SlowPart, ThreadSlice, WakerHop,
 };
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ fn answered_by(call: &ServiceCall) -> Value {
 }
 
 fn about(doing: Option<&ThreadSlice>) -> Option<String> {
-    doing?.about.as_ref().map(About::to_string)
+    doing?.about.as_ref().map(SliceDescription::to_string)
 }
 
 fn part(part: &SlowPart) -> Value {

@@ -5,14 +5,14 @@ use super::*;
 const ALL: Recorded = Recorded { calls: true, faults: true };
 const READ: i32 = 100;
 
-fn states_of(recorded: Recorded, events: &[(i64, ThreadEvent)], end: i64) -> Vec<Stretch> {
+fn states_of(recorded: Recorded, events: &[(i64, ThreadEvent)], end: i64) -> Vec<StateStretch> {
     let mut thread = ThreadTrack::new(recorded);
     events.iter().for_each(|(at, event)| thread.add_event(*at, 0, event));
     thread.finish(end);
     thread.take_done().collect()
 }
 
-fn brief(stretches: &[Stretch]) -> Vec<(i64, i64, KernelWord)> {
+fn brief(stretches: &[StateStretch]) -> Vec<(i64, i64, KernelWord)> {
     stretches.iter().map(|stretch| (stretch.ts, stretch.end, stretch.state)).collect()
 }
 
@@ -230,7 +230,7 @@ fn made(dice: &mut PseudoRandom) -> (Vec<(i64, ThreadEvent)>, Vec<StateTruth>) {
 }
 
 /// The state for each ns. Stretches must be adjacent.
-fn by_ns(stretches: &[Stretch]) -> Vec<StateTruth> {
+fn by_ns(stretches: &[StateStretch]) -> Vec<StateTruth> {
     let mut all = Vec::new();
     for stretch in stretches {
         assert_eq!(stretch.ts, all.len() as i64, "{stretches:?}");

@@ -29,16 +29,16 @@ const ENDS: [&str; 2] = ["wakeup", "switch_in"];
 
 /// The wake-ups of a set of captures.
 #[derive(Debug)]
-pub(in crate::tables) struct Wakes {
+pub(in crate::tables) struct WakeEdges {
     set: Arc<CaptureSet>,
     frames: Arc<KernelFrames>,
 }
 
-impl Wakes {
+impl WakeEdges {
     /// The wake-ups of `set`; None if no capture has frames of the kernel.
-    pub fn new(set: &Arc<CaptureSet>) -> Option<Wakes> {
+    pub fn new(set: &Arc<CaptureSet>) -> Option<WakeEdges> {
         let frames = || Arc::new(KernelFrames::new(set));
-        set.has_kernel().then(|| Wakes { set: set.clone(), frames: frames() })
+        set.has_kernel().then(|| WakeEdges { set: set.clone(), frames: frames() })
     }
 
     /// Plans their rows of `edges`. `schema` has the requested columns.

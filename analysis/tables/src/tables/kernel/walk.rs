@@ -11,14 +11,14 @@ use super::read::KernelBatch;
 use crate::builder::Builder;
 use crate::error::TableError;
 use crate::kernel::{
-    Call, Calls, FramePosition, Recorded, Records, Stretch, ThreadEvent, ThreadTrack,
+    Call, Calls, FramePosition, Recorded, Records, StateStretch, ThreadEvent, ThreadTrack,
 };
 use crate::set::CaptureSet;
 use crate::table::Runner;
 
 /// A row of a table.
 enum KernelRow {
-    State(Stretch),
+    State(StateStretch),
     Call(Call),
     Fault { ts: i64, capture: i32, kind: i32, address: i64, cpu: i32 },
 }

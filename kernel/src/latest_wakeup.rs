@@ -6,9 +6,9 @@
 
 /// The raw bytes of the latest wake-up in a ring, from the event of all threads.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wakes(Vec<u8>);
+pub(crate) struct LatestWakeup(Vec<u8>);
 
-impl Wakes {
+impl LatestWakeup {
     /// Whether the next record of the ring is of another wake-up than the previous one. `of_all`: the event of
     /// all threads wrote it.
     pub fn is_another(&mut self, of_all: bool, raw: &[u8]) -> bool {
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn each_wake_up_counts_once() {
-        let mut wakes = Wakes::default();
+        let mut wakes = LatestWakeup::default();
         // One event records, then both, then the other one.
         let all = [false, false, true, false, true, false, true, true];
         let count = all.iter().filter(|&&of_all| wakes.is_another(of_all, b"a")).count();
