@@ -57,7 +57,7 @@ impl Status {
             None | Some("0") => Mode::Free,
             Some("1") => Mode::Strict,
             Some(_) => {
-                Mode::Filtered(field("Seccomp_filters").and_then(|field| field.parse().ok()))
+                Mode::Filtered(field("Seccomp_filters").and_then(|value| value.parse().ok()))
             }
         };
         let numbers = field("NSpid").into_iter().flat_map(str::split_whitespace);

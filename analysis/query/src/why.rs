@@ -290,7 +290,7 @@ impl Engine {
                 if ts.checked_add(dur).is_none() {
                     continue;
                 }
-                let small = |at| long(at).and_then(|long| i32::try_from(long).ok());
+                let small = |at| long(at).and_then(|number| i32::try_from(number).ok());
                 intervals.push(Slow {
                     name: name.clone(),
                     capture: text(0),

@@ -84,7 +84,7 @@ fn cache_folder() -> Option<PathBuf> {
 fn has_display() -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY"]
         .iter()
-        .any(|name| env::var_os(name).is_some_and(|var_os| !var_os.is_empty()))
+        .any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 /// Opens the page in a browser. Arguments of processes are public, so the browser gets the name of a
