@@ -496,7 +496,7 @@ fn mapped(mappings: &[Mapping]) -> Vec<Mapped<'_>> {
 /// When a mapping of a file is scanned.
 fn turn(mapped: &Mapped, mapping: &Mapping) -> Turn {
     let Some(object) = &mapped.object else {
-        // Its headers are not available, if it ever had any.
+        // The headers are not available, if the file ever had any.
         return match mapped.mappings.iter().any(|mapping| mapping.is_executable) {
             true if mapping.is_executable => Turn::Rest,
             true => Turn::Constant,

@@ -187,7 +187,7 @@ fn first_of_namespace(system: &System, pid: i32) -> Option<(i32, Status)> {
     if let Some(found) = ancestors(system, pid).find(|(_, status)| is_first(status)) {
         return Some(found);
     }
-    // It was put into the namespace from outside.
+    // The process was put into the namespace from outside.
     let namespace = |pid: i32| system.namespace(&pid.to_string(), "pid");
     let theirs = namespace(pid)?;
     crate::target::processes(system).into_iter().find_map(|pid| {
@@ -374,7 +374,7 @@ mod tests {
         assert_eq!(with(first, own).danger(31), Some(Danger::Filtered(31)));
         let unconfined = TestProcess { seccomp: "0", filters: "0", ..first };
         assert_eq!(with(unconfined, child).danger(31), Some(Danger::Filtered(31)));
-        // It was put there from outside (docker exec).
+        // The process was put there from outside (docker exec).
         let entered = TestProcess { parent: 20, ..child };
         assert_eq!(with(first, entered).danger(31), None);
     }
@@ -388,7 +388,7 @@ mod tests {
             let danger = with(first, worker).danger(pid);
             assert_eq!(danger, Some(Danger::Filtered(pid)), "its own, perhaps");
         }
-        // It cannot have installed one: it has neither no_new_privs nor the capability.
+        // The process cannot have installed a filter: it has neither no_new_privs nor the capability.
         let first = TestProcess { no_new_privs: "0", bounds: DOCKERS, ..first };
         for pid in [30, 31] {
             assert_eq!(with(first, worker).danger(pid), None);

@@ -92,7 +92,7 @@ impl Session {
                 match open(&by, &mut attached[index]) {
                     Ok(used) => transport = used,
                     Err(error) => {
-                        // This buffer, too: the failure may have come after our claim was written.
+                        // Close this buffer, too: the failure may have come after our claim was written.
                         // If the claim is another agent's, nothing is written.
                         for undo in &attached[..=index] {
                             if shut(&by, undo).is_ok() {

@@ -127,7 +127,7 @@ impl ThreadNumbers {
             .values_mut()
             .filter(|missed| missed.under_way)
             .for_each(|missed| missed.passes += 1);
-        // These are no longer requested.
+        // The other threads are no longer requested.
         self.missed.retain(|_, missed| missed.passes < 4 * PASSES);
     }
 }

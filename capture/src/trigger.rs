@@ -56,9 +56,9 @@ impl TriggerCause {
 /// A time interval: its first and its last moment, ns of CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stretch {
-    /// The first moment.
+    /// The first moment, ns of CLOCK_MONOTONIC.
     pub from_ns: u64,
-    /// The last one.
+    /// The last moment, ns of CLOCK_MONOTONIC.
     pub to_ns: u64,
 }
 

@@ -5,11 +5,11 @@
 pub struct Aligned {
     /// The time on the host's own clock.
     pub own: i64,
-    /// The earliest possible time on the other clock.
+    /// The earliest possible time on the other clock, ns.
     pub lo: i64,
     /// The estimate: `lo ≤ ts ≤ hi`.
     pub ts: i64,
-    /// The latest possible time.
+    /// The latest possible time on the other clock, ns.
     pub hi: i64,
     /// Whether the bounds are unknown between this time and the next one.
     pub gap: bool,

@@ -137,9 +137,9 @@ pub struct TriggerInfo {
     pub seqno: Option<u64>,
     /// Further information.
     pub note: String,
-    /// The requested start of the window.
+    /// The requested start of the window, ns.
     pub from_ns: u64,
-    /// The requested end of the window.
+    /// The requested end of the window, ns.
     pub to_ns: u64,
     /// Since when every drained frame was in memory.
     pub held_from_ns: u64,
@@ -238,7 +238,7 @@ pub struct CaptureInfo {
     pub created_realtime_ns: u64,
     /// CLOCK_MONOTONIC, ns.
     pub created_mono_ns: u64,
-    /// The time from the creation to the end, or to the last drain if the capture was truncated.
+    /// The time from the creation to the end, or to the last drain if the capture was truncated, ns.
     pub duration_ns: u64,
 }
 

@@ -107,7 +107,7 @@ pub struct PairInfo {
     pub probes: u64,
     /// Number of one-way messages.
     pub one_ways: u64,
-    /// The minimum round-trip time.
+    /// The minimum round-trip time, ns.
     pub least_ns: Option<u64>,
 }
 

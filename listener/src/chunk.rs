@@ -44,7 +44,7 @@ pub(crate) struct Chunk {
     pub drained_ns: u64,
     /// CLOCK_MONOTONIC after the last frame was drained, ns. Set when the chunk is handed on.
     pub drained_by_ns: u64,
-    /// The earliest time at which its first frame may have been written, on the same clock.
+    /// The earliest time at which the first frame may have been written, ns of CLOCK_MONOTONIC.
     pub since_ns: u64,
     /// Facts about its frames, collected while draining.
     pub found: StampFindings,

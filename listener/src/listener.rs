@@ -110,7 +110,7 @@ impl Listener {
     }
 
     fn wake_threads(&self) {
-        // They may be in a long sleep.
+        // The threads may be in a long sleep.
         self.keeper.iter().for_each(|thread| thread.thread().unpark());
         self.drain.iter().for_each(|thread| thread.thread().unpark());
     }

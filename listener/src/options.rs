@@ -26,7 +26,7 @@ pub enum Silence {
     /// than [`ListenerOptions::chunk_age`] allows.
     #[default]
     OfRings,
-    /// This long. A burst that fills a ring in less time loses frames.
+    /// At most this time. A burst that fills a ring in less time loses frames.
     Fixed(Duration),
 }
 

@@ -165,7 +165,7 @@ impl Paper {
     const LONGEST: f64 = 2.0;
 
     fn next(&mut self, gained: f64, since: Duration) -> Duration {
-        // It sees only what it can read: an overrun ring counts as full.
+        // The estimate covers only readable frames: an overrun ring counts as full.
         let read = gained.min(1.0);
         if !(1.0 / 8.0..=7.0 / 8.0).contains(&read) {
             let rate = read / since.as_secs_f64().max(1e-9);

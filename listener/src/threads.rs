@@ -17,7 +17,7 @@ pub(crate) fn spawn<T: Send + 'static>(
     let mask = signals.thread_swap_mask(SigmaskHow::SIG_SETMASK);
     let thread = thread::Builder::new().name(name.to_owned()).spawn(run);
     if let Ok(mask) = mask {
-        // It was the mask a moment ago, so it is valid.
+        // The value was the mask a moment ago, so it is valid.
         let _ = mask.thread_set_mask();
     }
     thread.map_err(ListenerError::Thread)

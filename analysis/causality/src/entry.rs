@@ -32,11 +32,11 @@ pub struct Entry<T> {
     /// Whether the frame file states it. Without a stated out, the in is also the out: it is implied, and never
     /// unmatched. Ins are always stated.
     pub stated: bool,
-    /// The earliest possible time.
+    /// The earliest possible time, ns since the epoch.
     pub lo: i64,
-    /// The time of the frame.
+    /// The time of the frame, ns since the epoch.
     pub ts: i64,
-    /// The latest possible time.
+    /// The latest possible time, ns since the epoch.
     pub hi: i64,
     /// The clock of `ts`. Differences of times of one clock are exact. A thread has one clock.
     pub clock: u32,

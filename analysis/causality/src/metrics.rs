@@ -16,7 +16,7 @@ pub struct InFlight {
     pub sd: f64,
     /// The maximum.
     pub most: u64,
-    /// The time from the first departure to the last arrival.
+    /// The time from the first departure to the last arrival, ns.
     pub time: i64,
 }
 
@@ -60,9 +60,9 @@ pub fn in_flight(messages: impl IntoIterator<Item = (i64, i64)>) -> Option<InFli
 /// M12: the time for which paths act on messages, and for which they pass them on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overhead {
-    /// Time within threads.
+    /// Time within threads, ns.
     pub acting: i128,
-    /// Time between threads, between processes and in queues.
+    /// Time between threads, between processes and in queues, ns.
     pub passing: i128,
 }
 
@@ -88,9 +88,9 @@ pub struct Latency {
     pub count: u64,
     /// The sum of their latencies.
     pub sum: i128,
-    /// The shortest latency.
+    /// The shortest latency, ns.
     pub min: i64,
-    /// The longest latency.
+    /// The longest latency, ns.
     pub max: i64,
 }
 

@@ -20,7 +20,7 @@ pub struct Rule {
     pub from: u32,
     /// The point whose ins are effects.
     pub to: u32,
-    /// The longest time from cause to effect.
+    /// The longest time from cause to effect, ns.
     pub within: Option<i64>,
     /// The choice among several causes.
     pub policy: Policy,

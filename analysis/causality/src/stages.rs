@@ -92,9 +92,9 @@ impl Paths<'_> {
 pub struct PathTimes {
     /// The time within each process.
     pub within: BTreeMap<u32, i128>,
-    /// The time between processes.
+    /// The time between processes, ns.
     pub between: i128,
-    /// The time in queues.
+    /// The time in queues, ns.
     pub queues: i128,
 }
 

@@ -13,11 +13,11 @@ pub struct VirtualClock {
 /// A point of G, which grows by `rate` from there to the next point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VirtualClockPoint {
-    /// In ns.
+    /// The time, ns.
     pub time: i64,
-    /// G, in ns.
+    /// G, the sum of pauses until then, ns.
     pub paused: i64,
-    /// From 0 to 1.
+    /// The rate of the clock, 0 to 1.
     pub rate: f64,
 }
 
@@ -40,9 +40,9 @@ pub struct RoundPauses {
     pub owed: f64,
     /// The pauses that they paid together.
     pub paid: f64,
-    /// The interval between two looks at a CPU.
+    /// The interval between two looks at a CPU, ns.
     pub interval: f64,
-    /// The CPU time of a look.
+    /// The CPU time of a look, ns.
     pub look: f64,
 }
 

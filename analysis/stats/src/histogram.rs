@@ -14,9 +14,9 @@ pub enum BinScale {
 /// A bin: from its start up to the start of the next one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bin {
-    /// The start.
+    /// The lower bound of the bin.
     pub from: f64,
-    /// The end.
+    /// The upper bound of the bin.
     pub to: f64,
     /// The number of values in it.
     pub count: u64,

@@ -47,13 +47,13 @@ pub struct Probe {
     pub from_tick: u64,
     /// A tick of `to`, read right after it received.
     pub to_tick: u64,
-    /// `from` sent.
+    /// The time at which `from` sent the packet.
     pub t1: u64,
-    /// `to` received.
+    /// The time at which `to` received it.
     pub t2: u64,
-    /// `to` sent.
+    /// The time at which `to` sent the answer.
     pub t3: u64,
-    /// `from` received.
+    /// The time at which `from` received it.
     pub t4: u64,
 }
 

@@ -161,9 +161,9 @@ pub struct Measurement<'a> {
     pub hosts: &'a [ProbedHost],
     /// The shared key.
     pub key: &'a SharedKey,
-    /// This host's identity.
+    /// The identity of this host.
     pub me: &'a PeerIdentity,
-    /// This host's clocks.
+    /// The clocks of this host.
     pub clock: &'a HostClock,
     /// The options.
     pub options: &'a ProbeOptions,

@@ -63,7 +63,7 @@ impl<W: Write> Recording<W> {
                     fits = false;
                     return false;
                 }
-                // This fits, because the room was reserved.
+                // The chunk fits, because the room was reserved.
                 new = readings.read_as_one();
             }
             for reading in new {

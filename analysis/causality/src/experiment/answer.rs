@@ -38,7 +38,7 @@ pub struct ExperimentAnswer {
     pub metric: Metric,
     /// The name of the interval.
     pub slowed: String,
-    /// The speed of the interval.
+    /// The speed of the interval: 0.5 is half as fast.
     pub speed: f64,
     /// Measured or extrapolated.
     pub source: ExperimentSource,

@@ -21,7 +21,7 @@ const MAX_FIELDS: usize = 32;
 pub(super) struct SweptFacts {
     /// One for each kind, in the order of `frames`.
     frames: Vec<SweptKind>,
-    /// The first and the last time at which the listener drained frames.
+    /// The first and the last time at which the listener drained frames, ns since the epoch.
     pub drained: Option<(i64, i64)>,
     /// When the first interval on a chart began. The outer None: not determined.
     pub began: Option<Option<i64>>,

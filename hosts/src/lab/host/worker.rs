@@ -249,11 +249,11 @@ impl Worker {
                 let Some(program) = self.programs.last_mut() else { return Ok(()) };
                 let ended = program.end;
                 let done = match (program.ends, ended) {
-                    // Its failure has been reported.
+                    // The failure of the program has been reported.
                     (_, Some(end)) if end != ProgramEnd::Code(0) => None,
                     (true, end) => end.map(|_| true),
                     (false, _) if program.missing.look().is_none() => Some(true),
-                    // It may have become ready and ended since the last check.
+                    // The program may have become ready and ended since the last check.
                     (false, Some(_)) => Some(false),
                     (false, None) => return Ok(()),
                 };

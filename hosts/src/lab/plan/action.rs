@@ -76,6 +76,6 @@ pub struct Readiness {
     pub tcp: Option<u16>,
     /// A socket is bound to this port.
     pub udp: Option<u16>,
-    /// This file exists.
+    /// A file exists at this path.
     pub file: Option<PathBuf>,
 }

@@ -70,7 +70,7 @@ pub(super) fn report(
     };
     words.push("--".into());
     words.extend(captures.iter().cloned());
-    // It reads as a user who may not write here.
+    // The reader runs as a user who may not write here.
     let file = tempfile::Builder::new().prefix(".report").tempfile_in(folder);
     let file = file.map_err(|error| error.to_string())?;
     ask(options, &words, limit, Some(file.as_file()))?;

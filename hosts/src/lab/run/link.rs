@@ -102,7 +102,7 @@ impl HelperLink {
         if matches!(self.child.try_wait(), Ok(Some(_))) {
             return;
         }
-        // Its PID is not reused until it has been waited for.
+        // The PID of the helper is not reused until it has been waited for.
         if let Ok(ended) = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()) {
             let limit = Timespec::try_from(LEAVE).ok();
             let _ = poll(&mut [PollFd::new(&ended, PollFlags::IN)], limit.as_ref());

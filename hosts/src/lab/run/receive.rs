@@ -48,7 +48,7 @@ struct IncomingFile {
 pub(super) enum FileRefusal {
     /// The host is at fault.
     Distrust(String),
-    /// This machine is at fault.
+    /// The controller's machine is at fault.
     Write(PathBuf, io::Error),
 }
 
@@ -154,7 +154,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// This host has sent its files for now.
+    /// Checks that the host has ended every file that it began.
     pub(super) fn is_whole(&self, host: usize) -> Result<(), FileRefusal> {
         match self.hosts[host].open {
             None => Ok(()),

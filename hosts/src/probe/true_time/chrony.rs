@@ -70,7 +70,7 @@ impl<'a> Chrony<'a> {
         let failed = |cause| TimeSourceError::program(&self.program, &cause);
         let mut child = command.spawn().map_err(failed)?;
         let output = until_end(&mut child);
-        // It has written everything, or has reached the limit.
+        // The program has written everything, or has reached the limit.
         let _ = child.kill();
         child.wait().map_err(failed)?;
         let slow = || TimeSourceError::Slow { program: self.program.clone(), seconds: SECONDS };

@@ -20,9 +20,9 @@ pub struct Sweep {
 /// Slices of time. All times are in ns since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slices {
-    /// The first time.
+    /// The first time, ns since the epoch.
     pub first: i64,
-    /// The last time.
+    /// The last time, ns since the epoch.
     pub last: i64,
     /// The width of a slice, in ns.
     pub every: i64,
