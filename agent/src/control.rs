@@ -46,9 +46,9 @@ impl ListedSegment {
 /// How to reach a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SegmentLocator {
-    /// By its System V id.
+    /// The System V id of the segment.
     SysV(i32),
-    /// By its descriptor number in the target.
+    /// The number of the segment's descriptor in the target.
     Memfd(i32),
 }
 

@@ -42,7 +42,7 @@ pub struct NameChanges {
 /// The names of a process's threads, as last read.
 #[derive(Debug, Default)]
 pub struct ThreadNames {
-    /// By their numbers in ppt's pid namespace.
+    /// The last name of each thread, by its number in ppt's pid namespace.
     known: HashMap<i32, KnownThread>,
     /// Number of the pass through all threads.
     pass: u32,

@@ -35,9 +35,9 @@ const MAX_EXTRAPOLATED_ERROR: f64 = 0.10;
 /// A time during which an interval ran at one speed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExperimentRound {
-    /// In ns, of the clock of the values.
+    /// The start, ns of the clock of the values.
     pub start: i64,
-    /// In ns, of the clock of the values.
+    /// The end, ns of the clock of the values.
     pub end: i64,
     /// Counted from 1; 0 is the time before the first permutation.
     pub permutation: i64,

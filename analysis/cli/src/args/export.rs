@@ -34,9 +34,9 @@ pub(crate) enum ExportFormat {
 /// The storage of times in Parquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Time {
-    /// Each twice: in µs, which every reader knows, and as NAME_ns.
+    /// Each time twice: in µs, which every reader knows, and as NAME_ns.
     Both,
-    /// In ns alone.
+    /// Times in ns alone.
     Ns,
 }
 
