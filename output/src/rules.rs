@@ -20,9 +20,10 @@ pub struct Rules {
 
 /// A user for whom root acts.
 #[derive(Debug, Clone, Copy)]
-#[allow(missing_docs, reason = "each says what it is")]
 pub struct Invoker {
+    /// The user id.
     pub uid: u32,
+    /// The group id. None if it is unknown.
     pub gid: Option<u32>,
 }
 

@@ -4,7 +4,6 @@ use std::io;
 
 /// The cause for which an import failed. [`ImportError::code`] is its name in `docs/troubleshooting.md`.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "each says what it is")]
 pub enum ImportError {
     /// The input could not be read.
     #[error("cannot read the input: {0}")]
@@ -20,10 +19,22 @@ pub enum ImportError {
     Headings(String),
     /// A table row is not a valid frame.
     #[error("line {line}{}: {what}", column.as_ref().map_or(String::new(), |column| format!(", column {column}")))]
-    Row { line: u64, column: Option<String>, what: String },
+    Row {
+        /// The line of the table, from 1.
+        line: u64,
+        /// The heading of the column. None if the whole line is at fault.
+        column: Option<String>,
+        /// The mistake.
+        what: String,
+    },
     /// A packet cannot become a frame.
     #[error("packet {number}: {what}")]
-    Packet { number: u64, what: String },
+    Packet {
+        /// The number of the packet in the file, from 1.
+        number: u64,
+        /// The mistake.
+        what: String,
+    },
     /// The capture that was named for its clocks cannot be used.
     #[error("this capture does not say which boot it is of: name one that ppt made on that host")]
     Clock,

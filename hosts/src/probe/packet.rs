@@ -53,9 +53,9 @@ pub const OTHER_CLOCKS: [(ClockId, ClockId); 3] = [
 /// The header of all packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// Chosen by the asking side.
+    /// The number of the conversation, which the asking side chooses.
     pub conversation: u64,
-    /// From 1; an answer has the number of its question.
+    /// The number of the question, from 1; an answer has the number of its question.
     pub number: u64,
 }
 
@@ -64,33 +64,40 @@ pub struct Head {
 pub struct PeerIdentity {
     /// The name, boot id and tick rate.
     pub host: Host,
-    /// The version of its program.
+    /// The version of the peer's program.
     pub program: String,
 }
 
 /// A question. `token` comes from the answer to the conversation's hello.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "each says what it is")]
 pub enum ProbeQuestion {
     /// Hello: states the sender's identity and requests the receiver's.
     Hello(PeerIdentity),
     /// A probe: requests its arrival time and the sending times of earlier answers.
-    Probe { token: u64 },
+    Probe {
+        /// The token of the conversation.
+        token: u64,
+    },
     /// Requests the readings of the other clocks.
-    Clocks { token: u64 },
+    Clocks {
+        /// The token of the conversation.
+        token: u64,
+    },
 }
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "each says what it is")]
 pub enum ProbeReply {
-    /// The identity of the answering host, and the token of the conversation.
+    /// The answer to a hello.
     Hello {
+        /// The token of the conversation.
         token: u64,
+        /// The identity of the answering host.
         identity: PeerIdentity,
     },
+    /// The answer to a probe.
     Probe(Answered),
-    /// [`OTHER_CLOCKS`].
+    /// Readings of [`OTHER_CLOCKS`].
     Clocks([ClockReading; 3]),
     /// The question had another version than this host's.
     OtherVersion,
@@ -99,12 +106,12 @@ pub enum ProbeReply {
 /// The answer to a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
-    /// Kernel timestamp of the question's arrival, REALTIME; 0 if there is none.
+    /// The kernel's stamp of the question's arrival, ns of CLOCK_REALTIME; 0 if there is none.
     pub t2: u64,
-    /// Ticks right after receiving it.
+    /// Ticks right after the question was received.
     pub tick: u64,
-    /// Kernel timestamps of sending the answers to the previous question and those before it; 0
-    /// where there is none.
+    /// The kernel's stamps of sending the answers to the previous question and those before it; 0
+    /// without a stamp.
     pub earlier: [u64; EARLIER],
     /// Ticks and REALTIME now.
     pub now: ClockReading,
