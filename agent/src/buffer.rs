@@ -5,7 +5,7 @@ use std::fmt;
 use ppt_frame_dsl::Schema;
 use ppt_segment::abi::Descriptor;
 
-/// How a descriptor was found.
+/// The way in which a descriptor was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoundBy {
     /// A symbol of `.symtab`.
@@ -44,7 +44,7 @@ pub struct Buffer {
     pub object: String,
     /// Build id of that object in hex. Empty if it could not be read.
     pub build_id: String,
-    /// How it was found.
+    /// The way in which the descriptor was found.
     pub found_by: FoundBy,
     /// The address of its descriptor.
     pub(crate) address: u64,

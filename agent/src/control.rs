@@ -43,7 +43,7 @@ impl ListedSegment {
     }
 }
 
-/// How to reach a segment.
+/// The identifier by which a segment is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SegmentLocator {
     /// The System V id of the segment.

@@ -21,7 +21,7 @@ pub(crate) struct Candidate<'a> {
     /// Path of the object that it lies in, and its build id.
     pub(crate) object: &'a str,
     pub(crate) build_id: &'a str,
-    /// How the address was found.
+    /// The way in which the address was found.
     pub(crate) found_by: FoundBy,
 }
 

@@ -102,7 +102,7 @@ pub enum AgentError {
     Unloaded { pid: i32, buffer: String },
 }
 
-/// Which memory was refused.
+/// The kind of memory that was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryRefusal {
     /// A segment of System V shared memory.

@@ -16,7 +16,7 @@ use crate::error::{AgentError, Result};
 use crate::escape::escaped;
 use crate::target::Target;
 
-/// How long ppt waits for another tracer of the same kind to finish.
+/// The time for which ppt waits for another tracer of the same kind to finish.
 const TRACER_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The result of `work`, and how long the target was held.

@@ -8,7 +8,7 @@ use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps};
 use procfs::{FromRead, ProcResult};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
-/// How procfs marks the path of a file that has been deleted.
+/// The mark of procfs on the path of a deleted file.
 const DELETED: &str = " (deleted)";
 
 /// Identity of a mapped file.

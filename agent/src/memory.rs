@@ -16,7 +16,7 @@ use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
 
-/// How bytes were written into the target.
+/// The interface by which bytes were written into the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// `/proc/PID/mem`.

@@ -112,7 +112,7 @@ impl ProcMapping {
     }
 }
 
-/// Where the headers of a mapping are read.
+/// The place where the headers of a mapping are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ObjectKey {
     File(FileId),

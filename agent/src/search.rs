@@ -307,7 +307,7 @@ struct Defined {
     address: u64,
 }
 
-/// When a mapping is scanned.
+/// The turn in which a mapping is scanned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
     Relocated,
@@ -493,7 +493,7 @@ fn mapped(mappings: &[Mapping]) -> Vec<Mapped<'_>> {
     objects
 }
 
-/// When a mapping of a file is scanned.
+/// The turn in which a mapping of a file is scanned.
 fn turn(mapped: &Mapped, mapping: &Mapping) -> Turn {
     let Some(object) = &mapped.object else {
         // The headers are not available, if the file ever had any.

@@ -20,7 +20,7 @@ use crate::danger::Danger;
 use crate::system::System;
 use crate::target::Target;
 
-/// How a thread's system calls are filtered.
+/// The filtering of a thread's system calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Free,

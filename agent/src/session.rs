@@ -62,7 +62,7 @@ pub struct Session {
     attached: Vec<AttachedBuffer>,
     /// The time for which the target was held.
     pub held: Duration,
-    /// How the gates were written.
+    /// The interface by which the gates were written.
     pub transport: Transport,
     /// Whether the target has a system call filter that may kill it, and `allow` permits that.
     pub filtered: bool,

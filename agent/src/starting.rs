@@ -12,7 +12,7 @@ use crate::search::Remarks;
 use crate::system::System;
 use crate::target::Target;
 
-/// How long a program may take to load completely.
+/// The time that a program gets to load completely.
 const LOAD_TIMEOUT: Duration = Duration::from_millis(200);
 /// Interval between two checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);

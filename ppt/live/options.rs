@@ -33,7 +33,7 @@ pub(crate) enum CaptureForm {
 const LOW_POWER: Duration = Duration::from_millis(100);
 /// The shortest interval between counter readings.
 pub(super) const FEWEST_COUNTERS: Duration = Duration::from_millis(10);
-/// How long frames may wait for more frames, so that ppt rarely writes to a file. A reader of a
+/// The time for which frames may wait for more frames, so that ppt rarely writes to a file. A reader of a
 /// pipe gets frames sooner.
 const FILE_AGE: Duration = Duration::from_millis(250);
 

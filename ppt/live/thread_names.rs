@@ -17,7 +17,7 @@ const AT_THE_END: usize = 64;
 /// The longest pause between two reads.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// When the names of all processes are read next.
+/// The time at which the names of all processes are read next.
 #[derive(Debug, Default)]
 pub(super) struct NamesDue(Option<Instant>);
 

@@ -13,7 +13,7 @@ use crate::confined::Confined;
 use crate::random::{random, random_nonzero};
 use crate::system::System;
 
-/// How the calls ended.
+/// The results of the calls.
 #[derive(Debug, Default)]
 pub(super) struct Trials {
     pub(super) ptrace: Option<Errno>,

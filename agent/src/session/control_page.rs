@@ -23,9 +23,9 @@ use crate::memory::Transport;
 use crate::random::random;
 use crate::target::Target;
 
-/// How long a change in the target may take to become visible everywhere the agent looks.
+/// The time after which a change in the target is visible everywhere the agent looks.
 const VISIBILITY_DELAY: Duration = Duration::from_millis(100);
-/// How long a process that has released its memory takes to end on a busy machine.
+/// The time that a process needs to end after it has released its memory, on a busy machine.
 const EXIT_DELAY: Duration = Duration::from_secs(5);
 
 /// A control page as read from a target.

@@ -17,7 +17,7 @@ pub struct Allow {
     pub foreign_claim: bool,
 }
 
-/// How to attach.
+/// Options of attaching.
 #[derive(Debug, Clone, Default)]
 pub struct AttachOptions {
     /// The limits of the segments.

@@ -12,7 +12,7 @@ pub enum StepCause {
     Edge(EdgeKind),
 }
 
-/// Where a step spends its time.
+/// The place in which a step spends its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StepPlace {
     /// Within a thread.
@@ -36,7 +36,7 @@ pub struct RouteStep {
     pub by: StepCause,
     /// Whether the reason is known.
     pub certainty: Certainty,
-    /// Where it spends its time.
+    /// The place in which the step spends its time.
     pub place: StepPlace,
 }
 

@@ -12,9 +12,9 @@ use crate::failure::Failure;
 use crate::message::StatusLine;
 use crate::signals;
 
-/// How often signals are checked.
+/// Interval between checks of signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How long a question takes before progress is shown.
+/// Time of a question after which progress is shown.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
 /// Stack size of a thread, bytes. Recursion over the longest allowed expression fits. The kernel provides

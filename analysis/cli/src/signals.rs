@@ -21,7 +21,7 @@ pub(crate) const STOPS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
 /// Time that the process of a question gives the question to end by itself. The supervisor waits less.
 const GRACE: Duration = Duration::from_millis(900);
-/// How often the process of a question checks whether the question has ended.
+/// Interval at which the process of a question checks whether the question has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A signal ends the program.

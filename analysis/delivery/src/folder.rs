@@ -10,7 +10,7 @@ use ppt_output::{Output, Readers, Rules, lock_folder};
 
 use crate::error::DeliveryError;
 
-/// How long an exporter waits for another one to release the folder. A process that was asked to end
+/// The time for which an exporter waits for another one to release the folder. A process that was asked to end
 /// needs some time.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

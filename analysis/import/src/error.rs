@@ -30,7 +30,7 @@ pub enum ImportError {
     /// A packet cannot become a frame.
     #[error("packet {number}: {what}")]
     Packet {
-        /// The number of the packet in the file, from 1.
+        /// The number of the packet in the file.
         number: u64,
         /// The mistake.
         what: String,

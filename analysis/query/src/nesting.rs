@@ -1,10 +1,10 @@
 //! The nesting depth of a text of SQL.
 
-/// How deep parentheses, brackets, CASEs and signs may be nested. The parser and planning descend by
+/// The largest depth of parentheses, brackets, CASEs and signs. The parser and planning descend by
 /// recursion.
 pub const MAX_NESTING: usize = 40;
 
-/// How deep queries, or calls such as CAST, may be nested. Each level may double the time of planning, or of
+/// The largest depth of queries, or of calls such as CAST. Each level may double the time of planning, or of
 /// searching for a mistake.
 pub const MAX_QUERIES: usize = 10;
 

@@ -53,7 +53,7 @@ pub struct TableRequest<'a> {
     pub memory: Option<usize>,
 }
 
-/// How to read the rows of a table.
+/// The plan of reading the rows of a table.
 #[derive(Debug, Clone)]
 pub struct Planned {
     /// Reads rows: with the requested columns if there is no pass.

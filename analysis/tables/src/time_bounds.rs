@@ -108,7 +108,7 @@ fn with(planned: Planned, maker: &Arc<BoundsMaker>) -> Planned {
     }
 }
 
-/// Where a column comes from.
+/// The origin of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BoundColumn {
     Read(usize),

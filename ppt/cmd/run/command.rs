@@ -38,7 +38,7 @@ impl StartError {
     }
 }
 
-/// How the command ended.
+/// The end of the command.
 #[derive(Clone, Copy)]
 pub(super) struct CommandEnd(ExitStatus);
 

@@ -23,7 +23,7 @@ const AT_ONCE: usize = 256;
 /// Most searches for the children of captured processes that have all ended.
 const GENERATIONS: usize = 8;
 
-/// How ppt found a process.
+/// The way in which ppt found a process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Discovery {
     Hello,

@@ -28,7 +28,7 @@ struct Late {
     relation: Relation,
 }
 
-/// How a process belongs to the capture.
+/// The relation of a process to the capture.
 #[derive(Clone, Copy)]
 pub(super) enum Relation {
     /// A captured process forked it.

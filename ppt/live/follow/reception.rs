@@ -66,7 +66,7 @@ pub(super) struct Hello {
     answer: ReceptionReply,
 }
 
-/// How ppt answers.
+/// The answer of ppt to a hello.
 enum ReceptionReply {
     /// By a byte. Closing the pipe is not enough, because the sender may have forked, which copied
     /// ppt's end.

@@ -60,7 +60,7 @@ fn given_up(buffer: &str, broken: &[BrokenRing]) -> Option<String> {
     })
 }
 
-/// Where the captured frames went.
+/// The destination of the captured frames.
 pub(in crate::live) fn destination(name: &str, kept: Kept, summary: &CaptureSummary) -> String {
     // ppt does not count the frames in a file that replaced a lost one.
     match kept {

@@ -24,7 +24,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::{message, signals};
 
-/// How often keys and signals are checked.
+/// Interval between checks of keys and signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Columns of a table that is not written to a terminal.
 const WIDTH: u16 = 100;

@@ -9,7 +9,7 @@ use crate::heap;
 use crate::memory::Memory;
 use crate::{message, signals};
 
-/// How the process of a question ended.
+/// The end of the process of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChildEnd {
     /// By itself, with an exit status. It has printed its own messages.

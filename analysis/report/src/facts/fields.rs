@@ -154,7 +154,7 @@ pub(super) struct KnownFields {
     pub grouped: Option<(String, Vec<Group>)>,
 }
 
-/// Which fields of a kind are drawn.
+/// The fields of a kind that are drawn.
 fn drawn(schema: &Schema, unit: RowUnit, group: &Group) -> Vec<bool> {
     let mut numbers = 0;
     let is_drawn = |field: &FieldSummary| {

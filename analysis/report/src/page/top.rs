@@ -260,7 +260,7 @@ pub fn footer(facts: &Facts) -> String {
     )
 }
 
-/// How a capture ended.
+/// The end of a capture, in words.
 fn ending(capture: &CaptureAccount) -> String {
     match (capture.complete, capture.reason.as_str()) {
         (true, "") => "complete".to_owned(),

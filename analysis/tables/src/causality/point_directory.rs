@@ -63,7 +63,7 @@ impl DataIdentity {
 /// Size of the widest identity, in bytes.
 pub(crate) const WIDEST: usize = role::Hash::WIDE as usize;
 
-/// How a point is read from its frames.
+/// The reader of a point from its frames.
 #[derive(Debug)]
 pub(crate) struct PointForm {
     /// Number of the [`PointFrames`].

@@ -65,7 +65,7 @@ pub(super) struct FrameOfSource<'a> {
     pub frame: &'a Frame,
 }
 
-/// How the frames of a schema become rows.
+/// The plan that turns the frames of a schema into rows.
 #[derive(Debug)]
 struct Variant {
     id: u16,
@@ -76,7 +76,7 @@ struct Variant {
     fields: Vec<Option<ColumnFill>>,
 }
 
-/// How a column is filled.
+/// The way to fill a column.
 #[derive(Debug)]
 enum ColumnFill {
     /// With the values of a field. An enum has the keys of its words.

@@ -70,7 +70,7 @@ pub(super) struct Carrier {
     pub last: u32,
 }
 
-/// How a carrier enters the queue for CPUs.
+/// The entry of a carrier into the queue for CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueueEntry {
     /// The slice whose properties it has, or [`NONE`].

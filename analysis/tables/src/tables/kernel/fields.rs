@@ -6,7 +6,7 @@ use ppt_capture::frame_dsl::schema::{self, FieldType};
 use crate::builder::{Dictionary, EnumKeys};
 use crate::kernel::{KernelFrameKind, KernelWord};
 
-/// How the frames of a source are read.
+/// The reader of the frames of a source.
 #[derive(Debug)]
 pub(super) struct KernelForm {
     /// Frames carry their kind.

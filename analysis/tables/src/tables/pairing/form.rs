@@ -5,7 +5,7 @@ use ppt_capture::frame_dsl::schema::{self, FieldType};
 
 use crate::tables::frame::FrameOfSource;
 
-/// How keys and marks are read from the frames of one schema.
+/// The reader of keys and marks from the frames of one schema.
 #[derive(Debug)]
 pub(super) struct PairForm {
     /// The kind that frames carry; None if the buffer has only one kind.

@@ -54,7 +54,7 @@ enum Scope {
     Boot(usize),
 }
 
-/// How a schema pairs frames. Frames with different plans are never paired.
+/// The plan by which frames of a schema are paired. Frames with different plans are never paired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tables) struct PairPlan {
     keys: Vec<(String, FieldType)>,
