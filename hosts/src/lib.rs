@@ -2,7 +2,7 @@
 //!
 //! [`lab`] runs an experiment over several hosts from one file.
 //!
-//! [`probe`] exchanges packets between hosts; the kernels timestamp their sending and arrival.
+//! [`probe`] exchanges packets between hosts; the kernels stamp their sending and arrival.
 #![forbid(unsafe_code)]
 
 // The code that pest derives uses this crate if pest is built without std.

@@ -1,4 +1,4 @@
-//! Probes: packets between hosts with kernel timestamps of sending and arrival.
+//! Probes: packets between hosts with kernel stamps of sending and arrival.
 //!
 //! A [`ProbeServer`] answers on a host. A [`Measurement`] asks several of them, and puts raw readings into a
 //! [`RecordSink`], such as a [`SyncFile`]: never results. Both sides know a [`SharedKey`]. No clock is ever set.

@@ -36,7 +36,7 @@ impl Live<'_> {
             kind: builtin.buffer.into(),
             buffer: builtin.buffer.into(),
             process: ppt_listener::Process {
-                // Its timestamps are ppt's own.
+                // Its stamps are ppt's own.
                 time_offsets: Vec::new(),
                 ..feed::process(member.session.target())
             },

@@ -16,7 +16,7 @@ use crate::recording::Recording;
 /// The options of reading a table.
 #[derive(Debug, Clone, Default)]
 pub struct CsvOptions {
-    /// The frame type of all lines. None for the only frame type, or the value of the column `frame`.
+    /// The kind of frames of all lines. None for the only kind, or the value of the column `frame`.
     pub frame: Option<String>,
     /// Columns and their headers, if these differ.
     pub names: Vec<(String, String)>,
@@ -107,15 +107,15 @@ struct Headings {
     kind: LineFrame,
     /// The position of the column `tid`.
     tid: Option<usize>,
-    /// For each frame type, the positions of its cells in a line.
+    /// For each kind of frames, the positions of its cells in a line.
     cells: Vec<Vec<(usize, CellParser)>>,
 }
 
-/// The frame type of a line.
+/// The kind of frames of a line.
 enum LineFrame {
-    /// Each line has this frame type.
+    /// Each line is a frame of this kind.
     One(usize),
-    /// The cell at this position names the frame type.
+    /// The cell at this position names the kind of frames.
     Named(usize),
 }
 

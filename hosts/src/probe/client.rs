@@ -1,4 +1,4 @@
-//! Probes other hosts, and passes on their clock readings and the kernels' timestamps.
+//! Probes other hosts, and passes on their clock readings and the kernels' stamps.
 
 mod run;
 

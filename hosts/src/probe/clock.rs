@@ -24,7 +24,7 @@ pub enum ClockError {
     Test(#[from] super::theta::NoShift),
 }
 
-/// The clocks of this host: its ticks, the kernel's clocks, and the kernel's timestamps.
+/// The clocks of this host: its ticks, the kernel's clocks, and the kernel's stamps.
 #[derive(Debug, Clone, Default)]
 pub struct HostClock {
     /// The simulated clock error, in tests.
@@ -85,7 +85,7 @@ impl HostClock {
         ppt_now::bracket(a, b, |clock| self.value(clock))
     }
 
-    /// Converts a timestamp of the machine's kernel (CLOCK_REALTIME) to this host's.
+    /// Converts a stamp of the machine's kernel (CLOCK_REALTIME) to this host's.
     pub fn stamp(&self, realtime_ns: u64) -> u64 {
         self.shown(ClockId::Realtime, realtime_ns)
     }

@@ -42,7 +42,7 @@ struct Conversation {
     is_refused: bool,
     /// The token from the answer to the hello.
     token: Option<u64>,
-    /// Questions without an answer or without all timestamps, by consecutive number.
+    /// Questions without an answer or without all stamps, by consecutive number.
     asked: VecDeque<SentQuestion>,
     /// The number of the next question.
     next: u64,
@@ -81,7 +81,7 @@ pub struct LinkCounts {
     pub asked: u64,
     /// Probes answered.
     pub answered: u64,
-    /// Probes with all timestamps, which are in the file.
+    /// Probes with all stamps, which are in the file.
     pub complete: u64,
     /// The shortest round trip without the host's processing time, in ns.
     pub least_ns: Option<u64>,
@@ -89,7 +89,7 @@ pub struct LinkCounts {
     pub lost_there: u64,
     /// Questions with late or missing answers.
     pub unanswered: u64,
-    /// Probes that lack a kernel timestamp.
+    /// Probes that lack a kernel stamp.
     pub unstamped: u64,
     /// Packets that are malformed or not signed with the key.
     pub foreign: u64,
@@ -108,7 +108,7 @@ pub(super) enum Learnt {
     Identity(PeerIdentity),
     /// The readings of its clocks.
     Reading(ClockReading),
-    /// A probe with all timestamps; hosts are numbered by the caller.
+    /// A probe with all stamps; hosts are numbered by the caller.
     Probe(Probe),
     /// The host speaks another version.
     OtherVersion(u8),
@@ -175,7 +175,7 @@ impl ProbeLink {
         }
     }
 
-    /// Sends a probe only for the timestamps of earlier probes in its answer.
+    /// Sends a probe only for the stamps of earlier probes in its answer.
     pub fn probe_last(&mut self, key: &SharedKey, clock: &HostClock) {
         let asked = self.counts.asked;
         self.probe(key, clock);
@@ -258,7 +258,7 @@ impl ProbeLink {
         self.open = None;
     }
 
-    /// Whether a probe has no answer or lacks a timestamp.
+    /// Whether a probe has no answer or lacks a stamp.
     pub fn is_incomplete(&self) -> bool {
         let mut asked = self.open.iter().flat_map(|conversation| &conversation.asked);
         asked.any(|question| question.from_tick.is_some() && !question.is_last && !question.is_done)
@@ -383,7 +383,7 @@ impl Conversation {
                 }
                 counts.answered += u64::from(!asked.is_last);
                 let Answered { t2, tick, earlier, now, questions } = probe;
-                // Without a timestamp on either host, the probe stays incomplete.
+                // Without a stamp on either host, the probe stays incomplete.
                 asked.back = Some(Back { to_tick: tick, t2, t4: stamp.unwrap_or(0) });
                 if in_order {
                     learn(Learnt::Reading(now));

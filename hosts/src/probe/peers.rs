@@ -28,7 +28,7 @@ pub(super) struct Peer {
     alive: bool,
     /// The time of its last question.
     asked_ns: u64,
-    /// Sending times of answers: their numbers and kernel timestamps.
+    /// Sending times of answers: their numbers and kernel stamps.
     left: [(u64, u64); EARLIER],
     /// The number of questions received.
     pub questions: u64,

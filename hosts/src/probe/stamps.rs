@@ -1,5 +1,5 @@
-//! A UDP socket with kernel timestamps (CLOCK_REALTIME) of sent and received packets. No other
-//! module reads such timestamps.
+//! A UDP socket with kernel stamps (CLOCK_REALTIME) of sent and received packets. No other
+//! module reads such stamps.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
@@ -15,7 +15,7 @@ use nix::sys::time::TimeSpec;
 
 use super::clock::HostClock;
 
-/// The most packets with outstanding timestamps; beyond this the driver is taken to make none.
+/// The most packets with outstanding stamps; beyond this the driver is taken to make none.
 const OUTSTANDING: usize = 256;
 
 /// A non-blocking socket. `M` identifies the caller's packets.
@@ -43,14 +43,14 @@ pub(super) struct Received {
     pub length: usize,
     /// The sender; `None` if the socket is connected.
     pub from: Option<SocketAddr>,
-    /// The kernel's timestamp.
+    /// The kernel's stamp.
     pub stamp: Option<u64>,
     /// The ticks right after receiving.
     pub tick: u64,
 }
 
 impl<M> Stamped<M> {
-    /// Enables timestamps for packets that `socket` sends and receives.
+    /// Enables stamps for packets that `socket` sends and receives.
     pub fn new(socket: UdpSocket, clock: HostClock) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let mut stamped = Self { socket, clock, next: 0, sent: VecDeque::new() };
@@ -121,7 +121,7 @@ impl<M> Stamped<M> {
         Ok(Some(Received { length: message.bytes, from, stamp, tick }))
     }
 
-    /// Passes on the timestamps of sent packets.
+    /// Passes on the stamps of sent packets.
     pub fn left(&mut self, mut each: impl FnMut(M, u64)) -> io::Result<()> {
         loop {
             let mut control = nix::cmsg_space!([u8; 64], [u8; 64]);
@@ -149,7 +149,7 @@ impl<M> Stamped<M> {
             let (Some(stamp), Some(id)) = (stamp, id) else { continue };
             let Some(at) = self.sent.iter().position(|sent| sent.id == id) else { continue };
             let Some(sent) = self.sent.remove(at) else { continue };
-            // A timestamp of an earlier packet, if the kernel's numbering differs from the expected
+            // A stamp of an earlier packet, if the kernel's numbering differs from the expected
             // one.
             if stamp < sent.before {
                 self.renumber()?;
@@ -194,7 +194,7 @@ mod tests {
     }
 
     /// Waits until the kernel stamps arrivals: it begins a while after the first socket of the machine
-    /// has enabled timestamps.
+    /// has enabled stamps.
     fn until_it_stamps(sender: &mut Stamped<u8>, receiver: &mut Stamped<u8>) {
         loop {
             sender.send(b"it", None, 0).unwrap();
@@ -233,7 +233,7 @@ mod tests {
                 let after = ppt_now::realtime();
                 assert_eq!((found, got.length, &buffer[..2]), (mark, 2, &b"it"[..]));
                 assert_eq!(got.from, Some(sender.socket().local_addr().unwrap()));
-                // One CPU may start to timestamp later than the other.
+                // One CPU may start to stamp later than the other.
                 let Some(came) = got.stamp else { continue };
                 stamped += 1;
                 let order = [before, sent, came, after];
@@ -245,7 +245,7 @@ mod tests {
     }
 
     /// The kernel may have numbered a packet that it failed to send: no other packet gets its
-    /// timestamp.
+    /// stamp.
     #[test]
     fn a_packet_that_is_refused_spoils_no_stamps() {
         let (mut sender, receiver) = pair("127.0.0.1:0").unwrap();

@@ -10,14 +10,14 @@ use super::packet::{NAMES, Packet, PacketLayers, PacketValue, Transport};
 use crate::cell::CellParser;
 use crate::error::ImportError;
 
-/// The frame types that take packets.
+/// The kinds of frames that take packets.
 pub(crate) struct FilledFrames {
     udp: Option<FilledFrame>,
     tcp: Option<FilledFrame>,
     rest: Option<FilledFrame>,
 }
 
-/// A frame type with its fields.
+/// A kind of frames with its fields.
 pub(crate) struct FilledFrame {
     id: u16,
     fields: Vec<FilledField>,
@@ -56,7 +56,7 @@ impl FilledFrames {
         Ok(kinds)
     }
 
-    /// The frame type that takes `packet`.
+    /// The kind of frames that takes `packet`.
     pub fn taking(&self, packet: &Packet<'_>) -> Option<&FilledFrame> {
         let by_layer = match PacketLayers::split(*packet).transport() {
             Transport::Udp => self.udp.as_ref(),

@@ -1,6 +1,6 @@
 //! The edges of a pulse per second.
 //!
-//! The kernel timestamps an edge by CLOCK_REALTIME. Readings of ticks and CLOCK_REALTIME around the
+//! The kernel stamps an edge by CLOCK_REALTIME. Readings of ticks and CLOCK_REALTIME around the
 //! edge bracket its ticks. They are made shortly before and after an expected edge, so that they
 //! are close to it however CLOCK_REALTIME is slewed.
 

@@ -21,7 +21,7 @@ use super::watched::{Watched, slewed, ticks_of};
 const PAUSE: Duration = Duration::from_millis(100);
 /// Older readings are dropped, in ns.
 const OLD_NS: u64 = 10_000_000_000;
-/// Resolution of its timestamps.
+/// Resolution of its stamps.
 const STAMP_NS: u64 = 1_000_000;
 
 /// A line of the log.
@@ -56,7 +56,7 @@ impl<'a> Ptp4l<'a> {
         let Some(ago_ns) = now.b_value.checked_sub(at_ns).filter(|&number| number <= OLD_NS) else {
             return Ok(None);
         };
-        // The timestamp is rounded down.
+        // The stamp is rounded down.
         let ago_ns = ago_ns.saturating_sub(STAMP_NS / 2);
         let tick = now.a_middle().saturating_sub(ticks_of(ago_ns, self.hz));
         let error_ns = error_ns.saturating_add(slewed(STAMP_NS));
@@ -116,7 +116,7 @@ fn offset(line: &str) -> Option<Option<Offset>> {
     Some(None)
 }
 
-/// The timestamp, as in `ptp4l[650.123]:` or, from syslog, `ptp4l[77]: [650.123]`.
+/// The stamp, as in `ptp4l[650.123]:` or, from syslog, `ptp4l[77]: [650.123]`.
 fn stamp(line: &str) -> Option<u64> {
     let mut within = line.split('[').skip(1).filter_map(|piece| Some(piece.split_once(']')?.0));
     let stamp = within.find(|text| text.contains('.') && decimal::ns(text).is_some())?;
