@@ -250,7 +250,7 @@ impl<'a> Export<'a> {
         before.any(|before| !before.state.is_over())
     }
 
-    /// Whether open spans and chains need a range without frames behind the last frames of a capture: frames
+    /// Whether open spans and chains need a range without frames after the last frames of a capture: frames
     /// are missing there, or nothing follows.
     fn has_more(&mut self, at: usize, growth: &CaptureGrowth, is_last: bool) -> bool {
         let manifest = self.delivery.manifest();

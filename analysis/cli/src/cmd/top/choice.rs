@@ -1,4 +1,4 @@
-//! What the user chose to see.
+//! The user's choice of rows, order and details.
 
 use ratatui_core::style::{Color, Style};
 
@@ -40,7 +40,7 @@ impl Choice {
 }
 
 impl Page {
-    /// In the order in which the key cycles through them.
+    /// All sort orders, as the key cycles through them.
     pub fn sorts(self) -> &'static [Sort] {
         match self {
             Page::Frames => &[Sort::Rate, Sort::Count, Sort::P99, Sort::Name],

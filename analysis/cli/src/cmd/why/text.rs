@@ -44,7 +44,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The number of its thread, and the name.
+/// The number and the name of the interval's thread.
 fn thread(slow: &Slow) -> String {
     match (slow.tid, &slow.thread) {
         (Some(tid), Some(name)) => format!("{tid} ({name})"),

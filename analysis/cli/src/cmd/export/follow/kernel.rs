@@ -25,7 +25,7 @@ pub(super) fn refuse(name: Option<&str>, capture: &GrowingCapture) -> Result<(),
     Err(Failure::Model { code: CODE, text, usage: true })
 }
 
-/// Says that these tables are not in the export called `name`.
+/// Reports that these tables are not in the export `name`.
 pub(super) fn tell(name: &str) {
     let text = "the export has the kernel's frames, but neither `thread_states` nor `syscalls` nor `faults`, \
                 which are made of frames of several files";
