@@ -157,7 +157,7 @@ impl WholesOfRange {
 fn complete(engine: &Engine, before: Option<i64>) -> i64 {
     let contents = engine.set().contents();
     let said = contents.first().and_then(|contents| {
-        // An earlier version of ppt says only when it had the frames that are there.
+        // An earlier version of ppt states only the time at which it drained frames.
         let drained = || contents.epoch(contents.chunks().last()?.drained);
         contents.complete().or_else(drained)
     });
