@@ -55,39 +55,41 @@ async fn route(
         session = sessions.second.as_ref().ok_or_else(not_found)?;
         path = format!("/v1/{rest}");
     }
-    let method = match path.as_str() {
-        "/v1/about" | "/v1/panels" | "/v1/events" | "/v1/points" => Method::GET,
-        _ => Method::POST,
-    };
-    match path.as_str() {
-        "/v1/about" | "/v1/panels" | "/v1/events" | "/v1/window" | "/v1/lengths" | "/v1/frame"
-        | "/v1/entry" | "/v1/edges" | "/v1/find" | "/v1/sql" | "/v1/panel" | "/v1/export"
-        | "/v1/compare" | "/v1/why" | "/v1/points" | "/v1/ways" | "/v1/filter" => {
-            allow(&request, &method)?;
-        }
-        _ => return Err(not_found()),
-    }
     Ok(match path.as_str() {
-        "/v1/about" => json(&about::about(session, sessions.count())?),
+        "/v1/about" => {
+            allow(&request, &Method::GET)?;
+            json(&about::about(session, sessions.count())?)
+        }
         "/v1/compare" => {
+            allow(&request, &Method::POST)?;
             let other = sessions.second.as_ref().ok_or_else(not_found)?;
             json(&compare::compare([&sessions.first, other], &asked(request).await?).await?)
         }
-        "/v1/panels" => json(&panels::panels()),
-        "/v1/events" => events::events(session),
+        "/v1/panels" => {
+            allow(&request, &Method::GET)?;
+            json(&panels::panels())
+        }
+        "/v1/events" => {
+            allow(&request, &Method::GET)?;
+            events::events(session)
+        }
         "/v1/window" => window::window(session, &asked(request).await?)?,
         "/v1/lengths" => window::lengths(session, &asked(request).await?)?,
         "/v1/frame" => json(&frame::frame(session, &asked(request).await?)?),
         "/v1/entry" => json(&layers::entry(session, &asked(request).await?).await?),
         "/v1/edges" => json(&edges::edges(session, &asked(request).await?).await?),
         "/v1/export" => export::export(session, &asked(request).await?).await?,
-        "/v1/points" => json(&paths::points(session).await?),
+        "/v1/points" => {
+            allow(&request, &Method::GET)?;
+            json(&paths::points(session).await?)
+        }
         "/v1/ways" => json(&paths::paths(session, &asked(request).await?).await?),
         "/v1/why" => json(&why::why(session, &asked(request).await?).await?),
         "/v1/filter" => json(&filter::filter(session, &asked(request).await?).await?),
         "/v1/find" => json(&find::find(session, &asked(request).await?).await?),
         "/v1/sql" => json(&sql::sql(session, &asked(request).await?).await?),
-        _ => json(&panels::panel(session, &asked(request).await?).await?),
+        "/v1/panel" => json(&panels::panel(session, &asked(request).await?).await?),
+        _ => return Err(not_found()),
     })
 }
 
@@ -103,8 +105,9 @@ fn allow(request: &Request<Incoming>, method: &Method) -> Result<(), HttpRefusal
     }
 }
 
-/// The body of a request, parsed as JSON.
+/// The body of a POST request, parsed as JSON.
 async fn asked<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, HttpRefusal> {
+    allow(&request, &Method::POST)?;
     let body = Limited::new(request.into_body(), MAX_REQUEST_BYTES).collect();
     let body = tokio::time::timeout(BODY_TIMEOUT, body).await;
     let late =
