@@ -8,12 +8,15 @@ mod traces;
 
 use std::process::ExitCode;
 
-use crate::args;
+use ppt_interchange::TraceFormat;
+use ppt_query::ResultFormat;
+
+use crate::args::{self, ExportFormat};
 use crate::failure::Failure;
 use crate::{open, run, signals};
 
 pub(crate) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
-    if args.for_spreadsheet && args.format != args::ExportFormat::Csv {
+    if args.for_spreadsheet && args.format != ExportFormat::Csv {
         return Err(Failure::not_for_spreadsheets());
     }
     if args.follow.follow {
@@ -27,13 +30,37 @@ pub(crate) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
     let engine = open::engine(&args.captures)?;
     let runtime = run::runtime(engine.threads())?;
     signals::end_questions();
-    let trace = traces::form(args.format);
+    let content = content(args);
     let work = async {
-        match trace {
-            Some(form) => traces::export(form, args, &engine).await,
-            None => tables::export(args, &engine).await,
+        match content {
+            ExportContent::Trace(form) => traces::export(form, args, &engine).await,
+            ExportContent::Tables(format, extension) => {
+                tables::export(format, extension, args, &engine).await
+            }
         }
     };
     runtime.block_on(run::question(engine.set().watch(), work))?;
     Ok(open::report_faults(&engine))
+}
+
+/// The content of an export.
+enum ExportContent {
+    Trace(TraceFormat),
+    /// Tables, in files with this extension.
+    Tables(ResultFormat, &'static str),
+}
+
+fn content(args: &args::Export) -> ExportContent {
+    use ExportContent::{Tables, Trace};
+    match args.format {
+        ExportFormat::Parquet => Tables(ResultFormat::Parquet, "parquet"),
+        ExportFormat::Arrow => Tables(ResultFormat::Arrow, "arrow"),
+        ExportFormat::Csv if args.for_spreadsheet => Tables(ResultFormat::CsvForSpreadsheet, "csv"),
+        ExportFormat::Csv => Tables(ResultFormat::Csv, "csv"),
+        ExportFormat::Jsonl => Tables(ResultFormat::JsonLines, "jsonl"),
+        ExportFormat::Perfetto => Trace(TraceFormat::Perfetto),
+        ExportFormat::Chrome => Trace(TraceFormat::Chrome),
+        ExportFormat::Ctf => Trace(TraceFormat::Ctf),
+        ExportFormat::Otlp | ExportFormat::OtlpJson => Trace(TraceFormat::Otlp),
+    }
 }

@@ -17,7 +17,7 @@ use ppt_query::{Encoder, Engine, FrameTable, Parquet, QueryError, ResultFormat};
 use serde_json::{Value, json};
 
 use super::folder::ExportFolder;
-use crate::args::{self, ExportFormat, Time};
+use crate::args::{self, Time};
 use crate::failure::Failure;
 use crate::{open, run};
 
@@ -26,20 +26,13 @@ const BUFFER: usize = 1 << 20;
 /// Maximum number of open files of partitions.
 const MANY_FILES: usize = 1000;
 
-pub(super) async fn export(args: &args::Export, engine: &Engine) -> Result<(), Failure> {
-    let (format, extension) = match args.format {
-        ExportFormat::Parquet => (ResultFormat::Parquet, "parquet"),
-        ExportFormat::Arrow => (ResultFormat::Arrow, "arrow"),
-        ExportFormat::Csv if args.for_spreadsheet => (ResultFormat::CsvForSpreadsheet, "csv"),
-        ExportFormat::Csv => (ResultFormat::Csv, "csv"),
-        // Traces have a module of their own.
-        ExportFormat::Jsonl
-        | ExportFormat::Perfetto
-        | ExportFormat::Ctf
-        | ExportFormat::Chrome
-        | ExportFormat::Otlp
-        | ExportFormat::OtlpJson => (ResultFormat::JsonLines, "jsonl"),
-    };
+/// Writes files with this `extension`.
+pub(super) async fn export(
+    format: ResultFormat,
+    extension: &str,
+    args: &args::Export,
+    engine: &Engine,
+) -> Result<(), Failure> {
     let mut frames = engine.exportable(args.frame.as_deref())?;
     let to = &args.to.output;
     let partitioned = !args.partition_by.is_empty();

@@ -1,7 +1,8 @@
 //! Exports of traces: events in the order of time.
 
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
 
 use ppt_interchange::{
     Chrome, Ctf, Encoding, EventRole, EventSchema, Events, Merge, Otlp, Perfetto, Resources,
@@ -18,19 +19,6 @@ use crate::{message, open, run, terms};
 /// Bytes of a write.
 const BUFFER: usize = 1 << 20;
 
-/// The format of a trace; `None` if the format is that of tables.
-pub(super) fn form(format: ExportFormat) -> Option<TraceFormat> {
-    match format {
-        ExportFormat::Perfetto => Some(TraceFormat::Perfetto),
-        ExportFormat::Chrome => Some(TraceFormat::Chrome),
-        ExportFormat::Ctf => Some(TraceFormat::Ctf),
-        ExportFormat::Otlp | ExportFormat::OtlpJson => Some(TraceFormat::Otlp),
-        ExportFormat::Parquet | ExportFormat::Arrow | ExportFormat::Csv | ExportFormat::Jsonl => {
-            None
-        }
-    }
-}
-
 pub(super) async fn export(
     form: TraceFormat,
     args: &args::Export,
@@ -41,7 +29,6 @@ pub(super) async fn export(
         return Err(Failure::Usage(why.to_owned()));
     }
     let to = &args.to.output;
-    let is_stdout = to.as_os_str() == "-";
     let selection = match &args.frame {
         None => TraceSelection::everything(engine, form)?,
         Some(name) => TraceSelection::named(engine, form, name)?,
@@ -55,52 +42,72 @@ pub(super) async fn export(
     let memory = terms::memory(args.captures.memory).bytes.unwrap_or(1 << 30) / 4;
     let merge = Merge::new(&events, sources, memory).await?;
     let processes = Processes::new(engine.set());
-    let is_json = args.format == ExportFormat::OtlpJson;
-    if form == TraceFormat::Ctf || form == TraceFormat::Otlp && !is_json {
-        if is_stdout {
-            let of = if form == TraceFormat::Ctf { "CTF" } else { "OTLP as protobuf" };
-            return Err(Failure::Usage(format!("{of} is a folder: name it with -o")));
-        }
-        let folder = ExportFolder::new(to)?;
-        let name = to.display().to_string();
-        if form == TraceFormat::Ctf {
-            let trace = Ctf::new(folder.inside(), &kinds).map_err(Failure::writing(&name))?;
+    match (form, args.format == ExportFormat::OtlpJson) {
+        (TraceFormat::Perfetto, _) => {
+            if to.as_os_str() == "-" && io::stdout().is_terminal() {
+                let why = "this format is not for terminals: name a file with -o";
+                return Err(Failure::Usage(why.to_owned()));
+            }
+            let mut output = open::output(to, args.to.force, engine)?;
+            let name = output.name();
+            let readings = events.readings().await?;
+            let file = buffered(output.file());
+            let trace = Perfetto::new(file, &kinds, processes, &readings);
+            let trace = trace.map_err(Failure::writing(&name))?;
             write(trace, &kinds, merge, &name).await?;
-        } else {
+            Ok(output.publish()?)
+        }
+        (TraceFormat::Chrome, _) => {
+            let mut output = open::output(to, args.to.force, engine)?;
+            let name = output.name();
+            let trace = Chrome::new(buffered(output.file()), &kinds, processes);
+            let trace = trace.map_err(Failure::writing(&name))?;
+            write(trace, &kinds, merge, &name).await?;
+            Ok(output.publish()?)
+        }
+        (TraceFormat::Otlp, true) => {
+            let mut output = open::output(to, args.to.force, engine)?;
+            let name = output.name();
+            let resources = Resources::new(engine, &processes).await?;
+            let files = (buffered(output.file()), None);
+            let of = (processes, resources);
+            let trace = Otlp::new(files, Encoding::Json, &kinds, of, events.start());
+            write(trace, &kinds, merge, &name).await?;
+            Ok(output.publish()?)
+        }
+        (TraceFormat::Otlp, false) => {
+            let folder = folder(to, "OTLP as protobuf")?;
+            let name = to.display().to_string();
             let file = |file: &str| {
-                let created = File::create_new(folder.inside().join(file));
-                let created = created.map_err(Failure::writing(&name))?;
-                Ok::<_, Failure>(BufWriter::with_capacity(BUFFER, created))
+                File::create_new(folder.inside().join(file)).map_err(Failure::writing(&name))
             };
-            let files = (file("traces.pb")?, Some(file("metrics.pb")?));
+            let files = (buffered(file("traces.pb")?), Some(buffered(file("metrics.pb")?)));
             let resources = Resources::new(engine, &processes).await?;
             let of = (processes, resources);
             let trace = Otlp::new(files, Encoding::Protobuf, &kinds, of, events.start());
             write(trace, &kinds, merge, &name).await?;
+            folder.publish()
         }
-        return folder.publish();
+        (TraceFormat::Ctf, _) => {
+            let folder = folder(to, "CTF")?;
+            let name = to.display().to_string();
+            let trace = Ctf::new(folder.inside(), &kinds).map_err(Failure::writing(&name))?;
+            write(trace, &kinds, merge, &name).await?;
+            folder.publish()
+        }
     }
-    if is_stdout && form == TraceFormat::Perfetto && io::stdout().is_terminal() {
-        let why = "this format is not for terminals: name a file with -o";
-        return Err(Failure::Usage(why.to_owned()));
+}
+
+fn buffered<W: Write>(file: W) -> BufWriter<W> {
+    BufWriter::with_capacity(BUFFER, file)
+}
+
+/// The folder of a trace in a format that has several files.
+fn folder(to: &Path, format: &str) -> Result<ExportFolder, Failure> {
+    if to.as_os_str() == "-" {
+        return Err(Failure::Usage(format!("{format} is a folder: name it with -o")));
     }
-    let mut output = open::output(to, args.to.force, engine)?;
-    let name = output.name();
-    let file = BufWriter::with_capacity(BUFFER, output.file());
-    let fail = Failure::writing(&name);
-    if form == TraceFormat::Perfetto {
-        let readings = events.readings().await?;
-        let trace = Perfetto::new(file, &kinds, processes, &readings).map_err(&fail)?;
-        write(trace, &kinds, merge, &name).await?;
-    } else if is_json {
-        let of = (processes.clone(), Resources::new(engine, &processes).await?);
-        let trace = Otlp::new((file, None), Encoding::Json, &kinds, of, events.start());
-        write(trace, &kinds, merge, &name).await?;
-    } else {
-        let trace = Chrome::new(file, &kinds, processes).map_err(&fail)?;
-        write(trace, &kinds, merge, &name).await?;
-    }
-    Ok(output.publish()?)
+    ExportFolder::new(to)
 }
 
 /// Number of rows between two checks for Ctrl-C.
