@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use ppt_query::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use ppt_query::arrow::error::ArrowError;
-use ppt_query::text::{duration, grouped, three};
+use ppt_query::text::grouped;
 use ppt_query::whatif::ExperimentAnswer;
-use ppt_query::whatif::retime::{Figures, Metric, NO_GAIN};
-use ppt_query::{Engine, plain, plain_json};
-use serde_json::{Value, json};
+use ppt_query::whatif::retime::{Figures, NO_GAIN};
+use ppt_query::{Engine, plain};
+use serde_json::json;
 
+use super::json::{figures, write_array};
+use super::text::{percent, value, write_table};
 use crate::args;
 use crate::failure::Failure;
 use crate::message;
@@ -85,18 +87,12 @@ pub(super) fn write(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::R
             first.rounds,
             grouped(first.base.n as u64)
         )?;
-        let value = |value: f64| match first.metric {
-            Metric::Rate(_) => format!("{}/s", three(value)),
-            _ => duration(value),
-        };
-        let real = |value: f64, text: &dyn Fn(f64) -> String| {
-            if value.is_finite() { text(value) } else { String::new() }
-        };
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let metric = &first.metric;
+        let real = |x: f64| if x.is_finite() { value(metric, x) } else { String::new() };
         let row = |name: String, figures: &Figures, more: [String; 5]| {
             let [low, high, gain, gains, how] = more;
-            let [p95, p99] = [figures.p95, figures.p99].map(|figure| real(figure, &value));
-            [name, real(figures.mean, &value), low, high, p95, p99, gain, gains, how]
+            let [p95, p99] = [figures.p95, figures.p99].map(real);
+            [name, real(figures.mean), low, high, p95, p99, gain, gains, how]
         };
         let head = ["", "mean", "from", "to", "p95", "p99", "gain", "between", "how"];
         let mut lines = vec![head.map(str::to_owned)];
@@ -114,20 +110,11 @@ pub(super) fn write(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::R
                 percent(answer.gain_interval.1)
             );
             let how = answer.source.word().to_owned();
-            let more =
-                [value(answer.mean_interval.0), value(answer.mean_interval.1), gain, gains, how];
+            let (low, high) = answer.mean_interval;
+            let more = [value(metric, low), value(metric, high), gain, gains, how];
             lines.push(row(speed(answer), &answer.figures, more));
         }
-        let width =
-            |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
-        let widths: [usize; 9] = std::array::from_fn(width);
-        for line in &lines {
-            let mut text = format!("  {:<1$}", plain(&line[0]), widths[0]);
-            for (cell, width) in line.iter().zip(widths).skip(1) {
-                text.push_str(&format!("   {cell:>width$}"));
-            }
-            writeln!(out, "{}", text.trim_end())?;
-        }
+        write_table(&lines, out)?;
         writeln!(out, "  the baselines differ by {}", percent(first.aa))?;
     }
     Ok(())
@@ -135,12 +122,11 @@ pub(super) fn write(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::R
 
 /// Results as JSON: an array of objects.
 pub(super) fn json(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::Result<()> {
-    let mut before = "[\n";
-    for answer in answers {
+    let object = |answer: &ExperimentAnswer| {
         let mut predicted = figures(&answer.figures);
         predicted["mean_lo"] = json!(answer.mean_interval.0);
         predicted["mean_hi"] = json!(answer.mean_interval.1);
-        let object = json!({
+        json!({
             "metric": answer.metric.to_string(),
             "speed": { answer.slowed.as_str(): answer.speed },
             "how": answer.source.word(),
@@ -153,15 +139,9 @@ pub(super) fn json(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::Re
             "untouched_mean": answer.untouched,
             "rounds": answer.rounds,
             "aa": answer.aa,
-        });
-        write!(out, "{before}{}", plain_json(&object.to_string()))?;
-        before = ",\n";
-    }
-    out.write_all(b"\n]\n")
-}
-
-fn figures(of: &Figures) -> Value {
-    json!({ "n": of.n, "mean": of.mean, "p50": of.p50, "p95": of.p95, "p99": of.p99 })
+        })
+    };
+    write_array(answers.iter().map(object), out)
 }
 
 /// Results as a table.

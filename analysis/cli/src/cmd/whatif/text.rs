@@ -38,16 +38,24 @@ pub(super) fn write(answers: &[SpeedWorth], out: &mut impl Write) -> io::Result<
             line[7] = percent(answer.critical_share);
             lines.push(line);
         }
-        let width =
-            |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
-        let widths: [usize; HEAD.len()] = std::array::from_fn(width);
-        for line in &lines {
-            let mut text = format!("  {:<1$}", plain(&line[0]), widths[0]);
-            for (cell, width) in line.iter().zip(widths).skip(1) {
-                text.push_str(&format!("   {cell:>width$}"));
-            }
-            writeln!(out, "{}", text.trim_end())?;
+        write_table(&lines, out)?;
+    }
+    Ok(())
+}
+
+/// Writes lines as a table, whose first column is aligned on the left.
+pub(super) fn write_table<const N: usize>(
+    lines: &[[String; N]],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    for line in lines {
+        let mut text = format!("  {:<1$}", plain(&line[0]), widths[0]);
+        for (cell, width) in line.iter().zip(widths).skip(1) {
+            text.push_str(&format!("   {cell:>width$}"));
         }
+        writeln!(out, "{}", text.trim_end())?;
     }
     Ok(())
 }
@@ -61,14 +69,14 @@ fn line(metric: &Metric, name: String, figures: &Figures) -> [String; HEAD.len()
     line
 }
 
-fn value(metric: &Metric, value: f64) -> String {
+pub(super) fn value(metric: &Metric, value: f64) -> String {
     match metric {
         Metric::Rate(_) => format!("{}/s", three(value)),
         _ => duration(value),
     }
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
