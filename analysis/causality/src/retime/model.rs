@@ -7,7 +7,7 @@ use super::contention::{
 use super::contexts::{Contexts, contexts_of};
 use super::doubtful_times::DoubtfulTimes;
 use super::moments::{Moments, NONE, ran};
-use super::queues::{JobQueue, QueuedJob, queues};
+use super::queues::{JobQueue, QueuedJob, Queues, queues};
 use super::recording::{MeasuredLength, NameId, NameTable, Recording, Vertex};
 use super::refusal::{MAX_CROWDED_SHARE, MAX_UNSEEN_WAIT_SHARE, RetimeRefusal};
 use super::unseen_waits::unseen_wait_share;
@@ -126,53 +126,34 @@ impl RetimeModel {
 
     fn learn(recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
         let (moments, place) = Moments::new(&recording);
-        let at = |vertex: Vertex| place[vertex.0 as usize];
-        let ForwardCauses { mut edges, jobs, mut notes } =
-            ForwardCauses::new(&recording, &moments, &place)?;
+        let mut causes = ForwardCauses::new(&recording, &moments, &place)?;
         let mut outside = vec![false; moments.len()];
-        recording.outside.iter().for_each(|&vertex| outside[at(vertex) as usize] = true);
-        let arrivals = arrivals(&moments, &edges, &jobs, &outside);
+        for vertex in &recording.outside {
+            outside[place[vertex.0 as usize] as usize] = true;
+        }
+        let arrivals = arrivals(&moments, &causes.edges, &causes.jobs, &outside);
         let mut contexts = Contexts::default();
         let context = contexts_of(&recording, &moments, &place, &mut contexts);
         let ran = ran(&recording, &moments);
         let mut work = works(&moments, &arrivals, &ran);
         let scheduled = (!recording.states.is_empty()).then(|| {
-            let caused = cause_times(&moments, &edges, &jobs);
+            let caused = cause_times(&moments, &causes.edges, &causes.jobs);
             Programs::new(&recording, &moments, &caused, &outside, &work)
         });
         if let Some((programs, _)) = &scheduled {
-            for at in 0..moments.len() as u32 {
-                let program = programs.of(at);
-                if let Some(before) = moments.before(at) {
-                    let full = program.asked - moments.time[before as usize];
-                    work[at as usize] = Work { full, ran: program.ran_before.min(full) };
-                }
-            }
+            use_recorded_work(&mut work, &moments, programs);
         }
-
-        let asks: Vec<_> = work.iter().map(|work| work.full).collect();
-        let found = queues(&moments, &jobs, &asks);
-        (notes.jobs, notes.bound) = (found.jobs.len(), found.bound.len());
-        notes.queues = found.queues.len();
-        edges.extend(
-            found.bound.iter().filter(|&&(from, to)| {
-                moments.thread[from as usize] != moments.thread[to as usize]
-            }),
-        );
-        let cause_edges = CauseEdges::new(&moments, &edges, &found.jobs);
+        let (cause_edges, found) = causes.find_queues(&moments, &work);
         let has_cause = |at: u32| cause_edges.into[at as usize] > 0 || outside[at as usize];
         let share = unseen_wait_share(&recording, &moments, has_cause);
         if share > MAX_UNSEEN_WAIT_SHARE {
             return Err(RetimeRefusal::UnseenWaits { share });
         }
-        let mut job_of_vertex = vec![NONE; moments.len()];
-        for (index, queued) in found.jobs.iter().enumerate() {
-            job_of_vertex[queued.take as usize] = index as u32;
-        }
-        let measured = measured_lengths(&recording, &moments, &place);
-        let activities = activity_names(&recording);
         let vertices = moments.len();
         let mut model = RetimeModel {
+            measured: measured_lengths(&recording, &moments, &place),
+            activities: activity_names(&recording),
+            job_of_vertex: job_of_vertex(&found.jobs, vertices),
             names: recording.names,
             moments,
             work,
@@ -183,17 +164,14 @@ impl RetimeModel {
             contexts,
             cause_edges,
             outside,
-            job_of_vertex,
             jobs: found.jobs,
             queues: found.queues,
             queue_of_thread: found.queue_of_thread,
-            measured,
             contention: None,
             doubtful: DoubtfulTimes::default(),
-            activities,
             place,
             unlike_run: None,
-            notes,
+            notes: causes.notes,
         };
         model.learn_residuals(&ran);
         if let Some((programs, slices)) = scheduled {
@@ -360,6 +338,40 @@ impl ForwardCauses {
         edges.retain(|edge| moments.thread[edge.0 as usize] != moments.thread[edge.1 as usize]);
         Ok(ForwardCauses { edges, jobs, notes })
     }
+
+    /// Finds the queues of the jobs. Jobs without a queue become edges.
+    fn find_queues(&mut self, moments: &Moments, work: &[Work]) -> (CauseEdges, Queues) {
+        let asks: Vec<_> = work.iter().map(|work| work.full).collect();
+        let found = queues(moments, &self.jobs, &asks);
+        (self.notes.jobs, self.notes.bound) = (found.jobs.len(), found.bound.len());
+        self.notes.queues = found.queues.len();
+        self.edges.extend(
+            found.bound.iter().filter(|&&(from, to)| {
+                moments.thread[from as usize] != moments.thread[to as usize]
+            }),
+        );
+        (CauseEdges::new(moments, &self.edges, &found.jobs), found)
+    }
+}
+
+/// Replaces the work before each vertex by that which the kernel recorded.
+fn use_recorded_work(work: &mut [Work], moments: &Moments, programs: &Programs) {
+    for at in 0..moments.len() as u32 {
+        let program = programs.of(at);
+        if let Some(before) = moments.before(at) {
+            let full = program.asked - moments.time[before as usize];
+            work[at as usize] = Work { full, ran: program.ran_before.min(full) };
+        }
+    }
+}
+
+/// For each vertex, the job that it takes, or [`NONE`].
+fn job_of_vertex(jobs: &[QueuedJob], vertices: usize) -> Vec<u32> {
+    let mut job_of_vertex = vec![NONE; vertices];
+    for (index, job) in jobs.iter().enumerate() {
+        job_of_vertex[job.take as usize] = index as u32;
+    }
+    job_of_vertex
 }
 
 /// Intervals and spans with indexes of `moments`, sorted by name and time.
