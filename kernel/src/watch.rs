@@ -126,65 +126,31 @@ impl KernelRequest {
         // Stacks come first; the other events take the remaining memory.
         let stacks = self.open_stacks(pid, &cpus, !probes.is_empty(), missing)?;
         let mut sources = Sources::new();
-        let probed = match probes.is_empty() {
+        let probes = match probes.is_empty() {
             true => None,
-            false => match self.probe(probes, &cpus, &mut sources) {
-                Ok(opened) => Some(opened),
-                Err(error) if self.wanted.events() || stacks.is_some() => {
-                    missing.push(error);
-                    None
-                }
-                Err(error) => return Err(error),
-            },
+            false => {
+                let opened = self.open_probes(probes, &cpus, &mut sources);
+                or_missing(opened, self.wanted.events() || stacks.is_some(), missing)?
+            }
         };
         let mut opening = Opening::new(cpus, ring_bytes);
         opening.sources = sources;
-        let of_threads = EventTarget {
-            counted: CountedEvent::Nothing,
-            samples: false,
-            raw: false,
-            stack: false,
-            stack_copy: false,
-            switches: self.wanted.sched,
-            tasks: true,
-            kernel: false,
-            inherit: true,
-        };
-        opening.threads(pid, &of_threads)?;
-        let sampled = EventTarget { samples: true, switches: false, tasks: false, ..of_threads };
-        if self.wanted.faults {
-            missing.extend(open_faults(&mut opening, sampled).err());
-        }
-        if let Some(calls) = self.calls {
-            missing.extend(open_calls(&mut opening, sampled, calls).err());
-        }
-        if let (Some(waking), Some(switch)) = (self.waking, self.switch) {
-            missing.extend(open_wakeups(&mut opening, sampled, waking, switch).err());
-        }
-        let system = |part| move |source| KernelError::System { part, source };
-        let stacks = match stacks {
-            Some(mut events) => {
-                missing.extend(events.open(&opening.opened, &mut opening.sources)?);
-                let segment = segment(Builtin::stacks()).map_err(system(KernelFeature::Stacks))?;
-                let unwinder = events.wanted.unwind.then(Arc::default);
-                let (segment, counts) = (Arc::new(segment), Arc::default());
-                Some(StackReader { events, segment, counts, unwinder })
-            }
-            None => None,
-        };
+        self.open_events(pid, &mut opening, missing)?;
+        let stacks =
+            stacks.map(|events| stack_reader(events, &mut opening, missing)).transpose()?;
         let threads = Threads::new(pid, opening.opened.iter().copied());
         let begun_ns = opening.enable()?;
         stacks.iter().for_each(|stack| stack.events.enable());
-        probed.iter().for_each(|probed| probed.events.enable());
+        probes.iter().for_each(|probe| probe.events.enable());
         let segment = segment(Builtin::get()).map_err(system(KernelFeature::Switches))?;
         let of_stacks = stacks.iter().flat_map(|stack| &stack.events.rings);
-        let of_probes = probed.iter().flat_map(|probed| &probed.events.rings);
+        let of_probes = probes.iter().flat_map(|probe| &probe.events.rings);
         let rings = opening.rings.iter().chain(of_stacks).chain(of_probes);
         let bytes = rings.map(|ring| ring.size() as u64).sum();
         Ok(Reader {
             has_events: self.wanted.events(),
             stacks,
-            probes: probed,
+            probes,
             rings: opening.rings,
             _memory: self.memory.take(bytes),
             events: opening.events,
@@ -212,27 +178,54 @@ impl KernelRequest {
         missing: &mut Vec<KernelError>,
     ) -> Result<Option<StackEvents>, KernelError> {
         let Some(wanted) = self.wanted.stacks else { return Ok(None) };
-        match StackEvents::new(wanted, pid, cpus, self.memory.ring_bytes(cpus.len())) {
-            Ok((opened, refused)) => {
-                missing.extend(refused);
-                Ok(Some(opened))
-            }
-            Err(error) if self.wanted.events() || has_probes => {
-                missing.push(error);
-                Ok(None)
-            }
-            Err(error) => Err(error),
+        let opened = StackEvents::new(wanted, pid, cpus, self.memory.ring_bytes(cpus.len()));
+        let opened = or_missing(opened, self.wanted.events() || has_probes, missing)?;
+        Ok(opened.map(|(events, refused)| {
+            missing.extend(refused);
+            events
+        }))
+    }
+
+    /// Opens the events of every thread, and those of faults, system calls and wake-ups, if wanted.
+    fn open_events(
+        &self,
+        pid: i32,
+        opening: &mut Opening,
+        missing: &mut Vec<KernelError>,
+    ) -> Result<(), KernelError> {
+        let of_threads = EventTarget {
+            counted: CountedEvent::Nothing,
+            samples: false,
+            raw: false,
+            stack: false,
+            stack_copy: false,
+            switches: self.wanted.sched,
+            tasks: true,
+            kernel: false,
+            inherit: true,
+        };
+        opening.threads(pid, &of_threads)?;
+        let sampled = EventTarget { samples: true, switches: false, tasks: false, ..of_threads };
+        if self.wanted.faults {
+            missing.extend(open_faults(opening, sampled).err());
         }
+        if let Some(calls) = self.calls {
+            missing.extend(open_calls(opening, sampled, calls).err());
+        }
+        if let (Some(waking), Some(switch)) = (self.waking, self.switch) {
+            missing.extend(open_wakeups(opening, sampled, waking, switch).err());
+        }
+        Ok(())
     }
 
     /// Opens the events of probes.
-    fn probe(
+    fn open_probes(
         &self,
         probes: Vec<Probe>,
         cpus: &[u32],
         sources: &mut Sources,
     ) -> Result<ProbeReader, KernelError> {
-        let system = |source| KernelError::System { part: KernelFeature::Probes, source };
+        let system = system(KernelFeature::Probes);
         let builtin =
             probe_frames::schema(&probes).map_err(|error| system(io::Error::other(error)))?;
         let bytes = self.memory.ring_bytes(cpus.len());
@@ -243,6 +236,37 @@ impl KernelRequest {
         let (builtin, segment, counts) = (Arc::new(builtin), Arc::new(segment), Arc::new(counts));
         Ok(ProbeReader { events, builtin, segment, counts })
     }
+}
+
+fn system(part: KernelFeature) -> impl Fn(io::Error) -> KernelError {
+    move |source| KernelError::System { part, source }
+}
+
+/// The opened events. An error is noted in `missing` if there are others, and returned if not.
+fn or_missing<T>(
+    opened: Result<T, KernelError>,
+    has_others: bool,
+    missing: &mut Vec<KernelError>,
+) -> Result<Option<T>, KernelError> {
+    match opened {
+        Err(error) if has_others => {
+            missing.push(error);
+            Ok(None)
+        }
+        opened => opened.map(Some),
+    }
+}
+
+/// Opens the other events that take stacks, and creates the segment of their frames.
+fn stack_reader(
+    mut events: StackEvents,
+    opening: &mut Opening,
+    missing: &mut Vec<KernelError>,
+) -> Result<StackReader, KernelError> {
+    missing.extend(events.open(&opening.opened, &mut opening.sources)?);
+    let segment = segment(Builtin::stacks()).map_err(system(KernelFeature::Stacks))?;
+    let unwinder = events.wanted.unwind.then(Arc::default);
+    Ok(StackReader { events, segment: Arc::new(segment), counts: Arc::default(), unwinder })
 }
 
 /// Opens the events of page faults, including those in the kernel on behalf of the program, if ppt has the
