@@ -35,6 +35,27 @@ struct GrowingEvents {
     is_last: bool,
 }
 
+/// Kinds of events, and for each the source of its rows.
+#[derive(Default)]
+struct FoundKinds {
+    kinds: Vec<EventSchema>,
+    all: Vec<TraceRows>,
+    frames: Vec<FrameKinds>,
+}
+
+impl FoundKinds {
+    fn add(&mut self, kind: EventSchema, rows: TraceRows) {
+        self.kinds.push(kind);
+        self.all.push(rows);
+    }
+
+    fn add_sorted(&mut self, new: impl IntoIterator<Item = (EventSchema, DataFrame)>) {
+        for (kind, rows) in new {
+            self.add(kind, TraceRows::Sorted(rows));
+        }
+    }
+}
+
 fn any(intervals: &[IntervalColumns]) -> Expr {
     intervals.iter().map(IntervalColumns::is_there).reduce(Expr::or).unwrap_or(lit(false))
 }
@@ -67,81 +88,74 @@ impl<'a> Events<'a> {
         &self,
         selection: &TraceSelection,
     ) -> Result<(Vec<EventSchema>, Sources), QueryError> {
-        let (mut kinds, mut all) = (Vec::new(), Vec::new());
-        let mut tables = Vec::new();
+        let mut found = FoundKinds::default();
         for frame in &selection.frames {
-            let intervals = match self.form {
-                // CTF has only points in time; fields contain durations.
-                TraceFormat::Ctf => Vec::new(),
-                _ => IntervalColumns::all(frame.table.as_ref()),
-            };
-            let first = kinds.len();
-            kinds.extend(intervals.iter().map(|interval| self.kind(frame, Some(interval))));
-            kinds.push(self.kind(frame, None));
-            all.resize_with(kinds.len(), || TraceRows::Frames);
-            tables.push(FrameKinds { frame: frame.clone(), intervals, first });
-            if let Some((kind, rows)) = self.closed_spans(frame).await? {
-                kinds.push(kind);
-                all.push(TraceRows::Sorted(rows));
-            }
+            self.add_frames(frame, &mut found);
+            found.add_sorted(self.closed_spans(frame).await?);
         }
-        let mut add = |kind, source| {
-            kinds.push(kind);
-            all.push(source);
-        };
-        let frames_table = self.engine.tables().into_iter().find(|table| table.0 == "frames");
-        if let (true, Some((_, table))) = (selection.unknown, frames_table) {
-            let table = table.as_ref();
-            let drained = fields(table).next().map(|field| table.schema().field(field).clone());
-            let of = self.engine.context().table("frames").await?;
-            let of = of.filter(ident("frame").is_null())?;
-            let kind = EventSchema {
-                what: EventRole::Unknown,
-                buffer: String::new(),
-                frame: String::new(),
-                interval: None,
-                fields: drained.into_iter().collect(),
-                seqno: ColumnNames::from_table(table).seqno().to_owned(),
-            };
-            let rows = of.select(self.columns(table, None, lit(true)))?;
-            add(kind, TraceRows::Unknown(rows.sort(order(self.last_is_outer(false)))?));
+        if selection.unknown
+            && let Some((kind, rows)) = self.unknown_frames().await?
+        {
+            found.add(kind, TraceRows::Unknown(rows));
         }
         for frame in &selection.with_spans_alone {
-            if let Some((kind, rows)) = self.closed_spans(frame).await? {
-                add(kind, TraceRows::Sorted(rows));
-            }
+            found.add_sorted(self.closed_spans(frame).await?);
         }
         let metrics = EngineMetrics::new(self.engine, self.form, self.start);
         if selection.counters {
-            for (kind, rows) in metrics.counters().await? {
-                add(kind, TraceRows::Sorted(rows));
-            }
+            found.add_sorted(metrics.counters().await?);
         }
         if selection.histograms {
-            for (kind, rows) in metrics.histograms().await? {
-                add(kind, TraceRows::Sorted(rows));
-            }
+            found.add_sorted(metrics.histograms().await?);
         }
         if selection.states {
-            let (kind, rows) = self.states().await?;
-            add(kind, TraceRows::Sorted(rows));
+            found.add_sorted([self.states().await?]);
         }
-        let (kind, rows) = self.missing(selection).await?;
-        add(kind, TraceRows::Sorted(rows));
+        found.add_sorted([self.missing(selection).await?]);
         let mut edges_are_unknown = None;
         if self.form == TraceFormat::Otlp {
-            match edges(self.engine, &kinds, self.growing.is_some()).await {
-                Ok(None) => {}
-                Ok(Some((kind, rows))) => {
-                    kinds.push(kind);
-                    all.push(TraceRows::Sorted(rows));
-                }
+            match edges(self.engine, &found.kinds, self.growing.is_some()).await {
+                Ok(edges) => found.add_sorted(edges),
                 // Everything except edges can be exported.
                 Err(QueryError::Incomparable(why)) => edges_are_unknown = Some(why),
                 Err(error) => return Err(error),
             }
         }
-        Ok((kinds, Sources { all, frames: tables, edges_are_unknown }))
+        let FoundKinds { kinds, all, frames } = found;
+        Ok((kinds, Sources { all, frames, edges_are_unknown }))
+    }
+
+    fn add_frames(&self, frame: &FrameTable, found: &mut FoundKinds) {
+        let intervals = match self.form {
+            // CTF has only points in time; fields contain durations.
+            TraceFormat::Ctf => Vec::new(),
+            _ => IntervalColumns::all(frame.table.as_ref()),
+        };
+        let first = found.kinds.len();
+        found.kinds.extend(intervals.iter().map(|interval| self.kind(frame, Some(interval))));
+        found.kinds.push(self.kind(frame, None));
+        found.all.resize_with(found.kinds.len(), || TraceRows::Frames);
+        found.frames.push(FrameKinds { frame: frame.clone(), intervals, first });
+    }
+
+    /// Frames whose kind is missing in their schema, if the captures have the table `frames`.
+    async fn unknown_frames(&self) -> Result<Option<(EventSchema, DataFrame)>, QueryError> {
+        let frames_table = self.engine.tables().into_iter().find(|table| table.0 == "frames");
+        let Some((_, table)) = frames_table else { return Ok(None) };
+        let table = table.as_ref();
+        let drained = fields(table).next().map(|field| table.schema().field(field).clone());
+        let of = self.engine.context().table("frames").await?;
+        let of = of.filter(ident("frame").is_null())?;
+        let kind = EventSchema {
+            what: EventRole::Unknown,
+            buffer: String::new(),
+            frame: String::new(),
+            interval: None,
+            fields: drained.into_iter().collect(),
+            seqno: ColumnNames::from_table(table).seqno().to_owned(),
+        };
+        let rows = of.select(self.columns(table, None, lit(true)))?;
+        Ok(Some((kind, rows.sort(order(self.last_is_outer(false)))?)))
     }
 
     /// The complete spans of a kind of frames, if it has spans. CTF has their begins and ends instead.
