@@ -6,7 +6,7 @@ mod row;
 mod text;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ppt_models::{
@@ -36,35 +36,14 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     if args.save.as_ref() == Some(&args.to.output) {
         return Err(Failure::Usage("--save and -o name the same file".to_owned()));
     }
-    let saved = match &args.baseline {
-        Some(path) => {
-            let saved = Baseline::from_json(&super::input::read_text(path)?);
-            Some(saved.map_err(|error| Failure::baseline(path, &error))?)
-        }
-        None => None,
-    };
+    let saved = args.baseline.as_deref().map(read_baseline).transpose()?;
     signals::end_questions();
     let (engine, first, second) = match (saved, &args.second[..]) {
-        (Some(mut saved), []) => {
+        (Some(saved), []) => {
             let (engine, second) = side(args, &args.captures.captures, &statistics)?;
-            let is_selected = |entry: &Entry| {
-                let mut names = args.field.iter();
-                args.field.is_empty() || names.any(|name| is_called(&entry.field, name))
-            };
-            saved.entries.retain(is_selected);
-            let first = MeasuredSide { entries: saved.entries, ..MeasuredSide::default() };
-            (engine, first, second)
+            (engine, saved_side(args, saved), second)
         }
-        (None, []) if args.save.is_some() => {
-            let (engine, only) = side(args, &args.captures.captures, &statistics)?;
-            let names: Vec<&str> = only.fields().collect();
-            for gate in &gates {
-                gate.select(&names).map_err(|error| Failure::no_field(&error))?;
-            }
-            warn_of_unmeasured("", &only);
-            save(args, only.entries, &engine)?;
-            return Ok(open::report_faults(&engine));
-        }
+        (None, []) if args.save.is_some() => return save_only(args, &gates, &statistics),
         (None, [_, ..]) => {
             let (_, first) = side(args, &args.captures.captures, &statistics)?;
             let (engine, second) = side(args, &args.second, &statistics)?;
@@ -76,6 +55,16 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
             return Err(Failure::Usage(how.to_owned()));
         }
     };
+    compare(args, &gates, &engine, (first, second))
+}
+
+/// Compares two sides. Writes the comparison and, if no gate fails, the file for `--save`.
+fn compare(
+    args: &args::Compare,
+    gates: &[Gate],
+    engine: &Engine,
+    (first, second): (MeasuredSide, MeasuredSide),
+) -> Result<ExitCode, Failure> {
     let rows = compared(args, &first.entries, &second.entries)?;
     if rows.is_empty() {
         return Err(nothing_to_compare(&first, &second));
@@ -84,10 +73,10 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
     alone("second", &second.entries, &first);
     warn_of_unmeasured(" on the first side", &first);
     warn_of_unmeasured(" on the second side", &second);
-    let verdict = judge::all(&gates, &rows, [&first, &second])?;
-    write(args, &rows, &engine)?;
+    let verdict = judge::all(gates, &rows, [&first, &second])?;
+    write(args, &rows, engine)?;
     if verdict.passed() {
-        save(args, second.entries, &engine)?;
+        save(args, second.entries, engine)?;
     } else if args.save.is_some() {
         let why = if verdict.failed { "a gate failed" } else { "a gate cannot be judged" };
         message::note(format_args!("{why}, so nothing is saved"));
@@ -97,13 +86,44 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
             "a side has one run: the variation between runs is unknown, so a difference may be chance",
         );
     }
-    let code = open::report_faults(&engine);
+    let code = open::report_faults(engine);
     // A proven failure has priority over one that cannot be ruled out.
     Ok(match (verdict.failed, verdict.unjudged) {
         (true, _) => ExitCode::FAILURE,
         (false, true) => ExitCode::from(NOT_JUDGED),
         (false, false) => code,
     })
+}
+
+/// Writes the file for `--save` from the only side.
+fn save_only(
+    args: &args::Compare,
+    gates: &[Gate],
+    statistics: &[Statistic],
+) -> Result<ExitCode, Failure> {
+    let (engine, only) = side(args, &args.captures.captures, statistics)?;
+    let names: Vec<&str> = only.fields().collect();
+    for gate in gates {
+        gate.select(&names).map_err(|error| Failure::no_field(&error))?;
+    }
+    warn_of_unmeasured("", &only);
+    save(args, only.entries, &engine)?;
+    Ok(open::report_faults(&engine))
+}
+
+fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
+    let saved = Baseline::from_json(&super::input::read_text(path)?);
+    saved.map_err(|error| Failure::baseline(path, &error))
+}
+
+/// The selected fields of a baseline.
+fn saved_side(args: &args::Compare, mut saved: Baseline) -> MeasuredSide {
+    let is_selected = |entry: &Entry| {
+        let mut names = args.field.iter();
+        args.field.is_empty() || names.any(|name| is_called(&entry.field, name))
+    };
+    saved.entries.retain(is_selected);
+    MeasuredSide { entries: saved.entries, ..MeasuredSide::default() }
 }
 
 /// The statistics to compare: the usual ones, and those of gates.
