@@ -51,23 +51,9 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
     check_where(capture, [])?;
     check_flight(capture, [])?;
     let metrics = MetricsListener::open(capture)?;
-    let (chosen, mut outputs) = match args.choice() {
-        // ppt opens the output first: if it cannot, it need not wait for the process.
-        ProcessChoice::WaitFor(name) => {
-            let outputs = Outputs::open(capture)?;
-            let wanted = &capture.buffers;
-            match select::wait_for(name, wanted, &signals, capture.quiet)? {
-                Ok(chosen) => (chosen, outputs),
-                Err(signal) => {
-                    report::error(Code::WaitEnded, select::wait_ended(name, wanted, signal));
-                    return Ok(ExitStatus::of_signal(signal));
-                }
-            }
-        }
-        which => {
-            let may_lack = capture.buffers.is_empty() && KernelWatch::is_wanted(capture);
-            (select::processes(which, &capture.buffers, may_lack)?, Outputs::open(capture)?)
-        }
+    let (chosen, mut outputs) = match choose(args, &signals)? {
+        Ok(found) => found,
+        Err(signal) => return Ok(ExitStatus::of_signal(signal)),
     };
     let form = match args.choice() {
         _ if args.follow => CaptureForm::Family,
@@ -87,23 +73,13 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
             let _ = follow.record(session);
         }
     }
-    let kernel = match kernel_watch(capture, &sessions) {
+    let kernel = match prepare(capture, &sessions, viewer.as_deref_mut(), &outputs) {
         Ok(kernel) => kernel,
         Err(failure) => {
             sessions.into_iter().for_each(end_at_once);
             return Err(failure);
         }
     };
-    if let Some(Err(failure)) = viewer.as_mut().map(|viewer| viewer.start()) {
-        sessions.into_iter().for_each(end_at_once);
-        return Err(failure);
-    }
-    // This precedes the listener's threads, which inherit the remaining privileges. Descriptors
-    // stay open.
-    if let Err(error) = privileges::give_up(outputs.are_many()) {
-        sessions.into_iter().for_each(end_at_once);
-        return Err(Failure::failed(Code::System, format!("cannot give up privileges: {error}")));
-    }
     let mut live = Live::start(capture, form, sessions, (follow, kernel), outputs)?;
     let started = live.publish(metrics);
     match (&started, &mut viewer) {
@@ -117,6 +93,46 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
         viewer.wait(&signals)?;
     }
     Ok(ExitStatus::from_success(finished.ok))
+}
+
+/// Finds the processes and opens the outputs. A signal ends the wait for a process.
+fn choose(
+    args: &args::Attach,
+    signals: &Signals,
+) -> Result<Result<(Vec<Chosen>, Outputs), Signal>, Failure> {
+    let capture = &args.capture;
+    let wanted = &capture.buffers;
+    match args.choice() {
+        // ppt opens the output first: if it cannot, it need not wait for the process.
+        ProcessChoice::WaitFor(name) => {
+            let outputs = Outputs::open(capture)?;
+            let chosen = select::wait_for(name, wanted, signals, capture.quiet)?;
+            let chosen = chosen.inspect_err(|&signal| {
+                report::error(Code::WaitEnded, select::wait_ended(name, wanted, signal));
+            });
+            Ok(chosen.map(|chosen| (chosen, outputs)))
+        }
+        which => {
+            let may_lack = wanted.is_empty() && KernelWatch::is_wanted(capture);
+            Ok(Ok((select::processes(which, wanted, may_lack)?, Outputs::open(capture)?)))
+        }
+    }
+}
+
+/// Opens what the kernel reports, starts the viewer, and gives up privileges. This precedes the
+/// listener's threads, which inherit the remaining privileges. Descriptors stay open.
+fn prepare(
+    capture: &args::CaptureArgs,
+    sessions: &[Session],
+    viewer: Option<&mut Viewer>,
+    outputs: &Outputs,
+) -> Result<Option<KernelWatch>, Failure> {
+    let kernel = kernel_watch(capture, sessions)?;
+    viewer.map_or(Ok(()), Viewer::start)?;
+    privileges::give_up(outputs.are_many()).map_err(|error| {
+        Failure::failed(Code::System, format!("cannot give up privileges: {error}"))
+    })?;
+    Ok(kernel)
 }
 
 /// Checks the options against the chosen buffers.
