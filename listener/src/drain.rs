@@ -350,23 +350,10 @@ impl Drain {
                 block: BLOCK,
                 aside: std::mem::take(&mut aside),
             };
-            let (mut rate, mut is_first) = (0.0f64, false);
-            for feed in &mut feeds {
-                let is_last = is_last || retired.contains(&feed.number);
-                let pass = Pass { now, last: now - since, shortest, hurried, is_last };
-                match feed.pass(pass, &mut out) {
-                    Some(found) => rate = rate.max(found),
-                    None => is_first = true,
-                }
-            }
+            let pass = Pass { now, last: now - since, shortest, hurried, is_last };
+            let (rate, is_first) = pass_all(&mut feeds, pass, &retired, &mut out);
             if is_last || !retired.is_empty() {
-                feeds.retain_mut(|feed| {
-                    let goes = is_last || retired.contains(&feed.number);
-                    if goes {
-                        feed.close(&mut out);
-                    }
-                    !goes
-                });
+                close(&mut feeds, is_last, &retired, &mut out);
             }
             let since = Duration::from_nanos(since);
             let due = feeds.iter().map(DrainedSegment::due).min();
@@ -375,13 +362,12 @@ impl Drain {
             // The time in which the frames of a first look were written is unknown: come back soon.
             let sleep = if is_first { pace.first() } else { sleep };
             hurried = pace.is_shortest(sleep);
-            // A chunk that would be late at the next pass is handed on now, together with all
-            // others: waking the disk thread costs the same for many chunks as for one.
+            // A chunk with an older frame would be late at the next pass.
             let late = (now + sleep.as_nanos() as u64 + WRITE_NS).saturating_sub(age);
             // A sink that is behind gets no more partial chunks: full chunks use the least memory.
             let waits = open <= FEW_CHUNKS && out.lanes.are_behind();
-            if !waits && feeds.iter_mut().any(|feed| feed.is_late(late)) {
-                feeds.iter_mut().for_each(|feed| feed.flush(&mut out));
+            if !waits {
+                flush_late(&mut feeds, late, &mut out);
             }
             out.lanes.upto(feeds.iter().map(DrainedSegment::upto).min().unwrap_or(now));
             if out.pushed {
@@ -399,5 +385,43 @@ impl Drain {
             // Unparked on changes and at the end.
             thread::park_timeout(Duration::from_nanos(rest));
         }
+    }
+}
+
+/// Drains the rings that are due, and all rings of `retired` segments. Returns the fill rate of the
+/// busiest ring in rings a second, and whether a segment got its first look.
+fn pass_all(
+    feeds: &mut [DrainedSegment],
+    pass: Pass,
+    retired: &[usize],
+    out: &mut Outlet<'_>,
+) -> (f64, bool) {
+    let (mut rate, mut is_first) = (0.0f64, false);
+    for feed in feeds {
+        let is_last = pass.is_last || retired.contains(&feed.number);
+        match feed.pass(Pass { is_last, ..pass }, out) {
+            Some(found) => rate = rate.max(found),
+            None => is_first = true,
+        }
+    }
+    (rate, is_first)
+}
+
+/// Closes and removes the `retired` segments, or all.
+fn close(feeds: &mut Vec<DrainedSegment>, all: bool, retired: &[usize], out: &mut Outlet<'_>) {
+    feeds.retain_mut(|feed| {
+        let goes = all || retired.contains(&feed.number);
+        if goes {
+            feed.close(out);
+        }
+        !goes
+    });
+}
+
+/// Hands on every chunk if one may have a frame from before `late`: waking the disk thread costs the
+/// same for many chunks as for one.
+fn flush_late(feeds: &mut [DrainedSegment], late: u64, out: &mut Outlet<'_>) {
+    if feeds.iter_mut().any(|feed| feed.is_late(late)) {
+        feeds.iter_mut().for_each(|feed| feed.flush(out));
     }
 }
