@@ -26,6 +26,7 @@ pub mod retime;
 mod rules;
 mod stages;
 mod steps;
+pub mod turns;
 pub mod virtual_clock;
 
 pub use beginnings::TooManyPaths;

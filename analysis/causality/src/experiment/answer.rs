@@ -6,6 +6,9 @@ use crate::retime::{Figures, Metric};
 
 /// Fewer whole permutations show nothing.
 pub const MIN_PERMUTATIONS: usize = 8;
+/// The largest speed by pauses of a span that threads run one at a time. At 1.5x, means were up to 12 % off, at 1.25x
+/// 5 % (docs/measured/what-if.md).
+pub const MAX_TURNS_SPEED: f64 = 1.25;
 /// The smallest mean number of ends of the metric in a round.
 pub const MIN_ENDS: usize = 30;
 
@@ -125,6 +128,17 @@ pub enum ExperimentRefusal {
         /// The paid share.
         share: f64,
     },
+    /// Threads run a span one at a time, which pauses show too inexactly.
+    #[error(
+        "{slowed}={speed}x is not answered: threads run {slowed} one at a time, as if a lock were around it, and then \
+         pauses are exact up to {MAX_TURNS_SPEED}x: ask for {slowed}={MAX_TURNS_SPEED}x"
+    )]
+    Turns {
+        /// The name of the span.
+        slowed: String,
+        /// The speed of the span.
+        speed: f64,
+    },
     /// A faster program is extrapolated from arms that are known too badly.
     #[error(
         "{slowed}={speed}x is not answered: extrapolated, `{metric}` takes {:.2} to {:.2} ms; take more time (--for), \
@@ -164,4 +178,22 @@ pub struct ExperimentAnswers {
     pub answers: Vec<ExperimentAnswer>,
     /// The reasons why other speeds are not answered.
     pub left_out: Vec<ExperimentRefusal>,
+}
+
+impl ExperimentAnswers {
+    /// Leaves out what pauses show too inexactly of a span that threads run one at a time.
+    pub fn leave_out_turns(&mut self, slowed: &str) {
+        let is_doubtful = |answer: &mut ExperimentAnswer| {
+            answer.source == ExperimentSource::Paused
+                && answer.slowed == slowed
+                && answer.speed > MAX_TURNS_SPEED + 1e-4
+        };
+        let doubtful = self.answers.extract_if(.., is_doubtful);
+        self.left_out.extend(
+            doubtful.map(|answer| ExperimentRefusal::Turns {
+                slowed: answer.slowed,
+                speed: answer.speed,
+            }),
+        );
+    }
 }

@@ -145,7 +145,7 @@ impl RetimeModel {
         }
         let (cause_edges, found) = causes.find_queues(&moments, &work);
         let has_cause = |at: u32| cause_edges.into[at as usize] > 0 || outside[at as usize];
-        let share = unseen_wait_share(&recording, &moments, has_cause);
+        let share = unseen_wait_share(&recording, &moments, &place, has_cause);
         if share > MAX_UNSEEN_WAIT_SHARE {
             return Err(RetimeRefusal::UnseenWaits { share });
         }

@@ -3,6 +3,7 @@
 mod closed;
 mod contended;
 mod graphs;
+mod locks;
 mod lossy;
 mod open;
 mod simulator;

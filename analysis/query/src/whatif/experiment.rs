@@ -1,7 +1,10 @@
 //! The rounds of `ppt whatif --live` in captures, and the values of a metric in each round.
 
+use std::collections::BTreeSet;
+
 use ppt_causality::experiment::{ExperimentAnswers, ExperimentRefusal, ExperimentRound, answers};
 use ppt_causality::retime::{Metric, Resampling};
+use ppt_causality::turns::{ThreadInterval, take_turns};
 use ppt_causality::virtual_clock::{RoundPauses, VirtualClock, VirtualClockPoint, judge_pauses};
 
 use super::row::RowView;
@@ -32,6 +35,8 @@ pub struct Experiment {
     pub clock: VirtualClock,
     /// The pauses of rounds in which a span looked faster.
     pub pauses: Vec<RoundPauses>,
+    /// The spans that looked faster, and that threads run one at a time.
+    pub turns: Vec<String>,
 }
 
 impl Experiment {
@@ -65,11 +70,18 @@ impl Experiment {
             })
             .collect();
         let values: Vec<_> = values.iter().map(|&(begin, end)| (at(begin), at(end))).collect();
-        let found = answers(metric, &rounds, &values, Resampling::default())?;
+        let mut found = answers(metric, &rounds, &values, Resampling::default())?;
         if let Some(answer) = found.answers.first() {
             judge_pauses(metric, answer.base.mean, &self.pauses)?;
         }
+        self.turns.iter().for_each(|span| found.leave_out_turns(span));
         Ok(found)
+    }
+
+    /// The names of the intervals that looked faster by pauses.
+    fn paused(&self) -> BTreeSet<String> {
+        let paused = self.rounds.iter().filter(|round| round.speed > 1.0);
+        paused.filter_map(|round| round.slowed.clone()).collect()
     }
 
     fn point(&mut self, row: &RowView<'_>) -> Option<()> {
@@ -89,6 +101,17 @@ impl Experiment {
     }
 }
 
+/// A name within a string of SQL.
+fn quoted(name: &str) -> String {
+    name.replace('\'', "''")
+}
+
+/// The condition that a slice has this name, perhaps without its buffer.
+fn is_named(name: &str) -> String {
+    let name = quoted(name);
+    format!("(name = '{name}' OR ends_with(name, '.{name}'))")
+}
+
 impl Engine {
     /// The experiment in the captures. None if there is none.
     ///
@@ -103,8 +126,32 @@ impl Engine {
         if self.set().has_virtual_clock() {
             self.each(CLOCK, |row| experiment.point(row)).await?;
             self.each(PAUSES, |row| experiment.round_pauses(row)).await?;
+            for span in experiment.paused() {
+                if self.takes_turns(&span).await? {
+                    experiment.turns.push(span);
+                }
+            }
         }
         Ok(Some(experiment))
+    }
+
+    /// Whether threads run a span one at a time.
+    async fn takes_turns(&self, span: &str) -> Result<bool, QueryError> {
+        let query = format!(
+            "SELECT ts, dur, CAST(pid AS BIGINT), CAST(ring AS BIGINT) FROM slices \
+             WHERE ts IS NOT NULL AND dur >= 0 AND {}",
+            is_named(span)
+        );
+        let mut intervals = Vec::new();
+        self.each(&query, |row| {
+            let (begin, length) = (row.long(0)?, row.long(1)?);
+            let end = begin.checked_add(length)?;
+            let thread = (row.long(2)? as u64) << 32 | row.long(3)? as u64;
+            intervals.push(ThreadInterval { begin, end, thread });
+            Some(())
+        })
+        .await?;
+        Ok(take_turns(&mut intervals))
     }
 
     /// The begin and end of each value of a metric, in ns, sorted by end. None for the metric of a whole run.
@@ -112,17 +159,15 @@ impl Engine {
     /// # Errors
     /// A capture cannot be read, or the query is cancelled or exceeds its memory.
     pub async fn values(&self, metric: &Metric) -> Result<Option<Vec<(i64, i64)>>, QueryError> {
-        let text = |name: &str| name.replace('\'', "''");
         let query = match metric {
             Metric::Length(name) | Metric::Rate(name) => {
-                let name = text(name);
+                let is_named = is_named(name);
                 format!(
-                    "SELECT ts, dur FROM slices WHERE ts IS NOT NULL AND dur >= 0 \
-                     AND (name = '{name}' OR ends_with(name, '.{name}'))"
+                    "SELECT ts, dur FROM slices WHERE ts IS NOT NULL AND dur >= 0 AND {is_named}"
                 )
             }
             Metric::Path(from, to) => {
-                let (from, to) = (text(from), text(to));
+                let (from, to) = (quoted(from), quoted(to));
                 format!("SELECT src_ts, latency FROM paths('{from}', '{to}') WHERE latency >= 0")
             }
             Metric::End => return Ok(None),
