@@ -5,7 +5,9 @@
  *
  * Times are exponential. Service and thinking are timed (they sleep). With SPIN=1 they compute: each takes so
  * much time of a CPU, however long it waits for one. With LOCKED=1, workers hold one lock while they work. With
- * BESIDE=1, a thread of its own does the work, for which nobody waits, and workers answer at once. */
+ * BESIDE=1, a thread of its own does the work, for which nobody waits, and workers answer at once.
+ *
+ * Compiled with -DCOZ, the work is a loop on one line, as Coz samples lines and does not see who called the kernel. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
@@ -19,6 +21,13 @@
 #include <time.h>
 
 #include "jobs.h"
+
+#ifdef COZ
+#include <coz.h>
+#else
+#define COZ_BEGIN(name)
+#define COZ_END(name)
+#endif
 
 #define ROOM 65536
 #define MOST_CLIENTS 64
@@ -79,6 +88,29 @@ static void take(int64_t ns) {
         ;
 }
 
+#ifdef COZ
+static double turns_per_ns;
+
+static void turn(uint64_t turns) {
+    for (volatile uint64_t i = 0; i < turns; i++); /* the line of the work */
+}
+
+/* The best of several: other programs only slow it down. */
+__attribute__((constructor)) static void calibrate(void) {
+    for (int i = 0; i < 20; i++) {
+        int64_t begin = cpu_ns();
+        turn(10000000);
+        turns_per_ns = fmax(turns_per_ns, 1e7 / (double)(cpu_ns() - begin));
+    }
+}
+
+static void serve(int64_t ns) {
+    turn((uint64_t)((double)ns * turns_per_ns));
+}
+#else
+#define serve take
+#endif
+
 static int past(void) {
     return now_ns() >= end.tv_sec * 1000000000LL + end.tv_nsec;
 }
@@ -95,7 +127,7 @@ static void work(uint64_t job) {
     PPT_BEGIN_WORKING(f) { f.job = job; }
     WRITE_SERVE_JOB(job);
     WRITE_SERVE_WORK_START_TIMESTAMP();
-    take((int64_t)(service_ns * exponential(1, job) / faster));
+    serve((int64_t)(service_ns * exponential(1, job) / faster));
     WRITE_SERVE_WORK_END_TIMESTAMP();
     ppt_write_serve_frame();
     PPT_END_WORKING(f) { f.job = job; }
@@ -149,12 +181,14 @@ static void *client(void *number) {
     for (uint64_t n = 0; !past(); n++) {
         uint64_t job = own << 32 | n;
         take((int64_t)(mean_ns * exponential(2, job)));
+        COZ_BEGIN("request");
         ask(job);
         pthread_mutex_lock(&lock);
         while (!answers[own])
             pthread_cond_wait(&done[own], &lock);
         answers[own] = 0;
         PPT_WRITE_GOT(f) { f.id = ppt_hash_u64(job); }
+        COZ_END("request");
         pthread_mutex_unlock(&lock);
     }
     return number;
