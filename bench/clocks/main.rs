@@ -24,8 +24,8 @@ use nix::unistd::gettid;
 use ppt_clock::sync::{ClockReadings, HEADER, Record};
 use ppt_clock::times::{ClockModel, Times};
 use ppt_hosts::probe::{
-    HostClock, Measurement, PeerIdentity, ProbeOptions, ProbeServer, ProbedHost, SharedKey, Sink,
-    TimeSource,
+    HostClock, Measurement, PeerIdentity, ProbeOptions, ProbeServer, ProbedHost, RecordSink,
+    SharedKey, TimeSource,
 };
 
 type Failed = Box<dyn Error + Send + Sync>;
@@ -212,7 +212,7 @@ fn identity(name: &str) -> Result<PeerIdentity, Failed> {
 
 struct Lines(Vec<u8>);
 
-impl Sink for Lines {
+impl RecordSink for Lines {
     fn put(&mut self, record: &Record) -> io::Result<()> {
         record.write_to(&mut self.0)
     }
