@@ -11,7 +11,7 @@ use super::model::RetimeModel;
 use super::moments::{NONE, VertexPair};
 use super::recording::NameId;
 use super::refusal::RetimeRefusal;
-use super::replay_engine::Replay;
+use super::replay_result::Replay;
 use super::speed::{ActivityError, resolve_name};
 
 /// A metric, as it is written.

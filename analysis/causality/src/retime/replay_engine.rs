@@ -10,24 +10,9 @@ use super::model::RetimeModel;
 use super::moments::NONE;
 use super::recording::{NameId, Vertex};
 use super::refusal::RetimeRefusal;
+use super::replay_result::{Replay, TracedReplay};
 use super::speed::Speeds;
 use super::waiting_line::WaitingLine;
-
-/// The times of a run with other speeds.
-#[derive(Debug)]
-pub struct Replay {
-    /// The time of each vertex, in the model's order.
-    pub(super) time: Vec<i64>,
-    /// All vertices, each after its predecessors.
-    pub(super) order: Vec<u32>,
-}
-
-/// A replay, and its critical paths if they were asked for.
-#[derive(Debug)]
-pub(super) struct TracedReplay {
-    pub replay: Replay,
-    pub trace: Option<Trace>,
-}
 
 /// An event of a queue. Simultaneous jobs keep their recorded order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,7 @@ use super::metric::{FoundMetric, Metric, MetricPlaces, MetricUnavailable, Ratios
 use super::model::RetimeModel;
 use super::recording::NameId;
 use super::refusal::{MAX_REPLAY_ERROR, MAX_REPLAY_ERROR_P95, RetimeRefusal};
-use super::replay_engine::TracedReplay;
+use super::replay_result::TracedReplay;
 use super::speed::{ActivityError, Speed, Speeds};
 
 /// Gains and losses below this share are not distinguished from 0.

@@ -12,7 +12,7 @@ use crate::retime::critical::Trace;
 use crate::retime::model::RetimeModel;
 use crate::retime::moments::NONE;
 use crate::retime::refusal::RetimeRefusal;
-use crate::retime::replay_engine::{Replay, TracedReplay};
+use crate::retime::replay_result::{Replay, TracedReplay};
 use crate::retime::waiting_line::WaitingLine;
 
 /// An event. A *carrier* is a simulated thread.
