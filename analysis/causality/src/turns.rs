@@ -5,6 +5,8 @@ const MAX_OVERLAP: f64 = 0.01;
 /// If intervals that know nothing of each other would overlap for a smaller share, it does not show whether they take
 /// turns.
 const MIN_EXPECTED_OVERLAP: f64 = 0.05;
+/// Fewer intervals can be one at a time by chance.
+const MIN_INTERVALS: usize = 30;
 
 /// An interval of a thread. Times are in ns of one clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +23,9 @@ pub struct ThreadInterval {
 /// for more than 5 % of their lengths.
 pub fn take_turns(intervals: &mut [ThreadInterval]) -> bool {
     intervals.sort_unstable();
-    let Some(first) = intervals.first() else { return false };
+    let Some(first) = intervals.first().filter(|_| intervals.len() >= MIN_INTERVALS) else {
+        return false;
+    };
     let mut lengths = std::collections::HashMap::<u64, f64>::new();
     let (mut overlap, mut reached, mut last_thread) = (0, first.begin, first.thread);
     for interval in intervals.iter() {
@@ -61,5 +65,8 @@ mod tests {
         // The next one begins before the last one ends.
         assert!(!turns(1100, 2) && turns(1005, 2));
         assert!(!take_turns(&mut []));
+        // Few show nothing.
+        let mut few: Vec<_> = (0..20).map(|at| interval(at * 1000, 900, at as u64 % 2)).collect();
+        assert!(!take_turns(&mut few));
     }
 }
