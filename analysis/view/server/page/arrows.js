@@ -1,6 +1,6 @@
 // Draws edges between frames as arrows from row to row.
 
-import { SINGLE } from './tiles.js';
+import { SINGLE } from './tile_bytes.js';
 import { keyText } from './web.js';
 
 /** The bend of arrows in pixels of the page. */

@@ -2,7 +2,7 @@
 
 import { colour, pixel } from './colours.js';
 import { duration, grouped, plain } from './text.js';
-import { BACKWARD, HEADS, NO_NAME, OVERLAP, SINGLE } from './tiles.js';
+import { BACKWARD, HEADS, NO_NAME, OVERLAP, SINGLE } from './tile_bytes.js';
 
 /** The free part of a row above its cells. */
 const AIR = 2;

@@ -1,9 +1,9 @@
 // A pane shows a set of captures on the timeline. Two sets have two panes.
 
 import { Api } from './api.js';
-import { Store } from './store.js';
 import { counted, duration, grouped, plain } from './text.js';
-import { Tiles } from './tiles.js';
+import { Tiles } from './tile_bytes.js';
+import { Store } from './tile_requests.js';
 
 /** The number of bars of the overview. */
 export const BARS = 400;

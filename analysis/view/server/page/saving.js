@@ -7,7 +7,7 @@ import { box, describe } from './paint.js';
 import { svg } from './svg.js';
 import { duration, plain, tickStep, tickText } from './text.js';
 import { make } from './elements.js';
-import { HEADS, SINGLE } from './tiles.js';
+import { HEADS, SINGLE } from './tile_bytes.js';
 
 /** The height of the axis of a picture. */
 const AXIS = 22;

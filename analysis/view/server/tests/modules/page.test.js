@@ -7,7 +7,7 @@ import { Rows } from './rows.js';
 import { Span } from './span.js';
 import { escaped, svg } from './svg.js';
 import { duration, grouped, moment, plain, tickStep, tickText } from './text.js';
-import { Tiles } from './tiles.js';
+import { Tiles } from './tile_bytes.js';
 import { EdgeWeb } from './web.js';
 
 test('text of programs is made plain', () => {

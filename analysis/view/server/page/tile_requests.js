@@ -1,6 +1,6 @@
 // The tiles of rows that have arrived. Requests missing tiles, and drops tiles that are far away.
 
-import { Tiles } from './tiles.js';
+import { Tiles } from './tile_bytes.js';
 
 const PATIENCE = 40;
 const ROWS = 200;
