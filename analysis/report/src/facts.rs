@@ -22,7 +22,7 @@ use ppt_query::{CaptureLoss, Engine, FrameTable, RowUnit, summary, why};
 use crate::error::ReportError;
 use crate::frame_facts::{FieldFacts, FrameFacts, SLOWEST};
 use crate::span::{self, ChartSpan};
-use crate::timeline::Timeline;
+use crate::timeline_data::Timeline;
 use crate::views::ReportView;
 
 pub use account::{Account, CaptureAccount, ProcessAccount};

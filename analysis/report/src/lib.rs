@@ -26,7 +26,7 @@ mod print_svg;
 mod shown_percentiles;
 mod span;
 mod text_rows;
-mod timeline;
+mod timeline_data;
 mod times;
 mod views;
 

@@ -1,5 +1,5 @@
-//! The timeline: threads, their activity in each bucket of time, and single frames if the page contains
-//! them.
+//! What the page's script draws (`assets/page.js`): threads, their activity in each bucket of time, and single frames
+//! if the page contains them.
 
 use serde_json::{Value, json};
 

@@ -23,7 +23,7 @@ use crate::error::ReportError;
 use crate::frame_facts::FrameFacts;
 use crate::span::ChartSpan;
 use crate::text_rows;
-use crate::timeline::{Bucket, Lane, Timeline, TimelineGap};
+use crate::timeline_data::{Bucket, Lane, Timeline, TimelineGap};
 use crate::times::{at, standard, time_of};
 
 /// Maximum number of threads on a page: those with most frames.

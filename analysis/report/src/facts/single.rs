@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::error::ReportError;
 use crate::frame_facts::{FrameFacts, SLOWEST};
 use crate::text_rows;
-use crate::timeline::Timeline;
+use crate::timeline_data::Timeline;
 use crate::times::{at, order, standard, time_columns, time_of};
 
 /// Maximum numbers of frames on a page; the next one is tried if the frames do not fit into [`MAX_BYTES`].

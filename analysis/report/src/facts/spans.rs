@@ -5,7 +5,7 @@ use ppt_query::{Engine, FrameTable, RowUnit};
 use crate::error::ReportError;
 use crate::frame_facts::FrameFacts;
 use crate::text_rows;
-use crate::timeline::Lane;
+use crate::timeline_data::Lane;
 use crate::times::standard;
 
 /// Maximum number of lanes of spans on a page: those with most spans.

@@ -4,7 +4,7 @@ use super::parts::{counted, swatch};
 use crate::facts::{CaptureAccount, Facts};
 use crate::html::{HtmlTable, escape_html};
 use crate::page_svg;
-use crate::timeline::Timeline;
+use crate::timeline_data::Timeline;
 use ppt_query::text::{duration, grouped, time};
 
 /// The name of a program without its folder.

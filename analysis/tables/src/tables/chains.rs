@@ -12,9 +12,9 @@ use super::pairing::{
     Hidden, PairedColumn, PairedFrames, PairingColumns, find_missing, is_chain, whole_schema,
 };
 use crate::bounds::{Bounded, Bounds};
+use crate::chain_pass::{ChainColumn, Follow};
 use crate::chunk_scan::ChunkScan;
 use crate::error::{SetError, TableError};
-use crate::follow::{ChainColumn, Follow};
 use crate::growing::{GrowingTable, GrowingWholes, WholeForm, everything};
 use crate::pair::FindMissing;
 use crate::set::CaptureSet;
