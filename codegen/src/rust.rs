@@ -3,7 +3,7 @@
 mod buffer;
 mod forms;
 mod gate;
-mod halves;
+mod half_structs;
 mod macros;
 mod metrics;
 mod stores;
@@ -16,7 +16,7 @@ use quote::quote;
 use self::buffer::buffer;
 use self::forms::forms;
 use self::gate::gate_functions;
-use self::halves::of_whole;
+use self::half_structs::of_whole;
 use self::macros::macros;
 use self::metrics::metric;
 use self::stores::writer;

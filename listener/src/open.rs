@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use ppt_capture::{CaptureWriter, End, EndReason, FileHeader, MAX_SOURCES, SeriesPart, Source};
 
+use crate::counted_output::CountedOutput;
 use crate::limit::WrittenSize;
-use crate::output::CountedOutput;
 use crate::progress::SinkCounters;
 use ppt_now::Clocks;
 

@@ -5,7 +5,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::gate::reading;
-use super::halves::self_or_half;
+use super::half_structs::self_or_half;
 use super::tokens::{doc, ident, number};
 use crate::model::{BufferModel, FormMark, FrameModel, MarkValue, ScopeInterval, WriteForm};
 

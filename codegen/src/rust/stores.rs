@@ -7,7 +7,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::gate::reading;
-use super::halves::type_of;
+use super::half_structs::type_of;
 use super::tokens::{element_type, ident, number};
 use crate::model::{BitSource, Bits, BufferModel, FieldModel, FrameModel, Store, WordPart};
 

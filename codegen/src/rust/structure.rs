@@ -6,7 +6,7 @@ use ppt_frame_dsl::schema::Enum;
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::halves::type_of;
+use super::half_structs::type_of;
 use super::tokens::{doc, doc_or, element_type, ident, number, zero};
 use crate::model::{FieldModel, FrameModel, MemberKind};
 
