@@ -1,7 +1,7 @@
 //! Edges from causes to effects, and their costs without waiting.
 
+use super::job_queues::QueuedJob;
 use super::moments::Moments;
-use super::queues::QueuedJob;
 
 /// Stands for the kind of an edge: a job passes through its queue.
 pub(super) const QUEUED: u32 = u32::MAX;

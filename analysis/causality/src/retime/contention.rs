@@ -9,17 +9,17 @@
 
 mod contended_engine;
 mod cpu_scheduling;
-mod programs;
-mod queue;
+mod ready_threads;
 mod slices;
+mod thread_steps;
 
 pub(super) use contended_engine::ContendedEngine;
-pub(super) use programs::{Program, Programs};
 pub(super) use slices::Slices;
+pub(super) use thread_steps::{ThreadStep, ThreadSteps};
 
 use super::cause_edges::{CauseEdges, QUEUED};
+use super::job_queues::{JobQueue, QueuedJob};
 use super::moments::{Moments, NONE};
-use super::queues::{JobQueue, QueuedJob};
 use super::recording::{RecordedState, Recording, ThreadState};
 
 /// The parts of the model about threads, causes and queues.
@@ -37,7 +37,7 @@ pub(super) struct ModelParts<'a> {
 /// The part of the model about CPUs.
 #[derive(Debug)]
 pub(super) struct Contention {
-    pub programs: Programs,
+    pub thread_steps: ThreadSteps,
     pub slices: Slices,
     /// For each kind of edge, the smallest time from the cause until the waiting thread is ready.
     pub min_edge_latency: Vec<i64>,
@@ -57,24 +57,24 @@ impl Contention {
     /// Learns the contention of a run. `asked` has for each job the time at which the worker that took it was free.
     pub fn learn(
         model: ModelParts<'_>,
-        programs: Programs,
+        thread_steps: ThreadSteps,
         slices: Slices,
         asked: &[i64],
     ) -> LearnedContention {
-        let (min_edge_latency, min_queue_latency) = min_latencies(&model, &programs);
-        let arrived = arrival_times(&model, &programs, &min_edge_latency, &min_queue_latency);
+        let (min_edge_latency, min_queue_latency) = min_latencies(&model, &thread_steps);
+        let arrived = arrival_times(&model, &thread_steps, &min_edge_latency, &min_queue_latency);
         let mut wake_delay = vec![0; model.moments.len()];
         let mut waited = vec![false; model.moments.len()];
         for at in 0..model.moments.len() {
-            let (job, program) = (model.job_of_vertex[at], programs.of(at as u32));
-            let free = if job == NONE { program.asked } else { asked[job as usize] };
-            waited[at] = arrived[at] > free || (job == NONE && program.blocked);
+            let (job, step) = (model.job_of_vertex[at], thread_steps.step_to(at as u32));
+            let free = if job == NONE { step.asked } else { asked[job as usize] };
+            waited[at] = arrived[at] > free || (job == NONE && step.blocked);
             if waited[at] || job != NONE {
-                wake_delay[at] = (program.ready - arrived[at].max(free)).max(0);
+                wake_delay[at] = (step.ready - arrived[at].max(free)).max(0);
             }
         }
         let contention =
-            Contention { programs, slices, min_edge_latency, min_queue_latency, wake_delay };
+            Contention { thread_steps, slices, min_edge_latency, min_queue_latency, wake_delay };
         LearnedContention { contention, waited }
     }
 }
@@ -96,11 +96,11 @@ impl ModelParts<'_> {
 }
 
 /// The smallest latency of each kind of edge, and of each queue.
-fn min_latencies(model: &ModelParts<'_>, programs: &Programs) -> (Vec<i64>, Vec<i64>) {
+fn min_latencies(model: &ModelParts<'_>, thread_steps: &ThreadSteps) -> (Vec<i64>, Vec<i64>) {
     let mut edges = vec![i64::MAX; model.cause_edges.base.len()];
     let mut queues = vec![i64::MAX; model.queues.len()];
     model.for_each_edge(|from, to, kind| {
-        let ready = programs.of(to as u32).ready;
+        let ready = thread_steps.step_to(to as u32).ready;
         let (least, latency) = if kind == QUEUED {
             let job = model.job_of_vertex[to] as usize;
             (&mut queues[model.jobs[job].queue as usize], ready - model.queued_at(job))
@@ -115,12 +115,12 @@ fn min_latencies(model: &ModelParts<'_>, programs: &Programs) -> (Vec<i64>, Vec<
 /// For each vertex, the time at which its last cause arrives; `i64::MIN` without causes.
 fn arrival_times(
     model: &ModelParts<'_>,
-    programs: &Programs,
+    thread_steps: &ThreadSteps,
     edge_latency: &[i64],
     queue_latency: &[i64],
 ) -> Vec<i64> {
     let mut arrived: Vec<i64> = (0..model.moments.len())
-        .map(|at| if model.outside[at] { programs.of(at as u32).ready } else { i64::MIN })
+        .map(|at| if model.outside[at] { thread_steps.step_to(at as u32).ready } else { i64::MIN })
         .collect();
     model.for_each_edge(|from, to, kind| {
         let arrival = if kind == QUEUED {

@@ -2,12 +2,12 @@
 
 use super::cause_edges::{CauseEdges, QUEUED, Work, arrivals, cause_times, works};
 use super::contention::{
-    Contention, LearnedContention, ModelParts, Programs, Slices, crowded_share,
+    Contention, LearnedContention, ModelParts, Slices, ThreadSteps, crowded_share,
 };
 use super::contexts::{Contexts, contexts_of};
 use super::doubtful_times::DoubtfulTimes;
+use super::job_queues::{JobQueue, QueuedJob, Queues, queues};
 use super::moments::{Moments, NONE, ran};
-use super::queues::{JobQueue, QueuedJob, Queues, queues};
 use super::recording::{MeasuredLength, NameId, NameTable, Recording, Vertex};
 use super::refusal::{MAX_CROWDED_SHARE, MAX_UNSEEN_WAIT_SHARE, RetimeRefusal};
 use super::unseen_waits::unseen_wait_share;
@@ -138,10 +138,10 @@ impl RetimeModel {
         let mut work = works(&moments, &arrivals, &ran);
         let scheduled = (!recording.states.is_empty()).then(|| {
             let caused = cause_times(&moments, &causes.edges, &causes.jobs);
-            Programs::new(&recording, &moments, &caused, &outside, &work)
+            ThreadSteps::new(&recording, &moments, &caused, &outside, &work)
         });
-        if let Some((programs, _)) = &scheduled {
-            use_recorded_work(&mut work, &moments, programs);
+        if let Some((thread_steps, _)) = &scheduled {
+            use_recorded_work(&mut work, &moments, thread_steps);
         }
         let (cause_edges, found) = causes.find_queues(&moments, &work);
         let has_cause = |at: u32| cause_edges.into[at as usize] > 0 || outside[at as usize];
@@ -174,10 +174,10 @@ impl RetimeModel {
             notes: causes.notes,
         };
         model.learn_residuals(&ran);
-        if let Some((programs, slices)) = scheduled {
-            let slices = Slices::new(slices, programs.machines());
+        if let Some((thread_steps, slices)) = scheduled {
+            let slices = Slices::new(slices, thread_steps.machines());
             let LearnedContention { contention, waited } =
-                Contention::learn(model.parts(), programs, slices, &model.asks());
+                Contention::learn(model.parts(), thread_steps, slices, &model.asks());
             (model.contention, model.waited) = (Some(contention), waited);
         }
         model.pair_regimes(&arrivals);
@@ -355,12 +355,12 @@ impl ForwardCauses {
 }
 
 /// Replaces the work before each vertex by that which the kernel recorded.
-fn use_recorded_work(work: &mut [Work], moments: &Moments, programs: &Programs) {
+fn use_recorded_work(work: &mut [Work], moments: &Moments, thread_steps: &ThreadSteps) {
     for at in 0..moments.len() as u32 {
-        let program = programs.of(at);
+        let step = thread_steps.step_to(at);
         if let Some(before) = moments.before(at) {
-            let full = program.asked - moments.time[before as usize];
-            work[at as usize] = Work { full, ran: program.ran_before.min(full) };
+            let full = step.asked - moments.time[before as usize];
+            work[at as usize] = Work { full, ran: step.ran_before.min(full) };
         }
     }
 }

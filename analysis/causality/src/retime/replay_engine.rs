@@ -12,7 +12,7 @@ use super::recording::{NameId, Vertex};
 use super::refusal::RetimeRefusal;
 use super::replay_result::{Replay, TracedReplay};
 use super::speed::Speeds;
-use super::waiting_line::WaitingLine;
+use super::waiting_jobs::WaitingLine;
 
 /// An event of a queue. Simultaneous jobs keep their recorded order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,21 +4,21 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::programs::Segment;
-use super::queue::{Examples, RunQueue};
-use super::{Contention, Program};
+use super::ready_threads::{Examples, RunQueue};
+use super::thread_steps::StepPart;
+use super::{Contention, ThreadStep};
 use crate::retime::cause_edges::QUEUED;
 use crate::retime::critical::Trace;
 use crate::retime::model::RetimeModel;
 use crate::retime::moments::NONE;
 use crate::retime::refusal::RetimeRefusal;
 use crate::retime::replay_result::{Replay, TracedReplay};
-use crate::retime::waiting_line::WaitingLine;
+use crate::retime::waiting_jobs::WaitingLine;
 
 /// An event. A *carrier* is a simulated thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ContentionEvent {
-    /// A slice ends, or a segment of it.
+    /// A slice ends, or a part of it.
     Done { carrier: u32 },
     /// A carrier continues after a wait for anything but a CPU.
     Resumes { carrier: u32 },
@@ -48,10 +48,10 @@ pub(super) struct Carrier {
     pub machine: u32,
     pub to: u32,
     pub stage: CarrierStage,
-    pub segments: Range<u32>,
-    /// The rest of the CPU time of a segment that has begun.
+    pub parts: Range<u32>,
+    /// The rest of the CPU time of a part that has begun.
     pub left: Option<i64>,
-    /// CPU time to run after all segments.
+    /// CPU time to run after all parts.
     pub extra: i64,
     pub has_cpu: bool,
     /// The time at which it gave its CPU back.
@@ -144,7 +144,7 @@ impl<'a> ContendedEngine<'a> {
         };
         for at in 0..vertices {
             if model.outside[at] {
-                engine.arrived[at] = contention.programs.of(at as u32).ready;
+                engine.arrived[at] = contention.thread_steps.step_to(at as u32).ready;
             }
         }
         for thread in 0..model.moments.threads as u32 {
@@ -181,12 +181,12 @@ impl<'a> ContendedEngine<'a> {
         })
     }
 
-    fn carrier(&mut self, thread: u32, to: u32, stage: CarrierStage, segments: Range<u32>) -> u32 {
+    fn carrier(&mut self, thread: u32, to: u32, stage: CarrierStage, parts: Range<u32>) -> u32 {
         self.carriers.push(Carrier {
-            machine: self.contention.programs.machine[thread as usize],
+            machine: self.contention.thread_steps.machine[thread as usize],
             to,
             stage,
-            segments,
+            parts,
             left: None,
             extra: 0,
             has_cpu: false,
@@ -202,9 +202,9 @@ impl<'a> ContendedEngine<'a> {
     }
 
     fn begin(&mut self, thread: u32) {
-        let (model, programs) = (self.model, &self.contention.programs);
-        let begins = programs.begins[thread as usize];
-        let tail = programs.tails[thread as usize].clone();
+        let (model, thread_steps) = (self.model, &self.contention.thread_steps);
+        let begins = thread_steps.begins[thread as usize];
+        let tail = thread_steps.tails[thread as usize].clone();
         let Some(first) = model.moments.first(thread) else {
             if let Some(begins) = begins {
                 let carrier = self.carrier(thread, NONE, CarrierStage::Tail, tail);
@@ -213,7 +213,7 @@ impl<'a> ContendedEngine<'a> {
             return;
         };
         let job = model.job_of_vertex[first as usize];
-        let before = programs.of(first).before.clone();
+        let before = thread_steps.step_to(first).before.clone();
         if job != NONE {
             // Its work before the first job belongs to none, and it could have taken a job at once.
             if let Some(begins) = begins {
@@ -271,19 +271,19 @@ impl<'a> ContendedEngine<'a> {
             let state = &self.carriers[carrier as usize];
             let needs = match state.left {
                 Some(left) => left,
-                None if state.segments.is_empty() => state.extra,
+                None if state.parts.is_empty() => state.extra,
                 None => {
-                    let segment = self.contention.programs.segment(state.segments.start);
+                    let part = self.contention.thread_steps.part(state.parts.start);
                     let speed = self.speed(state.to);
                     let at_speed = |length: i64| (length as f64 / speed).round() as i64;
-                    match segment {
-                        Segment::Run { length, .. } => {
+                    match part {
+                        StepPart::Run { length, .. } => {
                             let needs = if speed == 1.0 { length } else { at_speed(length) };
                             self.carriers[carrier as usize].left = Some(needs);
                             continue;
                         }
-                        Segment::Idle { fixed, scaled } => {
-                            self.carriers[carrier as usize].segments.start += 1;
+                        StepPart::Idle { fixed, scaled } => {
+                            self.carriers[carrier as usize].parts.start += 1;
                             let scaled = if speed == 1.0 { scaled } else { at_speed(scaled) };
                             if fixed + scaled > 0 {
                                 self.give_back(carrier, now);
@@ -302,7 +302,7 @@ impl<'a> ContendedEngine<'a> {
             }
             let state = &mut self.carriers[carrier as usize];
             if state.left.take().is_some() {
-                state.segments.start += 1;
+                state.parts.start += 1;
                 continue;
             }
             if !self.arrive(carrier, now) {
@@ -315,7 +315,7 @@ impl<'a> ContendedEngine<'a> {
         if to == NONE { 1.0 } else { self.speeds[self.model.context[to as usize] as usize] }
     }
 
-    /// Handles the end of all segments. Returns whether the carrier continues at once.
+    /// Handles the end of all parts. Returns whether the carrier continues at once.
     fn arrive(&mut self, carrier: u32, now: i64) -> bool {
         let Carrier { stage, to, .. } = self.carriers[carrier as usize];
         match stage {
@@ -369,7 +369,7 @@ impl<'a> ContendedEngine<'a> {
             if model.waited[slot] || model.twin[slot] == NONE { at } else { model.twin[slot] };
         let state = &mut self.carriers[carrier as usize];
         (state.to, state.stage) = (at, CarrierStage::After);
-        state.segments = contention.programs.of(like).after.clone();
+        state.parts = contention.thread_steps.step_to(like).after.clone();
         (state.left, state.extra) = (None, 0);
         let time = (arrival + contention.wake_delay[like as usize]).max(now);
         self.schedule(time, ContentionEvent::Resumes { carrier });
@@ -379,24 +379,24 @@ impl<'a> ContendedEngine<'a> {
     fn proceed(&mut self, carrier: u32, at: u32, now: i64) -> bool {
         let (model, contention) = (self.model, self.contention);
         let slot = at as usize;
-        let program: &Program = contention.programs.of(at);
+        let step: &ThreadStep = contention.thread_steps.step_to(at);
         let speed = self.speed(at);
         let state = &mut self.carriers[carrier as usize];
         (state.to, state.stage) = (at, CarrierStage::After);
-        (state.segments, state.left, state.extra) = (0..0, None, 0);
+        (state.parts, state.left, state.extra) = (0..0, None, 0);
         if model.waited[slot] {
             // It takes as long as a vertex that did not wait.
             let twin = model.twin[slot];
             if twin != NONE {
-                let more = (contention.programs.of(twin).ran - program.ran_before).max(0);
+                let more = (contention.thread_steps.step_to(twin).ran - step.ran_before).max(0);
                 state.extra = (more as f64 / speed).round() as i64;
             }
             return true;
         }
         let delay = contention.wake_delay[slot];
-        if program.blocked {
+        if step.blocked {
             // The thread waited, though the worker whose job it takes did not.
-            self.carriers[carrier as usize].segments = program.after.clone();
+            self.carriers[carrier as usize].parts = step.after.clone();
             self.give_back(carrier, now);
         }
         if delay > 0 {
@@ -475,11 +475,11 @@ impl<'a> ContendedEngine<'a> {
         match model.moments.after(at) {
             Some(next) => {
                 (state.to, state.stage) = (next, CarrierStage::Before);
-                state.segments = self.contention.programs.of(next).before.clone();
+                state.parts = self.contention.thread_steps.step_to(next).before.clone();
             }
             None => {
                 (state.to, state.stage) = (NONE, CarrierStage::Tail);
-                state.segments = self.contention.programs.tails[thread].clone();
+                state.parts = self.contention.thread_steps.tails[thread].clone();
                 let queue = model.queue_of_thread[thread];
                 if let Some(again) = model.queues.get(queue as usize).and_then(|queue| queue.again)
                 {

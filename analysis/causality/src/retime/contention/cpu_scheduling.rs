@@ -1,8 +1,8 @@
 //! The scheduling of CPUs: how threads get them, and how long they keep them.
 
 use super::contended_engine::{ContendedEngine, ContentionEvent, QueueEntry};
-use super::programs::Segment;
-use super::queue::WaitingThread;
+use super::ready_threads::WaitingThread;
+use super::thread_steps::StepPart;
 use crate::retime::moments::NONE;
 
 impl ContendedEngine<'_> {
@@ -29,14 +29,14 @@ impl ContendedEngine<'_> {
         self.schedule(until, ContentionEvent::Done { carrier });
     }
 
-    /// The slice that the next segment begins, if none of that segment has run yet.
+    /// The slice that the next part of a step begins, if none of that part has run yet.
     fn own_slice(&self, carrier: u32) -> Option<u32> {
         let state = &self.carriers[carrier as usize];
-        if state.segments.is_empty() {
+        if state.parts.is_empty() {
             return None;
         }
-        match self.contention.programs.segment(state.segments.start) {
-            Segment::Run { slice, is_first: true, length }
+        match self.contention.thread_steps.part(state.parts.start) {
+            StepPart::Run { slice, is_first: true, length }
                 if state.left.is_none_or(|left| {
                     left == (length as f64 / self.speed(state.to)).round() as i64
                 }) =>
@@ -55,8 +55,8 @@ impl ContendedEngine<'_> {
         if state.last == NONE || state.left.is_none() || self.machines[machine].idle == 0 {
             return false;
         }
-        let Segment::Run { slice, is_first: false, .. } =
-            self.contention.programs.segment(state.segments.start)
+        let StepPart::Run { slice, is_first: false, .. } =
+            self.contention.thread_steps.part(state.parts.start)
         else {
             return false;
         };

@@ -1,4 +1,4 @@
-//! The programs of threads: their running, on slices of a CPU, and waiting between vertices.
+//! The steps of threads from vertex to vertex: their running, on slices of a CPU, and waiting.
 
 use std::ops::Range;
 
@@ -7,21 +7,21 @@ use crate::retime::cause_edges::Work;
 use crate::retime::moments::Moments;
 use crate::retime::recording::{RecordedState, Recording, ThreadId, ThreadState};
 
-/// A part of a program.
+/// A part of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::retime) enum Segment {
-    /// The thread needs a CPU for `length`. Before the first segment of a slice, it has to get one.
+pub(in crate::retime) enum StepPart {
+    /// The thread needs a CPU for `length`. Before the first part of a slice, it has to get one.
     Run { slice: u32, is_first: bool, length: i64 },
     /// The thread needs no CPU. A faster activity makes `scaled` shorter.
     Idle { fixed: i64, scaled: i64 },
 }
 
-/// The program from the previous vertex of a thread to a vertex.
+/// The step from the previous vertex of a thread to a vertex.
 #[derive(Debug, Clone, Default)]
-pub(in crate::retime) struct Program {
-    /// The segments until the thread waits for the causes of the vertex; all segments if it does not.
+pub(in crate::retime) struct ThreadStep {
+    /// The parts until the thread waits for the causes of the vertex; all parts if it does not.
     pub before: Range<u32>,
-    /// The segments after that wait.
+    /// The parts after that wait.
     pub after: Range<u32>,
     /// The thread gave its CPU back in order to wait.
     pub blocked: bool,
@@ -35,25 +35,25 @@ pub(in crate::retime) struct Program {
     pub ran: i64,
 }
 
-/// The programs of all threads.
+/// The steps of all threads.
 #[derive(Debug, Default)]
-pub(in crate::retime) struct Programs {
-    segments: Vec<Segment>,
-    of_vertices: Vec<Program>,
-    /// For each thread, the time at which its first program begins, if it is known.
+pub(in crate::retime) struct ThreadSteps {
+    parts: Vec<StepPart>,
+    of_vertices: Vec<ThreadStep>,
+    /// For each thread, the time at which its first step begins, if it is known.
     pub begins: Vec<Option<i64>>,
-    /// For each thread, the segments after its last vertex; all segments of a thread without vertices.
+    /// For each thread, the parts after its last vertex; all parts of a thread without vertices.
     pub tails: Vec<Range<u32>>,
     pub machine: Vec<u32>,
 }
 
-impl Programs {
-    pub fn of(&self, at: u32) -> &Program {
+impl ThreadSteps {
+    pub fn step_to(&self, at: u32) -> &ThreadStep {
         &self.of_vertices[at as usize]
     }
 
-    pub fn segment(&self, at: u32) -> Segment {
-        self.segments[at as usize]
+    pub fn part(&self, at: u32) -> StepPart {
+        self.parts[at as usize]
     }
 
     /// The number of machines.
@@ -69,7 +69,7 @@ impl Programs {
         cause_times: &[i64],
         outside: &[bool],
         works: &[Work],
-    ) -> (Programs, Vec<CpuSlice>) {
+    ) -> (ThreadSteps, Vec<CpuSlice>) {
         let mut states = recording.states.clone();
         states.retain(|state| state.begin < state.end);
         states.sort_by_key(|state| (state.thread, state.begin));
@@ -77,26 +77,27 @@ impl Programs {
         for states in states.chunk_by(|one, other| one.thread == other.thread) {
             of_thread[states[0].thread.0 as usize] = states;
         }
-        let (programs, slices) = (Programs::default(), Vec::new());
-        let mut builder = ProgramBuilder { moments, cause_times, outside, works, programs, slices };
-        builder.programs.of_vertices = vec![Program::default(); moments.len()];
+        let (thread_steps, slices) = (ThreadSteps::default(), Vec::new());
+        let mut builder =
+            ThreadStepBuilder { moments, cause_times, outside, works, thread_steps, slices };
+        builder.thread_steps.of_vertices = vec![ThreadStep::default(); moments.len()];
         for thread in 0..moments.threads as u32 {
             let machine = recording.machines.get(&ThreadId(thread));
             builder.thread(thread, machine.copied().unwrap_or(0), of_thread[thread as usize]);
         }
-        (builder.programs, builder.slices)
+        (builder.thread_steps, builder.slices)
     }
 }
 
-/// A segment, its begin and its end.
-type TimedSegment = (Segment, i64, i64);
+/// A part of a step, its begin and its end.
+type TimedPart = (StepPart, i64, i64);
 
-struct ProgramBuilder<'a> {
+struct ThreadStepBuilder<'a> {
     moments: &'a Moments,
     cause_times: &'a [i64],
     outside: &'a [bool],
     works: &'a [Work],
-    programs: Programs,
+    thread_steps: ThreadSteps,
     slices: Vec<CpuSlice>,
 }
 
@@ -114,7 +115,7 @@ struct StateCursor<'a> {
     was_cut: bool,
 }
 
-impl ProgramBuilder<'_> {
+impl ThreadStepBuilder<'_> {
     fn thread(&mut self, thread: u32, machine: u32, states: &[RecordedState]) {
         let mut cursor = StateCursor {
             states,
@@ -129,47 +130,46 @@ impl ProgramBuilder<'_> {
         let begins = states.first().map(|state| state.begin);
         let begins = begins
             .filter(|&begin| first.is_none_or(|first| begin <= self.moments.time[first as usize]));
-        self.programs.begins.push(begins);
-        self.programs.machine.push(machine);
+        self.thread_steps.begins.push(begins);
+        self.thread_steps.machine.push(machine);
         let mut from = begins;
         let mut at = first;
         while let Some(here) = at {
             let to = self.moments.time[here as usize];
-            let program = match from {
+            let step = match from {
                 Some(from) if !states.is_empty() => {
-                    let segments = self.segments(&mut cursor, from, to);
-                    self.program(here, to, segments)
+                    let parts = self.parts(&mut cursor, from, to);
+                    self.step(here, to, parts)
                 }
                 _ => self.unseen(here, to),
             };
-            self.programs.of_vertices[here as usize] = program;
+            self.thread_steps.of_vertices[here as usize] = step;
             from = Some(to);
             at = self.moments.after(here);
         }
         let end = states.last().map_or(i64::MIN, |state| state.end);
         let from = from.unwrap_or(end);
-        let tail =
-            if states.is_empty() { Vec::new() } else { self.segments(&mut cursor, from, end) };
+        let tail = if states.is_empty() { Vec::new() } else { self.parts(&mut cursor, from, end) };
         let tail = self.keep(&tail);
-        self.programs.tails.push(tail);
+        self.thread_steps.tails.push(tail);
     }
 
-    /// The segments between two times of a thread.
-    fn segments(&mut self, cursor: &mut StateCursor<'_>, from: i64, to: i64) -> Vec<TimedSegment> {
-        let mut segments: Vec<TimedSegment> = Vec::new();
+    /// The parts between two times of a thread.
+    fn parts(&mut self, cursor: &mut StateCursor<'_>, from: i64, to: i64) -> Vec<TimedPart> {
+        let mut parts: Vec<TimedPart> = Vec::new();
         let mut now = from;
-        let idle = |length: i64, is_scaled: bool| Segment::Idle {
+        let idle = |length: i64, is_scaled: bool| StepPart::Idle {
             fixed: if is_scaled { 0 } else { length },
             scaled: if is_scaled { length } else { 0 },
         };
         while now < to {
             let Some(state) = cursor.states.get(cursor.next) else {
-                segments.push((idle(to - now, true), now, to));
+                parts.push((idle(to - now, true), now, to));
                 break;
             };
             if state.begin > now {
                 let until = state.begin.min(to);
-                segments.push((idle(until - now, true), now, until));
+                parts.push((idle(until - now, true), now, until));
                 now = until;
                 continue;
             }
@@ -184,7 +184,7 @@ impl ProgramBuilder<'_> {
                         };
                         cursor.slice = Some(slice);
                         let length = until - now;
-                        segments.push((Segment::Run { slice, is_first, length }, now, until));
+                        parts.push((StepPart::Run { slice, is_first, length }, now, until));
                     }
                     ThreadState::Ready => {
                         let next = cursor.states.get(cursor.next + 1);
@@ -196,13 +196,13 @@ impl ProgramBuilder<'_> {
                             cursor.ready = Some(now);
                         } else {
                             // A vertex lies here, so that by its own clock the thread has a CPU.
-                            segments.push((idle(until - now, false), now, until));
+                            parts.push((idle(until - now, false), now, until));
                         }
                     }
                     ThreadState::Blocked | ThreadState::WaitsForThread => {
-                        segments.push((idle(until - now, false), now, until));
+                        parts.push((idle(until - now, false), now, until));
                     }
-                    ThreadState::Unknown => segments.push((idle(until - now, true), now, until)),
+                    ThreadState::Unknown => parts.push((idle(until - now, true), now, until)),
                 }
             }
             now = now.max(until);
@@ -213,7 +213,7 @@ impl ProgramBuilder<'_> {
                 cursor.next += 1;
             }
         }
-        segments
+        parts
     }
 
     fn slice(&mut self, cursor: &mut StateCursor<'_>, cpu: u32, begin: i64, end: i64) -> u32 {
@@ -241,44 +241,44 @@ impl ProgramBuilder<'_> {
         number
     }
 
-    fn keep(&mut self, segments: &[TimedSegment]) -> Range<u32> {
-        let from = self.programs.segments.len() as u32;
-        self.programs.segments.extend(segments.iter().map(|timed| timed.0));
-        from..self.programs.segments.len() as u32
+    fn keep(&mut self, parts: &[TimedPart]) -> Range<u32> {
+        let from = self.thread_steps.parts.len() as u32;
+        self.thread_steps.parts.extend(parts.iter().map(|timed| timed.0));
+        from..self.thread_steps.parts.len() as u32
     }
 
-    fn program(&mut self, at: u32, time: i64, segments: Vec<TimedSegment>) -> Program {
+    fn step(&mut self, at: u32, time: i64, parts: Vec<TimedPart>) -> ThreadStep {
         let (caused, outside) = (self.cause_times[at as usize], self.outside[at as usize]);
-        let waits = |timed: &TimedSegment| matches!(timed.0, Segment::Idle { scaled: 0, .. });
+        let waits = |timed: &TimedPart| matches!(timed.0, StepPart::Idle { scaled: 0, .. });
         let wait = if outside && caused == i64::MIN {
-            segments.iter().rposition(waits)
+            parts.iter().rposition(waits)
         } else {
             let ends_wait =
-                |timed: &TimedSegment| waits(timed) && timed.1 <= caused && caused <= timed.2;
-            segments.iter().position(ends_wait).filter(|_| caused != i64::MIN)
+                |timed: &TimedPart| waits(timed) && timed.1 <= caused && caused <= timed.2;
+            parts.iter().position(ends_wait).filter(|_| caused != i64::MIN)
         };
-        let ran = |segments: &[TimedSegment]| -> i64 {
-            let length = |timed: &TimedSegment| match timed.0 {
-                Segment::Run { length, .. } => length,
-                Segment::Idle { .. } => 0,
+        let ran = |parts: &[TimedPart]| -> i64 {
+            let length = |timed: &TimedPart| match timed.0 {
+                StepPart::Run { length, .. } => length,
+                StepPart::Idle { .. } => 0,
             };
-            segments.iter().map(length).sum()
+            parts.iter().map(length).sum()
         };
         let (before, after) = match wait {
-            Some(wait) => (&segments[..wait], &segments[wait + 1..]),
-            None => (&segments[..], &[][..]),
+            Some(wait) => (&parts[..wait], &parts[wait + 1..]),
+            None => (&parts[..], &[][..]),
         };
         let (ran_before, ran_after) = (ran(before), ran(after));
-        let (asked, ready) = wait.map_or((time, time), |at| (segments[at].1, segments[at].2));
+        let (asked, ready) = wait.map_or((time, time), |at| (parts[at].1, parts[at].2));
         let (before, after) = (self.keep(before), self.keep(after));
         let (blocked, ran) = (wait.is_some(), ran_before + ran_after);
-        Program { before, after, blocked, asked, ready, ran_before, ran }
+        ThreadStep { before, after, blocked, asked, ready, ran_before, ran }
     }
 
-    /// The program of a thread without records of the kernel.
-    fn unseen(&mut self, at: u32, time: i64) -> Program {
+    /// The step of a thread without records of the kernel.
+    fn unseen(&mut self, at: u32, time: i64) -> ThreadStep {
         let Some(before) = self.moments.before(at) else {
-            return Program { asked: i64::MIN, ready: time, ..Program::default() };
+            return ThreadStep { asked: i64::MIN, ready: time, ..ThreadStep::default() };
         };
         let begin = self.moments.time[before as usize];
         let mut work = self.works[at as usize];
@@ -288,9 +288,9 @@ impl ProgramBuilder<'_> {
             let full = time - begin;
             work = Work { full, ran: work.ran.min(full) };
         }
-        let idle = Segment::Idle { fixed: work.full - work.ran, scaled: work.ran };
+        let idle = StepPart::Idle { fixed: work.full - work.ran, scaled: work.ran };
         let before = self.keep(&[(idle, begin, begin + work.full)]);
         let asked = begin + work.full;
-        Program { before, asked, ready: time, ran: work.ran, ..Program::default() }
+        ThreadStep { before, asked, ready: time, ran: work.ran, ..ThreadStep::default() }
     }
 }
