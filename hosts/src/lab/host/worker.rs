@@ -217,7 +217,7 @@ impl Worker {
                 self.send(&HelperMessage::Unfinished(unfinished))?;
             }
             HelperRequest::Collect { patterns } => self.collect(&patterns)?,
-            HelperRequest::End => self.begin_end(),
+            HelperRequest::End => self.ask_last_to_end(),
         }
         Ok(())
     }
@@ -292,8 +292,8 @@ impl Worker {
             Awaited::End { until } => {
                 let late = Instant::now() >= *until;
                 match self.programs.iter_mut().rfind(|program| program.end.is_none()) {
-                    None => self.end()?,
-                    Some(last) if !last.stopped => self.begin_end(),
+                    None => self.finish_cell()?,
+                    Some(last) if !last.stopped => self.ask_last_to_end(),
                     Some(last) if late => {
                         last.kill();
                         self.awaited = Awaited::End { until: Instant::now() + GRACE };
@@ -405,7 +405,7 @@ impl Worker {
     }
 
     /// Asks the last running program to end.
-    fn begin_end(&mut self) {
+    fn ask_last_to_end(&mut self) {
         if let Some(last) = self.programs.iter_mut().rfind(|program| program.end.is_none()) {
             last.ask_to_end();
         }
@@ -422,7 +422,7 @@ impl Worker {
     }
 
     /// Sends the files that ppt itself wrote, and forgets the cell.
-    fn end(&mut self) -> io::Result<()> {
+    fn finish_cell(&mut self) -> io::Result<()> {
         self.awaited = Awaited::Nothing;
         let ends = self.programs.iter_mut().filter_map(StartedProgram::ended).collect();
         if let Some(folders) = self.folders.take() {
