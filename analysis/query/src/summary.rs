@@ -141,8 +141,8 @@ impl ReadPlan {
             return Err(QueryError::NotHere(why.to_owned()));
         }
         let Some(group) = summary.groups.first_mut() else { return Ok(()) };
-        for role in self.roles.iter().filter(|role| role.ends.is_some()) {
-            let name = format!("{}.{}", self.frame, role.field.name());
+        for summarised in self.summarised.iter().filter(|summarised| summarised.ends.is_some()) {
+            let name = format!("{}.{}", self.frame, summarised.field.name());
             let is_interval =
                 ident("name").eq(lit(name)).and(ident("buffer").eq(lit(&*self.buffer)));
             let slices = engine.context().table(TableReference::bare("slices")).await?;
@@ -155,7 +155,7 @@ impl ReadPlan {
             }
             let summary = Box::new(samples.finish());
             group.fields.push(FieldSummary {
-                name: format!("{}.self", role.field.name()),
+                name: format!("{}.self", summarised.field.name()),
                 step: None,
                 unit: "ns".to_owned(),
                 values: SummaryValues::Numbers { summary, busy: None, spread: None },

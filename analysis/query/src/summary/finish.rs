@@ -46,7 +46,7 @@ impl PartialSummary {
         let finish = |(at, step, all): (usize, Option<String>, Vec<Gathered>)| {
             let (plan, budget) = (plan.clone(), self.budget.clone());
             let finish = async move {
-                total_and_slices(all, &plan.roles[at], step.as_ref(), every, &budget)
+                total_and_slices(all, &plan.summarised[at], step.as_ref(), every, &budget)
             };
             SpawnedTask::spawn(finish).join()
         };
@@ -89,7 +89,7 @@ impl PartialSummary {
             let (plan, request) = (plan.clone(), request.clone());
             let finish = async move {
                 let StepValues { at, step, gathered } = field;
-                (group, gathered.finish(&plan.roles[at], step, &request))
+                (group, gathered.finish(&plan.summarised[at], step, &request))
             };
             SpawnedTask::spawn(finish).join()
         };

@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::ArrowPrimitiveType;
 use ppt_stats::{Budget, ColumnValue, Distinct, Samples, Summary};
 
 use super::answer::{FieldSummary, SummaryRequest, SummaryValues};
-use super::plan::{Role, ValueType};
+use super::plan::{SummarisedField, ValueType};
 use crate::error::QueryError;
 
 /// The gathered values of a field.
@@ -71,7 +71,7 @@ impl Gathered {
 /// there are slices.
 pub(super) fn total_and_slices(
     mut all: Vec<Gathered>,
-    role: &Role,
+    summarised: &SummarisedField,
     step: Option<&String>,
     every: Option<i64>,
     budget: &Budget,
@@ -80,8 +80,8 @@ pub(super) fn total_and_slices(
         Some(_) => all.iter_mut().map(Gathered::summary).collect(),
         None => all.iter().map(|_| None).collect(),
     };
-    let total = Gathered::union(all, role.kind, budget);
-    (total.field_summary(role, step.cloned(), (None, true)), slices)
+    let total = Gathered::union(all, summarised.kind, budget);
+    (total.field_summary(summarised, step.cloned(), (None, true)), slices)
 }
 
 /// The hull of two periods.
@@ -140,18 +140,18 @@ impl Gathered {
 
     pub(super) fn finish(
         self,
-        role: &Role,
+        summarised: &SummarisedField,
         step: Option<String>,
         request: &SummaryRequest,
     ) -> FieldSummary {
-        let with_spread = request.spread.as_ref() == Some(role.field.name());
-        self.field_summary(role, step, (request.every, with_spread))
+        let with_spread = request.spread.as_ref() == Some(summarised.field.name());
+        self.field_summary(summarised, step, (request.every, with_spread))
     }
 
     /// `every`: the width of slices of time, in ns; `with_spread`: whether the distribution is wanted.
     fn field_summary(
         self,
-        role: &Role,
+        summarised: &SummarisedField,
         step: Option<String>,
         (every, with_spread): (Option<i64>, bool),
     ) -> FieldSummary {
@@ -169,7 +169,7 @@ impl Gathered {
         let values = match self {
             Gathered::Signed(samples, ends) => {
                 let span = ends.and_then(|(first, last)| last.checked_sub(first));
-                let wall = if role.ends.is_some() { every.or(span) } else { None };
+                let wall = if summarised.ends.is_some() { every.or(span) } else { None };
                 numbers(samples, with_spread, wall)
             }
             Gathered::Unsigned(samples) => numbers(samples, with_spread, None),
@@ -186,8 +186,8 @@ impl Gathered {
                 nulls: keys.nulls(),
             },
         };
-        let unit = role.field.metadata().get("unit").cloned().unwrap_or_default();
-        FieldSummary { name: role.field.name().clone(), step, unit, values }
+        let unit = summarised.field.metadata().get("unit").cloned().unwrap_or_default();
+        FieldSummary { name: summarised.field.name().clone(), step, unit, values }
     }
 }
 

@@ -128,7 +128,7 @@ impl PartialSummary {
             count: 0,
             time: None,
             threads: HashSet::new(),
-            fields: self.plan.roles.iter().map(|_| Vec::new()).collect(),
+            fields: self.plan.summarised.iter().map(|_| Vec::new()).collect(),
         });
         self.group_of.insert((by.to_vec(), slice), self.groups.len() - 1);
         self.groups.len() - 1
@@ -274,7 +274,7 @@ impl PartialSummary {
         if steps.len() <= step {
             steps.resize_with(step + 1, || None);
         }
-        let kind = self.plan.roles[at].kind;
+        let kind = self.plan.summarised[at].kind;
         steps[step].get_or_insert_with(|| Gathered::new(kind, &self.budget))
     }
 

@@ -19,9 +19,9 @@ use crate::error::QueryError;
 use crate::functions::function_of;
 use crate::limits::within_limits;
 
-/// The summary that a field gets.
+/// A field, and how it is summarised.
 #[derive(Debug, Clone)]
-pub(super) struct Role {
+pub(super) struct SummarisedField {
     pub(super) field: Arc<Field>,
     pub(super) kind: ValueType,
     /// Index of the read column with the values.
@@ -96,7 +96,7 @@ pub(super) struct ReadPlan {
     pub(super) table: TableReference,
     pub(super) filter: Option<Expr>,
     pub(super) select: Vec<Expr>,
-    pub(super) roles: Vec<Role>,
+    pub(super) summarised: Vec<SummarisedField>,
     /// Names of all fields that can be summarised.
     pub(super) fields: Vec<String>,
     /// Indices of read columns, here and below.
@@ -149,14 +149,14 @@ impl ReadPlan {
                 (None, ..) => Steps::All,
             }
         };
-        let roles = wanted.into_iter().map(|(index, field, kind)| {
+        let summarised = wanted.into_iter().map(|(index, field, kind)| {
             let ends = (role_of(field) == "length").then(|| ends(schema, field)).flatten();
             let mut read = |index: usize| read(column(index));
             let (column, ends) = (read(index), ends.map(|(start, end)| (read(start), read(end))));
-            Role { field: field.clone(), kind, column, ends, steps: steps(index, field) }
+            SummarisedField { field: field.clone(), kind, column, ends, steps: steps(index, field) }
         });
-        let roles: Vec<Role> = roles.collect();
-        let step = step.filter(|_| roles.iter().any(|role| role.steps != Steps::All));
+        let summarised: Vec<SummarisedField> = summarised.collect();
+        let step = step.filter(|_| summarised.iter().any(|one| one.steps != Steps::All));
         let step = step.map(|index| read(column(index)));
         let filter = match &request.filter {
             None => None,
@@ -173,7 +173,7 @@ impl ReadPlan {
             table: table.name.clone(),
             filter,
             select,
-            roles,
+            summarised,
             fields,
             by,
             time,
@@ -222,8 +222,8 @@ fn wanted_fields<'a>(
 impl ReadPlan {
     /// Restricts the plan to these fields; there may be none.
     pub(super) fn only(&mut self, fields: &[String]) {
-        self.roles.retain(|role| fields.contains(role.field.name()));
-        if self.roles.iter().all(|role| role.steps == Steps::All) {
+        self.summarised.retain(|one| fields.contains(one.field.name()));
+        if self.summarised.iter().all(|one| one.steps == Steps::All) {
             self.step = None;
         }
         let mut kept: Vec<usize> = Vec::new();
@@ -234,9 +234,9 @@ impl ReadPlan {
                 kept.len() - 1
             });
         };
-        let ends = self.roles.iter_mut().flat_map(|role| {
-            let ends = role.ends.iter_mut().flat_map(|(start, end)| [start, end]);
-            std::iter::once(&mut role.column).chain(ends)
+        let ends = self.summarised.iter_mut().flat_map(|one| {
+            let ends = one.ends.iter_mut().flat_map(|(start, end)| [start, end]);
+            std::iter::once(&mut one.column).chain(ends)
         });
         let standard = std::iter::once(&mut self.time).chain(&mut self.thread);
         standard.chain(&mut self.by).chain(&mut self.step).chain(ends).for_each(keep);

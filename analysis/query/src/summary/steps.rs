@@ -6,7 +6,7 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use ppt_stats::Budget;
 
 use super::gathered::Gathered;
-use super::plan::{ReadPlan, Role, Steps};
+use super::plan::{ReadPlan, Steps, SummarisedField};
 
 /// The gathered values of a group, by field and by key of the step. Key 0 has the values of fields that are
 /// summarised over all rows.
@@ -14,7 +14,7 @@ pub(super) type ByStep = Vec<Vec<Option<Gathered>>>;
 
 /// The values of a field in a group, for the frames of one step or of all.
 pub(super) struct StepValues {
-    /// Index of the role.
+    /// Index of the summarised field.
     pub at: usize,
     pub step: Option<String>,
     pub gathered: Gathered,
@@ -34,13 +34,17 @@ pub(super) fn by_group(
     budget: &Budget,
 ) -> Vec<Vec<StepValues>> {
     let mut all: Vec<Vec<StepValues>> = groups.iter().map(|_| Vec::new()).collect();
-    let sets: Vec<BTreeSet<usize>> =
-        plan.roles.iter().enumerate().map(|(at, role)| set(&groups, at, role)).collect();
-    for (at, (role, set)) in plan.roles.iter().zip(&sets).enumerate() {
+    let sets: Vec<BTreeSet<usize>> = plan
+        .summarised
+        .iter()
+        .enumerate()
+        .map(|(at, summarised)| set(&groups, at, summarised))
+        .collect();
+    for (at, (summarised, set)) in plan.summarised.iter().zip(&sets).enumerate() {
         let mut wanted: Vec<(Option<String>, Vec<usize>)> = Vec::new();
         let name = |number: &usize| number.checked_sub(1).map_or("NULL", |at| &steps[at]);
-        match &role.steps {
-            Steps::Half(half) if set.is_empty() && other_is_set(plan, &sets, role, half) => {}
+        match &summarised.steps {
+            Steps::Half(half) if set.is_empty() && other_is_set(plan, &sets, summarised, half) => {}
             Steps::Only(step) => {
                 let number = steps.iter().position(|word| word == step).map(|at| at + 1);
                 wanted.push((Some(step.clone()), number.into_iter().collect()));
@@ -58,7 +62,7 @@ pub(super) fn by_group(
         }
         for (step, numbers) in wanted {
             for (fields, of_group) in groups.iter_mut().zip(&mut all) {
-                let mut gathered = Gathered::new(role.kind, budget);
+                let mut gathered = Gathered::new(summarised.kind, budget);
                 let known = numbers.iter().filter_map(|&number| fields[at].get_mut(number)?.take());
                 known.for_each(|known| gathered.join(known));
                 of_group.push(StepValues { at, step: step.clone(), gathered });
@@ -69,8 +73,8 @@ pub(super) fn by_group(
 }
 
 /// The steps that set a field: those with a value other than 0 in some group.
-fn set(groups: &[ByStep], at: usize, role: &Role) -> BTreeSet<usize> {
-    let zero = zero(&role.field);
+fn set(groups: &[ByStep], at: usize, summarised: &SummarisedField) -> BTreeSet<usize> {
+    let zero = zero(&summarised.field);
     let is_set = |(_, gathered): &(usize, &Option<Gathered>)| {
         gathered.as_ref().is_some_and(|gathered| !gathered.is_unset(zero))
     };
@@ -89,11 +93,16 @@ fn zero(field: &Field) -> Option<&str> {
 }
 
 /// Whether the other half of a span sets the field, in a table of spans.
-fn other_is_set(plan: &ReadPlan, sets: &[BTreeSet<usize>], role: &Role, half: &str) -> bool {
-    let field = |role: &Role| role.field.metadata().get("of").cloned();
-    let is_other = |other: &Role| {
+fn other_is_set(
+    plan: &ReadPlan,
+    sets: &[BTreeSet<usize>],
+    summarised: &SummarisedField,
+    half: &str,
+) -> bool {
+    let field = |summarised: &SummarisedField| summarised.field.metadata().get("of").cloned();
+    let is_other = |other: &SummarisedField| {
         let is_half = matches!(&other.steps, Steps::Half(theirs) if theirs != half);
-        is_half && field(other) == field(role)
+        is_half && field(other) == field(summarised)
     };
-    plan.roles.iter().zip(sets).any(|(other, set)| is_other(other) && !set.is_empty())
+    plan.summarised.iter().zip(sets).any(|(other, set)| is_other(other) && !set.is_empty())
 }

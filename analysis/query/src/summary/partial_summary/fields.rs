@@ -14,7 +14,7 @@ use super::PartialSummary;
 use super::runs::RowsOfStep;
 use crate::error::QueryError;
 use crate::summary::gathered::{Gathered, arrow, cast_integers, extend, hull};
-use crate::summary::plan::{Role, Steps, ValueType};
+use crate::summary::plan::{Steps, SummarisedField, ValueType};
 
 impl PartialSummary {
     /// Adds the fields of these rows for whose steps `is_wanted` is true.
@@ -24,20 +24,29 @@ impl PartialSummary {
         is_wanted: fn(&Steps) -> bool,
     ) -> Result<(), QueryError> {
         let plan = self.plan.clone();
-        let roles = plan.roles.iter().enumerate().filter(|(_, role)| is_wanted(&role.steps));
-        for (at, role) in roles {
-            self.field(rows, at, role)?;
+        let wanted = plan
+            .summarised
+            .iter()
+            .enumerate()
+            .filter(|(_, summarised)| is_wanted(&summarised.steps));
+        for (at, summarised) in wanted {
+            self.field(rows, at, summarised)?;
         }
         Ok(())
     }
 
-    fn field(&mut self, rows: &RowsOfStep<'_>, at: usize, role: &Role) -> Result<(), QueryError> {
-        let column = rows.batch.column(role.column);
-        match role.kind {
+    fn field(
+        &mut self,
+        rows: &RowsOfStep<'_>,
+        at: usize,
+        summarised: &SummarisedField,
+    ) -> Result<(), QueryError> {
+        let column = rows.batch.column(summarised.column);
+        match summarised.kind {
             ValueType::Signed => {
                 let values = cast_integers::<Int64Type>(column)?;
                 self.numbers(rows, at, values.as_primitive::<Int64Type>(), Gathered::signed);
-                if let Some(ends) = role.ends {
+                if let Some(ends) = summarised.ends {
                     self.ends(rows, at, column, ends)?;
                 }
             }

@@ -158,26 +158,30 @@ impl SweptKind {
     ) -> Result<SweptKind, QueryError> {
         let table = (frame, RowUnit::Frame);
         let all = ReadPlan::new(engine, &SummaryRequest::default(), table)?;
-        let name = |role: &plan::Role| role.field.name().clone();
-        let is_number = |role: &&plan::Role| {
-            !matches!(role.kind, plan::ValueType::Words | plan::ValueType::Keys)
+        let name = |summarised: &plan::SummarisedField| summarised.field.name().clone();
+        let is_number = |summarised: &&plan::SummarisedField| {
+            !matches!(summarised.kind, plan::ValueType::Words | plan::ValueType::Keys)
         };
         let sliced: Vec<String> = match sweep.slices {
-            Some(_) => all.roles.iter().filter(is_number).take(sweep.sliced).map(name).collect(),
+            Some(_) => {
+                all.summarised.iter().filter(is_number).take(sweep.sliced).map(name).collect()
+            }
             None => Vec::new(),
         };
-        let fields: Vec<String> = all.roles.iter().map(name).collect();
+        let fields: Vec<String> = all.summarised.iter().map(name).collect();
         let rest: Vec<String> =
             fields.iter().filter(|name| !sliced.contains(name)).cloned().collect();
         let schema = frame.table.schema();
         let mut columns = Vec::new();
         let mut intervals = Vec::new();
-        for role in &all.roles {
-            let is_length = role.field.metadata().get("role").is_some_and(|role| role == "length");
-            let Some((start, _)) = plan::ends(schema, &role.field).filter(|_| is_length) else {
+        for summarised in &all.summarised {
+            let is_length =
+                summarised.field.metadata().get("role").is_some_and(|role| role == "length");
+            let Some((start, _)) = plan::ends(schema, &summarised.field).filter(|_| is_length)
+            else {
                 continue;
             };
-            let name = role.field.name().clone();
+            let name = summarised.field.name().clone();
             let length = place(&mut columns, schema.index_of(&name).map_err(arrow)?);
             intervals.push(SweptInterval { name, length, start: place(&mut columns, start) });
         }
