@@ -18,15 +18,16 @@ pub use answer::{
 };
 
 /// The shortest time at the start of a round that is not measured, in ns.
-const MIN_DROPPED: i64 = 100_000_000;
+const MIN_SETTLING: i64 = 100_000_000;
 /// That time in 95th percentiles of the metric, if longer.
-const DROPPED_LENGTHS: f64 = 3.0;
+const SETTLING_LENGTHS: f64 = 3.0;
 /// Speeds that differ by less are the same.
 const SPEED_TOLERANCE: f64 = 1e-4;
 /// Baselines that differ by a smaller share are the same.
 const BASELINE_TOLERANCE: f64 = 1e-3;
-/// The speed that is extrapolated, and the speeds from which, in addition to the baseline.
+/// The speed that is extrapolated.
 const EXTRAPOLATED: f64 = 1.25;
+/// The speeds from which it is extrapolated, in addition to the baseline.
 const EXTRAPOLATED_FROM: [f64; 2] = [1.0 / 1.25, 1.0 / 1.5];
 /// An extrapolated mean that is known less well, as a share to either side, is no answer: noise of the slower arms
 /// counts two to three times.
@@ -72,13 +73,13 @@ pub fn answers(
     if permutations.len() < MIN_PERMUTATIONS {
         return Err(ExperimentRefusal::Permutations { count: permutations.len() });
     }
-    let dropped = dropped(metric, &permutations, values)?;
+    let settling = settling(metric, &permutations, values)?;
     let before = rounds.iter().find(|round| round.permutation == 0);
-    let untouched = before.map(|round| mean(&measured(metric, round, dropped, values)));
+    let untouched = before.map(|round| mean(&measured(metric, round, settling, values)));
     let experiment = ExperimentEvaluation {
         metric,
         permutations,
-        dropped,
+        settling,
         values,
         untouched: untouched.filter(|mean| mean.is_finite()),
         resampling,
@@ -115,7 +116,7 @@ struct ExperimentEvaluation<'a> {
     metric: &'a Metric,
     permutations: Vec<Vec<&'a ExperimentRound>>,
     /// The time at the start of each round that is not measured, in ns.
-    dropped: i64,
+    settling: i64,
     values: &'a Values,
     /// The mean before the rounds.
     untouched: Option<f64>,
@@ -131,7 +132,7 @@ struct Baselines {
 
 impl<'a> ExperimentEvaluation<'a> {
     fn measured(&self, round: &ExperimentRound) -> RoundRatio {
-        measured(self.metric, round, self.dropped, self.values)
+        measured(self.metric, round, self.settling, self.values)
     }
 
     fn baselines(&self) -> Result<Baselines, ExperimentRefusal> {
@@ -206,7 +207,7 @@ impl<'a> ExperimentEvaluation<'a> {
             ExperimentSource::Extrapolated => parabola([means[0], means[1], means[2]], 1.0 / speed),
         };
         let mean = resampled(&compared, at_speed, self.resampling);
-        let gain_of = |means: &[f64]| gain(self.metric, at_speed(means) / means[0]);
+        let gain_of = |means: &[f64]| self.metric.gain(at_speed(means) / means[0]);
         let gain = resampled(&compared, gain_of, self.resampling);
         let figures_at_speed = match source {
             ExperimentSource::Slowed | ExperimentSource::Paused => figures(&arms[0]),
@@ -248,7 +249,7 @@ fn whole_permutations(rounds: &[ExperimentRound]) -> Vec<Vec<&ExperimentRound>> 
 }
 
 /// The time at the start of each round that is not measured, in ns.
-fn dropped(
+fn settling(
     metric: &Metric,
     permutations: &[Vec<&ExperimentRound>],
     values: &Values,
@@ -268,21 +269,26 @@ fn dropped(
         return Err(ExperimentRefusal::Ends { metric: metric.clone(), ends, round_ms });
     }
     if matches!(metric, Metric::Rate(_)) {
-        return Ok(MIN_DROPPED);
+        return Ok(MIN_SETTLING);
     }
     lengths.sort_unstable_by(f64::total_cmp);
     let p95 = quantile(&lengths, 0.95).unwrap_or(0.0);
-    let dropped = MIN_DROPPED.max((DROPPED_LENGTHS * p95) as i64);
-    if dropped > length / 2 {
-        let round_ms = ms(2.0 * dropped as f64);
+    let settling = MIN_SETTLING.max((SETTLING_LENGTHS * p95) as i64);
+    if settling > length / 2 {
+        let round_ms = ms(2.0 * settling as f64);
         return Err(ExperimentRefusal::Long { metric: metric.clone(), round_ms });
     }
-    Ok(dropped)
+    Ok(settling)
 }
 
 /// The metric of values that began and ended in the measured part of a round.
-fn measured(metric: &Metric, round: &ExperimentRound, dropped: i64, values: &Values) -> RoundRatio {
-    let start = round.start.saturating_add(dropped);
+fn measured(
+    metric: &Metric,
+    round: &ExperimentRound,
+    settling: i64,
+    values: &Values,
+) -> RoundRatio {
+    let start = round.start.saturating_add(settling);
     let first = values.partition_point(|value| value.1 < start);
     let ended = values[first..].iter().take_while(|value| value.1 <= round.end);
     if matches!(metric, Metric::Rate(_)) {
@@ -313,10 +319,6 @@ fn figures(rounds: &[RoundRatio]) -> Figures {
     all.values.sort_unstable_by(f64::total_cmp);
     let at = |share| quantile(&all.values, share).unwrap_or(f64::NAN);
     Figures { n: all.values.len(), mean: mean(&all), p50: at(0.5), p95: at(0.95), p99: at(0.99) }
-}
-
-fn gain(metric: &Metric, quotient: f64) -> f64 {
-    if matches!(metric, Metric::Rate(_)) { quotient - 1.0 } else { 1.0 - quotient }
 }
 
 /// The parabola through the values at slowness 1, 1.25 and 1.5.
@@ -461,14 +463,14 @@ mod tests {
         let round =
             ExperimentRound { start: 0, end: ROUND, permutation: 1, speed: 1.0, slowed: None };
         let values = [
-            (0, MIN_DROPPED + 5),
-            (MIN_DROPPED, MIN_DROPPED + 10),
+            (0, MIN_SETTLING + 5),
+            (MIN_SETTLING, MIN_SETTLING + 10),
             (ROUND - 20, ROUND),
             (ROUND - 5, ROUND + 5),
         ];
-        let ratio = measured(&metric(), &round, MIN_DROPPED, &values);
+        let ratio = measured(&metric(), &round, MIN_SETTLING, &values);
         assert_eq!((ratio.numerator, ratio.denominator), (30.0, 2.0));
         let rate = "rate(request)".parse().unwrap();
-        assert_eq!(measured(&rate, &round, MIN_DROPPED, &values).numerator, 3.0);
+        assert_eq!(measured(&rate, &round, MIN_SETTLING, &values).numerator, 3.0);
     }
 }

@@ -97,6 +97,13 @@ fn read(text: &str) -> Result<Metric, MetricMistake> {
     }
 }
 
+impl Metric {
+    /// The share by which a length is shorter, or a rate higher, if it is multiplied by `quotient`.
+    pub(crate) fn gain(&self, quotient: f64) -> f64 {
+        if matches!(self, Metric::Rate(_)) { quotient - 1.0 } else { 1.0 - quotient }
+    }
+}
+
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

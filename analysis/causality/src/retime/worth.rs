@@ -72,7 +72,7 @@ pub struct Ranked {
 impl SpeedWorth {
     /// The share of its mean by which a length is shorter, or a rate higher.
     pub fn gain(&self) -> f64 {
-        gain(&self.metric, self.predicted.mean / self.was.mean)
+        self.metric.gain(self.predicted.mean / self.was.mean)
     }
 
     /// Whether the gain is positive, zero or negative.
@@ -83,10 +83,6 @@ impl SpeedWorth {
             _ => SpeedVerdict::NoGain,
         }
     }
-}
-
-fn gain(metric: &Metric, quotient: f64) -> f64 {
-    if matches!(metric, Metric::Rate(_)) { quotient - 1.0 } else { 1.0 - quotient }
 }
 
 /// Whether a replay with the recorded speeds has the metric as it was.
@@ -190,7 +186,7 @@ impl RetimeModel {
         let intervals = resampling.intervals(&asked.ratios, &ratios);
         let gain_interval = intervals.as_ref().map(|intervals| {
             let (low, high) = intervals.quotient;
-            let ends = [gain(&asked.metric, low), gain(&asked.metric, high)];
+            let ends = [asked.metric.gain(low), asked.metric.gain(high)];
             (ends[0].min(ends[1]), ends[0].max(ends[1]))
         });
         Ok(SpeedWorth {
