@@ -29,10 +29,10 @@ impl QueueBegins {
 pub(crate) struct RuleQueue<T> {
     /// The number of the next out.
     pub head: usize,
-    /// The time up to which `shifted` holds.
-    pub checked_until: i64,
+    /// The time up to which `may_be_shifted` holds.
+    pub checked_for_losses_until: i64,
     /// Frames may be missing since the queue was known to be empty.
-    pub shifted: bool,
+    pub may_be_shifted: bool,
     /// The times from which its points were recorded.
     pub begins: QueueBegins,
     /// The latest time of any out.
@@ -51,8 +51,8 @@ impl<T: Copy> RuleQueue<T> {
     pub fn new() -> RuleQueue<T> {
         RuleQueue {
             head: 0,
-            checked_until: i64::MIN,
-            shifted: false,
+            checked_for_losses_until: i64::MIN,
+            may_be_shifted: false,
             begins: QueueBegins::default(),
             last: i64::MIN,
             pending: VecDeque::new(),
@@ -62,8 +62,8 @@ impl<T: Copy> RuleQueue<T> {
     pub fn clear(&mut self) {
         self.pending.clear();
         self.head = 0;
-        self.checked_until = i64::MIN;
-        self.shifted = false;
+        self.checked_for_losses_until = i64::MIN;
+        self.may_be_shifted = false;
         self.last = i64::MIN;
     }
 
@@ -77,8 +77,8 @@ impl<T: Copy> RuleQueue<T> {
     /// Starts an empty queue at the out with this number and time.
     pub fn start(&mut self, number: usize, time: i64) {
         self.head = number;
-        self.checked_until = time;
-        self.shifted = false;
+        self.checked_for_losses_until = time;
+        self.may_be_shifted = false;
     }
 
     /// Adds an in and its edge. If its order relative to another in is unknown, both edges are possible only.

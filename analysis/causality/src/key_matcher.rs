@@ -246,16 +246,16 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
         found: &mut Matches<T>,
     ) -> bool {
         let allowed = Allowed::new(rule, effect);
-        let checked = self.queues[index].checked_until;
+        let checked_until = self.queues[index].checked_for_losses_until;
         let begins = self.queues[index].begins;
-        let shifted = self.queues[index].shifted
-            || begins.lacks_outs(checked)
-            || begins.lacks_ins(checked)
-            || self.may_miss(rule.from, Side::Out, checked, effect.hi)
-            || self.may_miss(rule.to, Side::In, checked, effect.hi);
+        let may_be_shifted = self.queues[index].may_be_shifted
+            || begins.lacks_outs(checked_until)
+            || begins.lacks_ins(checked_until)
+            || self.may_miss(rule.from, Side::Out, checked_until, effect.hi)
+            || self.may_miss(rule.to, Side::In, checked_until, effect.hi);
         let outs = &mut self.points[from].outs;
         let queue = &mut self.queues[index];
-        (queue.shifted, queue.checked_until) = (shifted, effect.hi);
+        (queue.may_be_shifted, queue.checked_for_losses_until) = (may_be_shifted, effect.hi);
         queue.head = queue.head.max(outs.first());
         while outs.get(queue.head).is_some_and(|out| allowed.is_late(&out.entry)) {
             queue.head += 1;
@@ -263,7 +263,7 @@ impl<T: Copy, M: Fn(u32, i64, i64) -> bool> KeyMatcher<T, M> {
         let first = outs.get(queue.head);
         let edge = first.and_then(|out| {
             let is_certain = allowed.certainty(&out.entry)? == Certainty::Certain;
-            let is_certain = is_certain && !out.unordered && !shifted;
+            let is_certain = is_certain && !out.unordered && !may_be_shifted;
             let certainty = if is_certain { Certainty::Certain } else { Certainty::Possible };
             Some(Edge { src: out.entry, dst: *effect, certainty, policy: Policy::Fifo })
         });

@@ -55,13 +55,13 @@ pub(super) struct Carrier {
     pub extra: i64,
     pub has_cpu: bool,
     /// The time at which it gave its CPU back.
-    pub gave: i64,
+    pub gave_cpu_at: i64,
     /// The time since which it runs.
     pub since: i64,
     /// The CPU time until it is preempted.
     pub budget: i64,
     /// The slice from which the budget is taken.
-    pub cut_like: u32,
+    pub budget_from_slice: u32,
     /// Whether the thread is preempted even if no thread waits, as threads of other programs need the
     /// CPU.
     pub is_forced: bool,
@@ -74,7 +74,7 @@ pub(super) struct Carrier {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueueEntry {
     /// The slice whose properties it has, or [`NONE`].
-    pub like: u32,
+    pub model_slice: u32,
     /// Whether the entry is that slice itself, not one like it.
     pub is_own: bool,
 }
@@ -190,12 +190,12 @@ impl<'a> ContendedEngine<'a> {
             left: None,
             extra: 0,
             has_cpu: false,
-            gave: i64::MIN,
+            gave_cpu_at: i64::MIN,
             since: i64::MIN,
             budget: 0,
-            cut_like: NONE,
+            budget_from_slice: NONE,
             is_forced: false,
-            entry: QueueEntry { like: NONE, is_own: false },
+            entry: QueueEntry { model_slice: NONE, is_own: false },
             last: NONE,
         });
         self.carriers.len() as u32 - 1
@@ -436,7 +436,7 @@ impl<'a> ContendedEngine<'a> {
         } else if put > asked {
             self.end_wait(carrier, queued.take, now, put);
         } else {
-            if state.gave == now && self.machines[state.machine as usize].idle > 0 {
+            if state.gave_cpu_at == now && self.machines[state.machine as usize].idle > 0 {
                 // It keeps the CPU that it has just given back.
                 state.has_cpu = true;
                 self.machines[state.machine as usize].idle -= 1;

@@ -67,11 +67,11 @@ impl ContendedEngine<'_> {
         }
         self.machines[machine].idle -= 1;
         let state = &mut self.carriers[carrier as usize];
-        (state.has_cpu, state.gave) = (true, i64::MIN);
+        (state.has_cpu, state.gave_cpu_at) = (true, i64::MIN);
         self.draw_budget(carrier, rest);
         if self.contention.slices.of(slice).is_cut {
             let state = &mut self.carriers[carrier as usize];
-            (state.cut_like, state.budget, state.is_forced) = (slice, rest, true);
+            (state.budget_from_slice, state.budget, state.is_forced) = (slice, rest, true);
         }
         true
     }
@@ -79,22 +79,24 @@ impl ContendedEngine<'_> {
     fn request_cpu(&mut self, carrier: u32, now: i64) {
         let machine = self.carriers[carrier as usize].machine as usize;
         let entry = match self.own_slice(carrier) {
-            Some(slice) => QueueEntry { like: slice, is_own: true },
+            Some(slice) => QueueEntry { model_slice: slice, is_own: true },
             None => {
                 let woken = &self.contention.slices.machines[machine].woken;
-                let like = self.machines[machine].woken.next(woken).unwrap_or(NONE);
-                QueueEntry { like, is_own: false }
+                let model_slice = self.machines[machine].woken.next(woken).unwrap_or(NONE);
+                QueueEntry { model_slice, is_own: false }
             }
         };
         self.enter(carrier, now, entry);
     }
 
     fn preempt(&mut self, carrier: u32, now: i64) {
-        let cut_like = self.carriers[carrier as usize].cut_like;
-        let entry = match (self.own_slice(carrier), cut_like) {
-            (Some(slice), _) => QueueEntry { like: slice, is_own: true },
-            (None, NONE) => QueueEntry { like: NONE, is_own: false },
-            (None, cut) => QueueEntry { like: self.contention.slices.of(cut).next, is_own: false },
+        let budget_from_slice = self.carriers[carrier as usize].budget_from_slice;
+        let entry = match (self.own_slice(carrier), budget_from_slice) {
+            (Some(slice), _) => QueueEntry { model_slice: slice, is_own: true },
+            (None, NONE) => QueueEntry { model_slice: NONE, is_own: false },
+            (None, cut) => {
+                QueueEntry { model_slice: self.contention.slices.of(cut).next, is_own: false }
+            }
         };
         self.give_back(carrier, now);
         self.enter(carrier, now, entry);
@@ -103,7 +105,7 @@ impl ContendedEngine<'_> {
     fn enter(&mut self, carrier: u32, now: i64, entry: QueueEntry) {
         self.carriers[carrier as usize].entry = entry;
         let slices = &self.contention.slices;
-        let late = if entry.like == NONE { 0 } else { slices.of(entry.like).late() };
+        let late = if entry.model_slice == NONE { 0 } else { slices.of(entry.model_slice).late() };
         if late > 0 {
             self.schedule(now + late, ContentionEvent::Ready { carrier });
         } else {
@@ -113,10 +115,10 @@ impl ContendedEngine<'_> {
 
     pub(super) fn enqueue(&mut self, carrier: u32, now: i64) {
         let state = &self.carriers[carrier as usize];
-        let (QueueEntry { like, is_own }, at) = (state.entry, state.machine);
+        let (QueueEntry { model_slice, is_own }, at) = (state.entry, state.machine);
         let slices = &self.contention.slices;
         let machine = &mut self.machines[at as usize];
-        let waiting = WaitingThread { carrier, like, is_own, since: now };
+        let waiting = WaitingThread { carrier, model_slice, is_own, since: now };
         machine.queue.push(waiting, slices, &slices.machines[at as usize]);
         self.mark_dirty(at);
     }
@@ -128,23 +130,23 @@ impl ContendedEngine<'_> {
             let machine = &mut self.machines[at];
             machine.idle -= 1;
             let waits = now > next.since;
-            let recorded = (next.like != NONE).then(|| slices.of(next.like));
-            let like = match recorded {
-                Some(slice) if next.is_own && slice.waited() == waits => Some(next.like),
+            let recorded = (next.model_slice != NONE).then(|| slices.of(next.model_slice));
+            let model_slice = match recorded {
+                Some(slice) if next.is_own && slice.waited() == waits => Some(next.model_slice),
                 _ => {
                     let which = usize::from(waits);
                     machine.switched[which].next(&slices.machines[at].switched[which])
                 }
             };
-            let switch = like.map_or(0, |number| slices.of(number).switch());
+            let switch = model_slice.map_or(0, |number| slices.of(number).switch());
             let state = &mut self.carriers[next.carrier as usize];
             state.has_cpu = true;
-            state.gave = i64::MIN;
-            let own = next.is_own.then_some(next.like);
+            state.gave_cpu_at = i64::MIN;
+            let own = next.is_own.then_some(next.model_slice);
             self.draw_budget(next.carrier, own.map_or(0, |slice| slices.of(slice).length()));
             if let Some(slice) = own.filter(|&slice| slices.of(slice).is_cut) {
                 let state = &mut self.carriers[next.carrier as usize];
-                state.cut_like = slice;
+                state.budget_from_slice = slice;
                 state.budget = slices.of(slice).length();
                 state.is_forced = true;
             }
@@ -158,7 +160,7 @@ impl ContendedEngine<'_> {
         let machine = state.machine as usize;
         let slices = &self.contention.slices;
         let drawn = self.machines[machine].cut.next(&slices.machines[machine].cut);
-        state.cut_like = drawn.unwrap_or(NONE);
+        state.budget_from_slice = drawn.unwrap_or(NONE);
         state.budget = drawn.map_or(i64::MAX / 4, |slice| slices.of(slice).length()).max(least);
         state.is_forced = false;
     }
@@ -166,7 +168,7 @@ impl ContendedEngine<'_> {
     pub(super) fn give_back(&mut self, carrier: u32, now: i64) {
         let state = &mut self.carriers[carrier as usize];
         if std::mem::take(&mut state.has_cpu) {
-            state.gave = now;
+            state.gave_cpu_at = now;
             let machine = state.machine;
             self.machines[machine as usize].idle += 1;
             self.mark_dirty(machine);

@@ -13,7 +13,7 @@ use crate::retime::moments::NONE;
 pub(super) struct WaitingThread {
     pub carrier: u32,
     /// The slice whose properties it has, or [`NONE`].
-    pub like: u32,
+    pub model_slice: u32,
     /// Whether the entry is that slice itself, not one like it.
     pub is_own: bool,
     pub since: i64,
@@ -65,8 +65,8 @@ impl Waits {
             // Only threads with their own slices are compared.
             return Waits { are_own: false, ..Waits::NONE };
         }
-        let slice = slices.of(thread.like);
-        let last = (slice.granted, thread.like);
+        let slice = slices.of(thread.model_slice);
+        let last = (slice.granted, thread.model_slice);
         Waits { are_own: true, last, granted: slice.granted, queued: slice.queued }
     }
 
@@ -125,17 +125,17 @@ impl RunQueue {
     /// Keeps the recorded order among threads that queued together; otherwise inserts at the recorded
     /// position.
     pub fn push(&mut self, thread: WaitingThread, slices: &Slices, machine: &Machine) {
-        if thread.like == NONE {
+        if thread.model_slice == NONE {
             self.insert(self.len, thread, slices);
             return;
         }
-        let slice = slices.of(thread.like);
+        let slice = slices.of(thread.model_slice);
         let at = if thread.is_own && self.summary().met(slice) {
-            self.before((slice.granted, thread.like), slices)
+            self.before((slice.granted, thread.model_slice), slices)
         } else {
             let kind = usize::from(slice.follows_cut);
             let placed = if slice.among > 0 {
-                Some(thread.like)
+                Some(thread.model_slice)
             } else {
                 self.placed[kind].next(&machine.placed[kind])
             };
@@ -157,8 +157,9 @@ impl RunQueue {
         let mut place = 0;
         for block in &self.blocks {
             if block.summary.last >= own {
-                let granted =
-                    |thread: &WaitingThread| (slices.of(thread.like).granted, thread.like);
+                let granted = |thread: &WaitingThread| {
+                    (slices.of(thread.model_slice).granted, thread.model_slice)
+                };
                 let within = block.threads.iter().position(|thread| granted(thread) >= own);
                 return place + within.unwrap_or(block.threads.len());
             }
@@ -203,11 +204,11 @@ mod tests {
 
     impl PlainQueue {
         fn push(&mut self, one: WaitingThread, slices: &Slices, machine: &Machine) {
-            if one.like == NONE {
+            if one.model_slice == NONE {
                 self.waiting.push(one);
                 return;
             }
-            let of = |other: &WaitingThread| slices.of(other.like);
+            let of = |other: &WaitingThread| slices.of(other.model_slice);
             let slice = of(&one);
             let met = |other: &WaitingThread| {
                 let other = of(other);
@@ -215,13 +216,13 @@ mod tests {
             };
             let met = |other: &WaitingThread| other.is_own && met(other);
             let at = if one.is_own && self.waiting.iter().all(met) {
-                let key = |other: &WaitingThread| (of(other).granted, other.like);
+                let key = |other: &WaitingThread| (of(other).granted, other.model_slice);
                 let first = self.waiting.iter().position(|other| key(other) >= key(&one));
                 first.unwrap_or(self.waiting.len())
             } else {
                 let kind = usize::from(slice.follows_cut);
                 let placed = if slice.among > 0 {
-                    Some(one.like)
+                    Some(one.model_slice)
                 } else {
                     self.placed[kind].next(&machine.placed[kind])
                 };
@@ -278,9 +279,9 @@ mod tests {
             let machine = &slices.machines[0];
             let (mut queue, mut plain) = (RunQueue::default(), PlainQueue::default());
             for number in 0..3_000u32 {
-                let like = if seed % 3 == 0 && number % 11 == 0 { NONE } else { number };
-                let is_own = like != NONE && (seed % 2 == 0 || number % 5 != 0);
-                let one = WaitingThread { carrier: number, like, is_own, since: 0 };
+                let model_slice = if seed % 3 == 0 && number % 11 == 0 { NONE } else { number };
+                let is_own = model_slice != NONE && (seed % 2 == 0 || number % 5 != 0);
+                let one = WaitingThread { carrier: number, model_slice, is_own, since: 0 };
                 queue.push(one, &slices, machine);
                 plain.push(one, &slices, machine);
                 let pops = if number % 100 == 99 { seed as usize * 2 } else { 0 };
