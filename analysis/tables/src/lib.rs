@@ -1,4 +1,5 @@
-//! From captures to Arrow: the only place that defines tables and columns.
+//! From captures to Arrow: all tables. `columns.rs` of `ppt-frame-dsl` defines the columns of fields; their Arrow types
+//! and all other columns are here.
 //!
 //! A [`CaptureSet`] is the input of a query: captures, each once. [`Directory::new`] names the tables of a
 //! set. A [`CaptureTable`] has columns, and plans a [`Scan`] of the requested ones: batches of rows, in parts
