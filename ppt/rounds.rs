@@ -79,7 +79,7 @@ impl Experiment {
     /// Finds the intervals in attached processes.
     ///
     /// # Errors
-    /// An interval is not there, or cannot be slowed down; or a speed cannot be had.
+    /// An interval is not there, or cannot be slowed down; or a speed is too fast.
     pub(crate) fn new(asked: &LiveWhatIf, sessions: &[Session]) -> Result<Self, Failure> {
         let mut new = Self {
             buffers: Vec::new(),

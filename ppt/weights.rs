@@ -18,7 +18,7 @@ pub(crate) fn restore(pid: i32, except: &[i32]) -> io::Result<usize> {
     results.into_iter().collect::<io::Result<()>>().map(|()| heavier.len())
 }
 
-/// The same if the session took a buffer over from a ppt that has died.
+/// Restores the weights of a process if its session took a buffer over from a ppt that has died.
 pub(crate) fn restore_after_death(session: &Session) {
     let has_died = |buffer: &AttachedBuffer| {
         buffer.took_over.as_ref().is_some_and(|holder| holder.alive == Some(false))
@@ -28,7 +28,7 @@ pub(crate) fn restore_after_death(session: &Session) {
     }
 }
 
-/// The same after the death of a ppt that had attached the process, with a message.
+/// Restores the weights that a killed ppt left in a process, with a message.
 pub(crate) fn restore_left(pid: i32) {
     match restore(pid, &[]) {
         Ok(0) => {}

@@ -12,7 +12,7 @@ use crate::input::{Input, Stream};
 
 /// Bytes read at a time.
 const STEP: usize = 256 << 10;
-/// The same if most of a capture is skipped: a header, and a little more.
+/// Bytes read at a time if most of a capture is skipped: a header, and a little more.
 const SPARSE_STEP: usize = 4 << 10;
 
 /// Walks through a capture from chunk to chunk.

@@ -17,7 +17,7 @@ use crate::schema::{Enum, Extra, Field, FieldType, Frame, IntervalEnd, Schema};
 
 /// First line of the text that is hashed.
 const LAYOUT_TEXT_VERSION: &str = "ppt layout 1";
-/// The same for the text of the roles.
+/// First line of the text of the roles.
 const ROLES_TEXT_VERSION: &str = "ppt roles 1";
 
 impl Schema {
@@ -27,7 +27,7 @@ impl Schema {
         digest(&self.layout_text())
     }
 
-    /// The same for the roles of fields in spans, and for counters and histograms. `None` if all
+    /// The hash of the roles of fields in spans, and of counters and histograms. `None` if all
     /// frames are plain and there are no metrics.
     pub fn roles_hash(&self) -> Option<u64> {
         self.roles_text().map(|text| digest(&text))

@@ -8,7 +8,7 @@ use crate::cells::cells_of;
 
 /// Bytes of a frames chunk without its frames, of its index entry, and of the padding after it.
 const CHUNK: u64 = 192 + 64 + 63;
-/// The same for a payload so large that it is block-aligned.
+/// [`CHUNK`] with a payload so large that it is block-aligned.
 const LARGE_CHUNK: u64 = CHUNK + BLOCK as u64;
 /// A gap chunk and its entry in the index.
 const GAP: u64 = 128 + 64;

@@ -26,7 +26,7 @@ impl Experiment {
     /// Begins it. Its rounds are written into the logs; the second one has their pauses.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// The system refuses a thread.
     pub(crate) fn start(
         self,
         log: RoundLog,

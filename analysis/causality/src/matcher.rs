@@ -1,4 +1,4 @@
-//! From entries to edges, one key after the other.
+//! The contract of matching; `key_matcher.rs` decides, by policy.
 
 use std::sync::Arc;
 

@@ -8,12 +8,12 @@ const MIN_EXPECTED_OVERLAP: f64 = 0.05;
 /// Fewer intervals can be one at a time by chance.
 const MIN_INTERVALS: usize = 30;
 
-/// An interval of a thread. Times are in ns of one clock.
+/// An interval of a thread. All times are of one clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadInterval {
-    /// The begin.
+    /// The begin, in ns.
     pub begin: i64,
-    /// The end.
+    /// The end, in ns.
     pub end: i64,
     /// The thread, by any number that no other thread has.
     pub thread: u64,

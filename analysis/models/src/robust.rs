@@ -36,7 +36,7 @@ pub enum Method {
 pub struct Slope {
     /// The term.
     pub term: String,
-    /// The value.
+    /// The estimated slope.
     pub estimate: f64,
     /// The interval, if rows are independent; None with Huber's estimate.
     pub interval: Option<ConfidenceInterval>,

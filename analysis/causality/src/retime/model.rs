@@ -87,7 +87,8 @@ impl RetimeModel {
     /// Learns a model from a recording.
     ///
     /// # Errors
-    /// Effects are stamped before their causes, or threads waited for CPUs in an unknown order.
+    /// Effects are stamped before their causes, threads waited for CPUs in an unknown order, or they waited for other
+    /// threads and no edge shows it.
     pub fn new(mut recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
         let mut doubtful = DoubtfulTimes::new(&recording);
         recording.apart(&mut doubtful);

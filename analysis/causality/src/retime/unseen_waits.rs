@@ -1,4 +1,5 @@
 //! Waits for other threads that no edge shows, as for a lock: a replay keeps their lengths, whatever becomes faster.
+//! `RetimeModel::learn` refuses a run in which their share exceeds `MAX_UNSEEN_WAIT_SHARE`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -76,6 +76,7 @@ impl ContendedEngine<'_> {
         true
     }
 
+    /// Lets a carrier without a CPU enter the queue: with the slice that it begins, or like a woken thread.
     fn request_cpu(&mut self, carrier: u32, now: i64) {
         let machine = self.carriers[carrier as usize].machine as usize;
         let entry = match self.own_slice(carrier) {
@@ -89,6 +90,7 @@ impl ContendedEngine<'_> {
         self.enter(carrier, now, entry);
     }
 
+    /// Takes the CPU from a carrier, and lets it enter the queue again.
     fn preempt(&mut self, carrier: u32, now: i64) {
         let budget_from_slice = self.carriers[carrier as usize].budget_from_slice;
         let entry = match (self.own_slice(carrier), budget_from_slice) {
@@ -102,6 +104,7 @@ impl ContendedEngine<'_> {
         self.enter(carrier, now, entry);
     }
 
+    /// Lets a carrier enter the queue, after the delay of its model slice.
     fn enter(&mut self, carrier: u32, now: i64, entry: QueueEntry) {
         self.carriers[carrier as usize].entry = entry;
         let slices = &self.contention.slices;
@@ -113,6 +116,7 @@ impl ContendedEngine<'_> {
         }
     }
 
+    /// Puts a carrier into the queue of its machine.
     pub(super) fn enqueue(&mut self, carrier: u32, now: i64) {
         let state = &self.carriers[carrier as usize];
         let (QueueEntry { model_slice, is_own }, at) = (state.entry, state.machine);
@@ -123,6 +127,7 @@ impl ContendedEngine<'_> {
         self.mark_dirty(at);
     }
 
+    /// Gives idle CPUs to the first ready threads, after the time of a switch.
     pub(super) fn dispatch(&mut self, at: usize, now: i64) {
         let slices = &self.contention.slices;
         while self.machines[at].idle > 0 {
