@@ -11,6 +11,8 @@ use crate::turns::{ThreadInterval, take_turns};
 /// [`MIN_HANDOVER`] ns.
 const MAX_HANDOVER_SHARE: f64 = 0.1;
 const MIN_HANDOVER: i64 = 100_000;
+/// A smaller share of the intervals may begin just as another one ends by chance.
+const MIN_HANDOVERS: f64 = 0.2;
 
 /// The share of the time between successive vertices, where the later one has no cause, in which threads waited for
 /// another thread of these programs: by the kernel's records, or, without them, where threads take turns.
@@ -71,14 +73,16 @@ fn turn_wait_share(
         let sum: i64 = intervals.iter().map(|interval| interval.end - interval.begin).sum();
         let mean = sum as f64 / intervals.len() as f64;
         let handover = MIN_HANDOVER.max((MAX_HANDOVER_SHARE * mean) as i64);
-        for pair in turns.windows(2) {
+        let handovers = turns.windows(2).filter_map(|pair| {
             let (previous, turn) = (pair[0].interval, pair[1]);
-            let wait = wait_before(moments, turn.begin, handover, &has_cause);
-            waits.extend(wait.filter(|&at| {
-                let end = moments.time[at as usize];
-                previous.thread != turn.interval.thread
-                    && end.abs_diff(previous.end) <= handover as u64
-            }));
+            let at = wait_before(moments, turn.begin, handover, &has_cause)?;
+            let late = moments.time[at as usize].abs_diff(previous.end);
+            let is_other = previous.thread != turn.interval.thread;
+            (is_other && late <= handover as u64).then_some(at)
+        });
+        let handovers: Vec<u32> = handovers.collect();
+        if handovers.len() as f64 >= MIN_HANDOVERS * turns.len() as f64 {
+            waits.extend(handovers);
         }
     }
     let steps = (0..moments.len() as u32).filter(|&at| !has_cause(at));

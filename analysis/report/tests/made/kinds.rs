@@ -187,7 +187,7 @@ pub fn write(text: &str) -> (Vec<u8>, u64) {
             let at = MONO + SECOND + n * 20_000_000 + ring * 3_000_000;
             // The thread runs, waits in a call, is woken late, and runs.
             let ran = 100_000 + n * 1_000;
-            let waited = 400_000 + n % 7 * 300_000;
+            let waited = 400_000 + n % 7 * 150_000;
             let late = 50_000;
             let end = at + ran + waited + late + 20_000;
             let cpu = ("cpu", ring);
