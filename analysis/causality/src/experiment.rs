@@ -459,6 +459,21 @@ mod tests {
     }
 
     #[test]
+    fn of_threads_that_take_turns_pauses_answer_up_to_a_quarter() {
+        let (rounds, values) = experiment(10, &[1.25, 1.0, 1.5, 1.0], |speed, permutation, _| {
+            (1e6 + 1e6 / speed) as i64 + permutation % 3 * 1000
+        });
+        let mut found = answers(&metric(), &rounds, &values, Resampling::default()).unwrap();
+        assert_eq!(found.answers.len(), 2, "{found:?}");
+        found.leave_out_turns("another");
+        assert_eq!((found.answers.len(), found.left_out.len()), (2, 0));
+        found.leave_out_turns("serve.work");
+        assert_eq!(found.answers.iter().map(|answer| answer.speed).collect::<Vec<_>>(), [1.25]);
+        let slowed = "serve.work".to_owned();
+        assert_eq!(found.left_out, [ExperimentRefusal::Turns { slowed, speed: 1.5 }]);
+    }
+
+    #[test]
     fn what_straddles_a_round_does_not_count() {
         let round =
             ExperimentRound { start: 0, end: ROUND, permutation: 1, speed: 1.0, slowed: None };
