@@ -50,8 +50,7 @@ pub(crate) struct DrainedSegment {
     /// The rings that have been written to.
     rings: Vec<Option<Box<RingDrain>>>,
     /// The cursor up to which each ring has been drained. The cursors are contiguous because most looks
-    /// read
-    /// nothing else.
+    /// read nothing else.
     cursors: Vec<u64>,
     /// The number of rings, from the first, that may have been claimed.
     reach: usize,

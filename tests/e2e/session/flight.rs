@@ -305,7 +305,9 @@ int main(void) {
 fn the_kernel_is_recorded_too() {
     let bench = flood::build();
     let mut target = bench.start("flood", &["2", "1000"]);
-    let attach = attach(&bench, &target, &["--kernel", "sched", "--on", "n = 999"]);
+    // On a busy machine, the kernel's frames come later than the program's.
+    let args = ["--kernel", "sched", "--on", "n = 999", "--after", "2s"];
+    let attach = attach(&bench, &target, &args);
     let written = target.run();
     wait_for(&bench, 1);
     attach.stop();
