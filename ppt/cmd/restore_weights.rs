@@ -22,7 +22,11 @@ pub(crate) fn run(args: &args::RestoreWeights) -> ExitStatus {
     let _ = nix::sys::prctl::set_name(c"ppt-weights");
     // Without the right, it can still restore the threads of its own user.
     let _ = ppt_kernel::keep_only_nice();
-    let restore = || args.pids.iter().all(|&pid| weights::restore(pid, &args.except).is_ok());
+    // A process that cannot be restored keeps none of the others from it.
+    let restore = || {
+        let results = args.pids.iter().map(|&pid| weights::restore(pid, &args.except));
+        results.filter(Result::is_err).count() == 0
+    };
     let timeout = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX);
     let mut input = std::io::stdin().lock();
     loop {
