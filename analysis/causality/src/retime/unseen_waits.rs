@@ -70,8 +70,8 @@ fn turn_wait_share(
         if !take_turns(&mut intervals) {
             continue;
         }
-        let sum: i64 = intervals.iter().map(|interval| interval.end - interval.begin).sum();
-        let mean = sum as f64 / intervals.len() as f64;
+        let sum: f64 = intervals.iter().map(ThreadInterval::length).sum();
+        let mean = sum / intervals.len() as f64;
         let handover = MIN_HANDOVER.max((MAX_HANDOVER_SHARE * mean) as i64);
         let handovers = turns.windows(2).filter_map(|pair| {
             let (previous, turn) = (pair[0].interval, pair[1]);
@@ -126,7 +126,7 @@ fn wait_before(
             return Some(at);
         }
         at = before;
-        if begin - moments.time[at as usize] > handover {
+        if begin.saturating_sub(moments.time[at as usize]) > handover {
             return None;
         }
     }
