@@ -1,6 +1,6 @@
 //! Compares the names of addresses in stacks with those of binutils.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::fixtures::support::{Bench, available, ppt, text};
@@ -80,10 +80,12 @@ fn addresses_have_the_names_of_binutils() {
     let expected = by_binutils(&bench, "chains", &places);
     assert_eq!(expected.len(), own.len());
     for (symbol, expected) in own.values().zip(&expected) {
-        assert_eq!(symbol.split(['+', ' ']).next(), Some(expected.as_str()), "{symbol}");
+        // Neither names what the linker has made, such as the calls of libraries' functions.
+        let name = if symbol.ends_with(')') { symbol.split(['+', ' ']).next() } else { Some("??") };
+        assert_eq!(name, Some(expected.as_str()), "{symbol}");
     }
-    let functions: std::collections::BTreeSet<&String> = expected.iter().collect();
-    assert!(functions.len() >= 9 && !expected.contains(&"??".to_owned()), "{functions:?}");
+    let functions: BTreeSet<&String> = expected.iter().filter(|name| *name != "??").collect();
+    assert!(functions.len() >= 9, "{functions:?}");
     eprintln!(
         "{named} of {total} addresses have names; {} of the program's own compared",
         own.len()
