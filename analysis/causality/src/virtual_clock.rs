@@ -10,15 +10,15 @@ pub struct VirtualClock {
     pub points: Vec<VirtualClockPoint>,
 }
 
-/// A point of G, which grows by `rate` from there to the next point.
+/// A point of G, which grows by `pause_rate` from there to the next point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VirtualClockPoint {
     /// The time, ns.
     pub time: i64,
     /// G, the sum of pauses until then, ns.
     pub paused: i64,
-    /// The rate of the clock, 0 to 1.
-    pub rate: f64,
+    /// The growth of the sum of pauses per ns of time, 0 to 1.
+    pub pause_rate: f64,
 }
 
 impl VirtualClock {
@@ -28,7 +28,7 @@ impl VirtualClock {
         let Some(before) = next.checked_sub(1).map(|before| self.points[before]) else {
             return time - self.points.first().map_or(0, |first| first.paused);
         };
-        let grown = ((time - before.time) as f64 * before.rate).round() as i64;
+        let grown = ((time - before.time) as f64 * before.pause_rate).round() as i64;
         time - before.paused - grown
     }
 }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn virtual_time_has_no_pauses() {
-        let point = |time, paused, rate| VirtualClockPoint { time, paused, rate };
+        let point = |time, paused, pause_rate| VirtualClockPoint { time, paused, pause_rate };
         let points =
             vec![point(100, 0, 0.5), point(200, 50, 0.0), point(300, 50, 0.2), point(400, 70, 0.0)];
         let clock = VirtualClock { points };

@@ -88,7 +88,7 @@ impl Experiment {
         self.clock.points.push(VirtualClockPoint {
             time: row.long(0)?,
             paused: row.long(1)?,
-            rate: row.long(2)? as f64 / 1e9,
+            pause_rate: row.long(2)? as f64 / 1e9,
         });
         Some(())
     }
