@@ -44,8 +44,8 @@ pub struct ExperimentRound {
     pub permutation: i64,
     /// The speed of the interval: 0.5 is half as fast.
     pub speed: f64,
-    /// The name of the interval; None in a baseline.
-    pub slowed: Option<String>,
+    /// The name of the interval or span with this speed; None in a baseline.
+    pub activity: Option<String>,
 }
 
 /// The metric in a round, as a quotient, so that rounds add up.
@@ -90,17 +90,17 @@ pub fn answers(
     names.dedup();
     let source =
         |speed| if speed > 1.0 { ExperimentSource::Paused } else { ExperimentSource::Slowed };
-    let slowed = arms.iter().map(|&(name, speed)| (name, speed, source(speed)));
+    let tried = arms.iter().map(|&(name, speed)| (name, speed, source(speed)));
     let faster = names.iter().map(|&name| (name, EXTRAPOLATED, ExperimentSource::Extrapolated));
     let mut found = ExperimentAnswers::default();
-    for (name, speed, source) in slowed.chain(faster) {
+    for (name, speed, source) in tried.chain(faster) {
         let Some(answer) = experiment.answer(&baselines, name, speed, source) else { continue };
         let (low, high) = answer.mean_interval;
         let is_known = (high - low) / 2.0 <= MAX_EXTRAPOLATED_ERROR * answer.figures.mean;
         if source == ExperimentSource::Extrapolated && !is_known {
             found.left_out.push(ExperimentRefusal::Extrapolated {
                 metric: metric.clone(),
-                slowed: name.to_owned(),
+                activity: name.to_owned(),
                 speed,
                 interval: (low, high),
             });
@@ -140,7 +140,7 @@ impl<'a> ExperimentEvaluation<'a> {
             .permutations
             .iter()
             .map(|rounds| {
-                let mut bases = rounds.iter().filter(|round| round.slowed.is_none());
+                let mut bases = rounds.iter().filter(|round| round.activity.is_none());
                 std::array::from_fn(|_| {
                     bases.next().map(|round| self.measured(round)).unwrap_or_default()
                 })
@@ -163,12 +163,12 @@ impl<'a> ExperimentEvaluation<'a> {
     fn arms(&self) -> Vec<(&'a str, f64)> {
         let mut arms: Vec<(&str, f64)> = Vec::new();
         for &round in self.permutations.iter().flatten() {
-            let Some(slowed) = round.slowed.as_deref() else { continue };
+            let Some(activity) = round.activity.as_deref() else { continue };
             let is_same = |arm: &(&str, f64)| {
-                arm.0 == slowed && (arm.1 - round.speed).abs() < SPEED_TOLERANCE
+                arm.0 == activity && (arm.1 - round.speed).abs() < SPEED_TOLERANCE
             };
             if !arms.iter().any(is_same) {
-                arms.push((slowed, round.speed));
+                arms.push((activity, round.speed));
             }
         }
         arms.sort_by(|one, other| one.0.cmp(other.0).then(other.1.total_cmp(&one.1)));
@@ -176,9 +176,10 @@ impl<'a> ExperimentEvaluation<'a> {
     }
 
     /// The round of an interval at a speed in each permutation; None if one lacks it.
-    fn rounds_of(&self, slowed: &str, speed: f64) -> Option<Vec<RoundRatio>> {
+    fn rounds_of(&self, activity: &str, speed: f64) -> Option<Vec<RoundRatio>> {
         let is_arm = |round: &&&ExperimentRound| {
-            round.slowed.as_deref() == Some(slowed) && (round.speed - speed).abs() < SPEED_TOLERANCE
+            round.activity.as_deref() == Some(activity)
+                && (round.speed - speed).abs() < SPEED_TOLERANCE
         };
         self.permutations
             .iter()
@@ -189,7 +190,7 @@ impl<'a> ExperimentEvaluation<'a> {
     fn answer(
         &self,
         baselines: &Baselines,
-        slowed: &str,
+        activity: &str,
         speed: f64,
         source: ExperimentSource,
     ) -> Option<ExperimentAnswer> {
@@ -198,7 +199,7 @@ impl<'a> ExperimentEvaluation<'a> {
             ExperimentSource::Extrapolated => EXTRAPOLATED_FROM.to_vec(),
         };
         let arms: Option<Vec<_>> =
-            speeds.iter().map(|&speed| self.rounds_of(slowed, speed)).collect();
+            speeds.iter().map(|&speed| self.rounds_of(activity, speed)).collect();
         let arms = arms?;
         let compared: Vec<&[RoundRatio]> =
             [&baselines.rounds[..]].into_iter().chain(arms.iter().map(Vec::as_slice)).collect();
@@ -218,7 +219,7 @@ impl<'a> ExperimentEvaluation<'a> {
         };
         Some(ExperimentAnswer {
             metric: self.metric.clone(),
-            slowed: slowed.to_owned(),
+            activity: activity.to_owned(),
             speed,
             source,
             base: figures(&baselines.rounds),
@@ -243,7 +244,7 @@ fn whole_permutations(rounds: &[ExperimentRound]) -> Vec<Vec<&ExperimentRound>> 
         .collect();
     let most = permutations.iter().map(Vec::len).max().unwrap_or(0);
     let is_whole = |rounds: &Vec<&ExperimentRound>| {
-        rounds.len() == most && rounds.iter().filter(|round| round.slowed.is_none()).count() == 2
+        rounds.len() == most && rounds.iter().filter(|round| round.activity.is_none()).count() == 2
     };
     permutations.into_iter().filter(is_whole).collect()
 }
@@ -255,7 +256,7 @@ fn settling(
     values: &Values,
 ) -> Result<i64, ExperimentRefusal> {
     let bases: Vec<_> =
-        permutations.iter().flatten().filter(|round| round.slowed.is_none()).collect();
+        permutations.iter().flatten().filter(|round| round.activity.is_none()).collect();
     let mut lengths = Vec::new();
     for round in &bases {
         let ends = values.iter().filter(|value| value.1 >= round.start && value.1 < round.end);
@@ -380,9 +381,9 @@ mod tests {
         for permutation in 0..=permutations {
             let arms: &[f64] = if permutation == 0 { &[1.0] } else { speeds };
             for (place, &speed) in arms.iter().enumerate() {
-                let slowed = (speed != 1.0).then(|| "serve.work".to_owned());
+                let activity = (speed != 1.0).then(|| "serve.work".to_owned());
                 let round =
-                    ExperimentRound { start: now, end: now + ROUND, permutation, speed, slowed };
+                    ExperimentRound { start: now, end: now + ROUND, permutation, speed, activity };
                 while now < round.end {
                     let end = now + length(speed, permutation, place).max(1);
                     values.push((now, end));
@@ -469,14 +470,14 @@ mod tests {
         assert_eq!((found.answers.len(), found.left_out.len()), (2, 0));
         found.leave_out_turns("serve.work");
         assert_eq!(found.answers.iter().map(|answer| answer.speed).collect::<Vec<_>>(), [1.25]);
-        let slowed = "serve.work".to_owned();
-        assert_eq!(found.left_out, [ExperimentRefusal::Turns { slowed, speed: 1.5 }]);
+        let activity = "serve.work".to_owned();
+        assert_eq!(found.left_out, [ExperimentRefusal::Turns { activity, speed: 1.5 }]);
     }
 
     #[test]
     fn what_straddles_a_round_does_not_count() {
         let round =
-            ExperimentRound { start: 0, end: ROUND, permutation: 1, speed: 1.0, slowed: None };
+            ExperimentRound { start: 0, end: ROUND, permutation: 1, speed: 1.0, activity: None };
         let values = [
             (0, MIN_SETTLING + 5),
             (MIN_SETTLING, MIN_SETTLING + 10),

@@ -39,8 +39,8 @@ impl ExperimentSource {
 pub struct ExperimentAnswer {
     /// The metric.
     pub metric: Metric,
-    /// The name of the interval.
-    pub slowed: String,
+    /// The name of the interval or span with this speed.
+    pub activity: String,
     /// The speed of the interval: 0.5 is half as fast.
     pub speed: f64,
     /// Measured or extrapolated.
@@ -130,26 +130,26 @@ pub enum ExperimentRefusal {
     },
     /// Threads run a span one at a time, which pauses show too inexactly.
     #[error(
-        "{slowed}={speed}x is not answered: threads run {slowed} one at a time, as if a lock were around it, and then \
-         pauses are exact up to {MAX_TURNS_SPEED}x: ask for {slowed}={MAX_TURNS_SPEED}x"
+        "{activity}={speed}x is not answered: threads run {activity} one at a time, as if a lock were around it, and \
+         then pauses are exact up to {MAX_TURNS_SPEED}x: ask for {activity}={MAX_TURNS_SPEED}x"
     )]
     Turns {
         /// The name of the span.
-        slowed: String,
+        activity: String,
         /// The speed of the span.
         speed: f64,
     },
     /// A faster program is extrapolated from arms that are known too badly.
     #[error(
-        "{slowed}={speed}x is not answered: extrapolated, `{metric}` takes {:.2} to {:.2} ms; take more time (--for), \
-         or measure it (--pause-host)",
+        "{activity}={speed}x is not answered: extrapolated, `{metric}` takes {:.2} to {:.2} ms; take more time \
+         (--for), or measure it (--pause-host)",
         interval.0 / 1e6, interval.1 / 1e6
     )]
     Extrapolated {
         /// The metric.
         metric: Metric,
         /// The name of the interval.
-        slowed: String,
+        activity: String,
         /// The speed of the interval.
         speed: f64,
         /// The confidence interval of the mean.
@@ -182,18 +182,16 @@ pub struct ExperimentAnswers {
 
 impl ExperimentAnswers {
     /// Leaves out what pauses show too inexactly of a span that threads run one at a time.
-    pub fn leave_out_turns(&mut self, slowed: &str) {
+    pub fn leave_out_turns(&mut self, activity: &str) {
         let is_doubtful = |answer: &mut ExperimentAnswer| {
             answer.source == ExperimentSource::Paused
-                && answer.slowed == slowed
+                && answer.activity == activity
                 && answer.speed > MAX_TURNS_SPEED + 1e-4
         };
         let doubtful = self.answers.extract_if(.., is_doubtful);
-        self.left_out.extend(
-            doubtful.map(|answer| ExperimentRefusal::Turns {
-                slowed: answer.slowed,
-                speed: answer.speed,
-            }),
-        );
+        self.left_out.extend(doubtful.map(|answer| ExperimentRefusal::Turns {
+            activity: answer.activity,
+            speed: answer.speed,
+        }));
     }
 }

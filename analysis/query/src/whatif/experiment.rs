@@ -14,6 +14,7 @@ use crate::error::QueryError;
 /// The buffers of rounds and of pauses.
 const BUFFER: &str = "rounds";
 const CLOCK_BUFFER: &str = "virtual_clock";
+/// `slowed` is the interval or span of a round at any speed, also at one above 1.
 const ROUNDS: &str = "SELECT slowed, metric, ts, \
                       CAST(round_end AS BIGINT) - CAST(round_start AS BIGINT), permutation, \
                       CAST(round(speed * 1e9) AS BIGINT) FROM rounds.round \
@@ -41,12 +42,12 @@ pub struct Experiment {
 
 impl Experiment {
     fn round(&mut self, row: &RowView<'_>) -> Option<()> {
-        let slowed = row.text(0).filter(|name| !name.is_empty()).map(str::to_owned);
+        let activity = row.text(0).filter(|name| !name.is_empty()).map(str::to_owned);
         self.metric = row.text(1).unwrap_or_default().to_owned();
         let (end, length, permutation) = (row.long(2)?, row.long(3)?, row.long(4)?);
         let start = end.checked_sub(length)?;
         let speed = row.long(5)? as f64 / 1e9;
-        self.rounds.push(ExperimentRound { start, end, permutation, speed, slowed });
+        self.rounds.push(ExperimentRound { start, end, permutation, speed, activity });
         Some(())
     }
 
@@ -81,7 +82,7 @@ impl Experiment {
     /// The names of the intervals that looked faster by pauses.
     fn paused(&self) -> BTreeSet<String> {
         let paused = self.rounds.iter().filter(|round| round.speed > 1.0);
-        paused.filter_map(|round| round.slowed.clone()).collect()
+        paused.filter_map(|round| round.activity.clone()).collect()
     }
 
     fn point(&mut self, row: &RowView<'_>) -> Option<()> {

@@ -60,8 +60,8 @@ pub(super) async fn ask(
         args.speed.is_empty()
             || args.speed.iter().any(|speed| {
                 (speed.factor - answer.speed).abs() < SAME
-                    && (answer.slowed == speed.activity
-                        || answer.slowed.ends_with(&format!(".{}", speed.activity)))
+                    && (answer.activity == speed.activity
+                        || answer.activity.ends_with(&format!(".{}", speed.activity)))
             })
     };
     answers.retain(asked);
@@ -73,7 +73,7 @@ pub(super) async fn ask(
 
 fn speed(answer: &ExperimentAnswer) -> String {
     let times = (answer.speed * 1e4).round() / 1e4;
-    format!("{}={times}x", answer.slowed)
+    format!("{}={times}x", answer.activity)
 }
 
 /// Results as text.
@@ -128,7 +128,7 @@ pub(super) fn json(answers: &[ExperimentAnswer], out: &mut impl Write) -> io::Re
         predicted["mean_hi"] = json!(answer.mean_interval.1);
         json!({
             "metric": answer.metric.to_string(),
-            "speed": { answer.slowed.as_str(): answer.speed },
+            "speed": { answer.activity.as_str(): answer.speed },
             "how": answer.source.word(),
             "was": figures(&answer.base),
             "predicted": predicted,
