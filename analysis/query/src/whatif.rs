@@ -48,7 +48,7 @@ impl Engine {
     ///
     /// # Errors
     /// A capture cannot be read, or the query is cancelled or exceeds its memory.
-    pub async fn run(&self) -> Result<LoadedRun, QueryError> {
+    pub async fn load_run(&self) -> Result<LoadedRun, QueryError> {
         let mut loader = Loader::default();
         self.each(CAPTURES, |view| loader.capture(view)).await?;
         self.each(POINTS, |view| loader.point(view)).await?;

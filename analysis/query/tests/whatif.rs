@@ -185,7 +185,7 @@ fn capture(jobs: &[(u64, u64)], shop: Shop) -> Vec<u8> {
 }
 
 fn ask(engine: &Engine, metric: &str, speed: &str) -> Result<SpeedWorth, RetimeRefusal> {
-    let run = runtime().block_on(engine.run()).unwrap();
+    let run = runtime().block_on(engine.load_run()).unwrap();
     let metric: Metric = metric.parse().unwrap();
     run.evidence(&metric).judge()?;
     let model = RetimeModel::new(run.recording)?;

@@ -53,7 +53,7 @@ async fn ask(
     speeds: &Speeds,
     engine: &Engine,
 ) -> Result<Vec<SpeedWorth>, Failure> {
-    let run = engine.run().await?;
+    let run = engine.load_run().await?;
     let metrics = metrics(args, &run);
     for metric in &metrics {
         run.evidence(metric).judge().map_err(Failure::no_retiming)?;

@@ -159,7 +159,10 @@ impl Engine {
     ///
     /// # Errors
     /// A capture cannot be read, or the query is cancelled or exceeds its memory.
-    pub async fn values(&self, metric: &Metric) -> Result<Option<Vec<(i64, i64)>>, QueryError> {
+    pub async fn metric_values(
+        &self,
+        metric: &Metric,
+    ) -> Result<Option<Vec<(i64, i64)>>, QueryError> {
         let query = match metric {
             Metric::Length(name) | Metric::Rate(name) => {
                 let is_named = is_named(name);
@@ -188,7 +191,7 @@ impl Engine {
     ///
     /// # Errors
     /// A capture cannot be read, or the query is cancelled or exceeds its memory.
-    pub async fn lengths(&self) -> Result<Vec<Metric>, QueryError> {
+    pub async fn length_metrics(&self) -> Result<Vec<Metric>, QueryError> {
         let query = format!(
             "SELECT DISTINCT name FROM slices WHERE buffer NOT IN ('{BUFFER}', '{CLOCK_BUFFER}') ORDER BY name"
         );

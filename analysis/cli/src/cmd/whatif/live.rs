@@ -32,13 +32,13 @@ pub(super) async fn ask(
         ));
     }
     let metrics = match (&args.metric[..], experiment.metric.as_str()) {
-        ([], "") => engine.lengths().await?,
+        ([], "") => engine.length_metrics().await?,
         ([], metric) => vec![metric.parse().map_err(Failure::bad_whatif_question)?],
         (metrics, _) => metrics.to_vec(),
     };
     let mut answers = Vec::new();
     for metric in &metrics {
-        let values = engine.values(metric).await?;
+        let values = engine.metric_values(metric).await?;
         let values =
             values.ok_or_else(|| Failure::bad_whatif_question("only a whole run has an `end`"))?;
         if values.is_empty() {
