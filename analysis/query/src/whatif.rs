@@ -17,20 +17,15 @@ use crate::engine::Engine;
 use crate::error::QueryError;
 pub use experiment::Experiment;
 pub use load::LoadedRun;
-use load::Loader;
+use load::{EDGES, Loader};
 use row::{Columns, RowView};
 use services::ServiceRows;
 
-/// The queries: intervals, points, edges, data from outside, missing frames, thread states and hosts.
+/// The queries: intervals, points, data from outside, missing frames, thread states and hosts.
 const SLICES: &str = "SELECT name, host, pid, tid, ts, dur, buffer FROM slices \
                       WHERE ts IS NOT NULL AND dur >= 0 AND tid IS NOT NULL";
 const POINTS: &str = "SELECT capture, buffer, segment, ring, seqno, host, pid, tid, ts, point, in_type, \
                       in_hash FROM points WHERE ts IS NOT NULL AND tid IS NOT NULL";
-const EDGES: &str = "SELECT src_capture, src_buffer, src_segment, src_ring, src_seqno, src_pid, src_tid, \
-                     src_ts, src_point, dst_capture, dst_buffer, dst_segment, dst_ring, dst_seqno, \
-                     dst_pid, dst_tid, dst_ts, dst_point, kind, type, policy, certainty FROM edges \
-                     WHERE src_ts IS NOT NULL AND dst_ts IS NOT NULL AND src_tid IS NOT NULL \
-                     AND dst_tid IS NOT NULL AND kind IN ('hash', 'span', 'chain')";
 const UNMATCHED: &str =
     "SELECT capture, buffer, segment, ring, seqno, point, side, reason FROM unmatched";
 /// Periods in which frames are missing.

@@ -252,8 +252,8 @@ impl Engine {
         }
         let shown = request::shown(of, is_span, &why.show);
         let rows = as_intervals(rows, of, interval, &shown)?;
-        let order = [(9, false), (8, true), (7, true), (5, true)];
-        let order = order.map(|(n, ascends)| ident(format!("c{n}")).sort(ascends, false));
+        let order = [(DUR, false), (TS, true), (TID, true), (SEQNO, true)];
+        let order = order.map(|(n, ascends)| ident(column_name(n)).sort(ascends, false));
         let all = rows.clone().count().await? as u64;
         let above = tail::above(all);
         let max_rows = why.slowest.max(above.map_or(0, |count| count.min(tail::MAX_INTERVALS) + 1));
@@ -285,7 +285,7 @@ impl Engine {
             for row in 0..batch.num_rows() {
                 let text = |at| text(&batch, at, row).unwrap_or_default().to_owned();
                 let long = |at| long(&batch, at, row);
-                let (Some(ts), Some(dur)) = (long(8), long(9)) else { continue };
+                let (Some(ts), Some(dur)) = (long(TS), long(DUR)) else { continue };
                 // No real interval ends after the largest possible time.
                 if ts.checked_add(dur).is_none() {
                     continue;
@@ -293,14 +293,14 @@ impl Engine {
                 let small = |at| long(at).and_then(|number| i32::try_from(number).ok());
                 intervals.push(Slow {
                     name: name.clone(),
-                    capture: text(0),
-                    buffer: text(1),
-                    segment: text(2),
-                    host: text(3),
-                    ring: long(4),
-                    seqno: long(5),
-                    pid: small(6),
-                    tid: small(7),
+                    capture: text(CAPTURE),
+                    buffer: text(BUFFER),
+                    segment: text(SEGMENT),
+                    host: text(HOST),
+                    ring: long(RING),
+                    seqno: long(SEQNO),
+                    pid: small(PID),
+                    tid: small(TID),
                     thread: None,
                     ts,
                     dur,
@@ -380,10 +380,26 @@ impl WhyInterval {
     }
 }
 
+/// The columns of an interval, in the order in which [`as_intervals`] selects them.
+const CAPTURE: usize = 0;
+const BUFFER: usize = 1;
+const SEGMENT: usize = 2;
+const HOST: usize = 3;
+const RING: usize = 4;
+const SEQNO: usize = 5;
+const PID: usize = 6;
+const TID: usize = 7;
+const TS: usize = 8;
+const DUR: usize = 9;
 /// The number of columns before those of the request.
 const INTERVAL_COLUMNS: usize = 10;
 
-/// Selects intervals from rows of frames. The columns are named by number: `c0`, `c1`, and so on.
+/// The name of a column by its number: `c0`, `c1`, and so on.
+fn column_name(number: usize) -> String {
+    format!("c{number}")
+}
+
+/// Selects intervals from rows of frames. The columns have the names of [`column_name`].
 fn as_intervals(
     rows: DataFrame,
     of: &FrameTable,
@@ -410,8 +426,8 @@ fn as_intervals(
     ];
     let of_request = shown.iter().map(|field| cast_to(column(field.column), DataType::Utf8));
     let select = select.into_iter().chain(of_request).zip(0..);
-    let select = select.map(|(column, n)| column.alias(format!("c{n}")));
-    let is_one = ident("c9").gt_eq(lit(0i64)).and(ident("c8").is_not_null());
+    let select = select.map(|(column, n)| column.alias(column_name(n)));
+    let is_one = ident(column_name(DUR)).gt_eq(lit(0i64)).and(ident(column_name(TS)).is_not_null());
     Ok(rows.select(select.collect::<Vec<_>>())?.filter(is_one)?)
 }
 

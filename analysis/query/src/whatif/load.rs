@@ -11,6 +11,23 @@ use super::row::RowView;
 use super::services::ServiceInterval;
 use crate::causality::Numbering;
 
+/// The query for edges.
+pub(super) const EDGES: &str = "\
+    SELECT src_capture, src_buffer, src_segment, src_ring, src_seqno, src_pid, src_tid, src_ts, src_point, \
+    dst_capture, dst_buffer, dst_segment, dst_ring, dst_seqno, dst_pid, dst_tid, dst_ts, dst_point, \
+    kind, type, policy, certainty FROM edges \
+    WHERE src_ts IS NOT NULL AND dst_ts IS NOT NULL AND src_tid IS NOT NULL AND dst_tid IS NOT NULL \
+    AND kind IN ('hash', 'span', 'chain')";
+/// Columns of [`EDGES`]: the first ones of the cause and of the effect, and the cause's point.
+const EDGE_SRC: usize = 0;
+const EDGE_SRC_POINT: usize = 8;
+const EDGE_DST: usize = 9;
+/// Columns of [`EDGES`] about the edge itself.
+const EDGE_KIND: usize = 18;
+const EDGE_TYPE: usize = 19;
+const EDGE_POLICY: usize = 20;
+const EDGE_CERTAINTY: usize = 21;
+
 /// A run, and the facts that limit predictions for it.
 #[derive(Debug)]
 pub struct LoadedRun {
@@ -200,14 +217,14 @@ impl Loader {
     }
 
     pub fn edge(&mut self, row: &RowView<'_>) -> Option<()> {
-        let (src, dst) = (self.end(row, 0)?, self.end(row, 9)?);
+        let (src, dst) = (self.end(row, EDGE_SRC)?, self.end(row, EDGE_DST)?);
         let (from, to) = (self.frames[&src], self.frames[&dst]);
-        let possible = row.text(21) == Some("possible");
+        let possible = row.text(EDGE_CERTAINTY) == Some("possible");
         self.causes += 1;
-        let hash_type = row.text(19).map(|text| self.names.number(text.to_owned()));
+        let hash_type = row.text(EDGE_TYPE).map(|text| self.names.number(text.to_owned()));
         let key = hash_type.and_then(|number| self.entered.get(&(dst, number)).copied());
-        let queue = (row.text(20) == Some("fifo")).then(|| key.unwrap_or_default());
-        let depends = queue.is_some() || row.text(20) == Some("nearest");
+        let queue = (row.text(EDGE_POLICY) == Some("fifo")).then(|| key.unwrap_or_default());
+        let depends = queue.is_some() || row.text(EDGE_POLICY) == Some("nearest");
         if let (true, true, Some(hash_type)) = (possible, depends, hash_type)
             && self.loss.is_any()
         {
@@ -215,9 +232,9 @@ impl Loader {
             return Some(());
         }
         self.ambiguous += u64::from(possible);
-        match (row.text(18), queue) {
+        match (row.text(EDGE_KIND), queue) {
             (Some("span"), _) => {
-                let name = row.text(8)?;
+                let name = row.text(EDGE_SRC_POINT)?;
                 let name = self.names.number(name.to_owned());
                 self.spans.push(LoadedInterval { name, begin: from, end: to });
                 // The end of a span follows its begin, but its distance does not depend on it.
