@@ -8,6 +8,7 @@ use ppt_causality::turns::{ThreadInterval, take_turns};
 use ppt_causality::virtual_clock::{RoundPauses, VirtualClock, VirtualClockPoint, judge_pauses};
 
 use super::row::RowView;
+use crate::causality::Numbering;
 use crate::engine::Engine;
 use crate::error::QueryError;
 
@@ -113,6 +114,18 @@ fn is_named(name: &str) -> String {
     format!("(name = '{name}' OR ends_with(name, '.{name}'))")
 }
 
+/// The rank of each thread, which is a host, a process and a ring. Rows come in any order, but the order of intervals
+/// with equal times must not depend on it.
+fn ranks(threads: &[(String, i64, i64)]) -> Vec<u64> {
+    let mut sorted: Vec<usize> = (0..threads.len()).collect();
+    sorted.sort_unstable_by_key(|&number| &threads[number]);
+    let mut ranks = vec![0; threads.len()];
+    for (rank, number) in (0..).zip(sorted) {
+        ranks[number] = rank;
+    }
+    ranks
+}
+
 impl Engine {
     /// The experiment in the captures. None if there is none.
     ///
@@ -139,19 +152,25 @@ impl Engine {
     /// Whether threads run a span one at a time.
     async fn takes_turns(&self, span: &str) -> Result<bool, QueryError> {
         let query = format!(
-            "SELECT ts, dur, CAST(pid AS BIGINT), CAST(ring AS BIGINT) FROM slices \
+            "SELECT ts, dur, host, CAST(pid AS BIGINT), CAST(ring AS BIGINT) FROM slices \
              WHERE ts IS NOT NULL AND dur >= 0 AND {}",
             is_named(span)
         );
+        let mut threads = Numbering::default();
         let mut intervals = Vec::new();
         self.each(&query, |row| {
             let (begin, length) = (row.long(0)?, row.long(1)?);
             let end = begin.checked_add(length)?;
-            let thread = (row.long(2)? as u64) << 32 | row.long(3)? as u64;
+            let host = row.text(2).unwrap_or_default().to_owned();
+            let thread = threads.number((host, row.long(3)?, row.long(4)?)).into();
             intervals.push(ThreadInterval { begin, end, thread });
             Some(())
         })
         .await?;
+        let ranks = ranks(threads.all());
+        for interval in &mut intervals {
+            interval.thread = ranks[interval.thread as usize];
+        }
         Ok(take_turns(&mut intervals))
     }
 
@@ -204,5 +223,17 @@ impl Engine {
         let spans: Vec<String> = names.iter().filter(|name| !name.contains('.')).cloned().collect();
         let names = if spans.is_empty() { names } else { spans };
         Ok(names.into_iter().map(Metric::Length).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_different_hosts_are_different() {
+        let thread = |host: &str, pid, ring| (host.to_owned(), pid, ring);
+        let threads = [thread("two", 7, 1), thread("one", 7, 1), thread("one", 7, 0)];
+        assert_eq!(ranks(&threads), [2, 1, 0]);
     }
 }
