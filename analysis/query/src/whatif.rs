@@ -15,7 +15,7 @@ pub use ppt_causality::retime;
 
 use crate::engine::Engine;
 use crate::error::QueryError;
-pub use experiment::Experiment;
+pub use experiment::LiveExperiment;
 pub use load::LoadedRun;
 use load::{EDGES, Loader};
 use row::{Columns, RowView};

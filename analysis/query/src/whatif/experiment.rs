@@ -28,7 +28,7 @@ const PAUSES: &str = "SELECT CAST(owed AS BIGINT), CAST(paid AS BIGINT), CAST(lo
 
 /// An experiment with running programs.
 #[derive(Debug, Clone, Default)]
-pub struct Experiment {
+pub struct LiveExperiment {
     /// The rounds, in the order of their ends.
     pub rounds: Vec<ExperimentRound>,
     /// The metric of the experiment, as written; empty if it had none.
@@ -41,7 +41,7 @@ pub struct Experiment {
     pub turns: Vec<String>,
 }
 
-impl Experiment {
+impl LiveExperiment {
     fn round(&mut self, row: &RowView<'_>) -> Option<()> {
         let activity = row.text(0).filter(|name| !name.is_empty()).map(str::to_owned);
         self.metric = row.text(1).unwrap_or_default().to_owned();
@@ -131,11 +131,11 @@ impl Engine {
     ///
     /// # Errors
     /// A capture cannot be read, or the query is cancelled or exceeds its memory.
-    pub async fn experiment(&self) -> Result<Option<Experiment>, QueryError> {
+    pub async fn experiment(&self) -> Result<Option<LiveExperiment>, QueryError> {
         if !self.set().has_rounds() {
             return Ok(None);
         }
-        let mut experiment = Experiment::default();
+        let mut experiment = LiveExperiment::default();
         self.each(ROUNDS, |row| experiment.round(row)).await?;
         if self.set().has_virtual_clock() {
             self.each(CLOCK, |row| experiment.point(row)).await?;
