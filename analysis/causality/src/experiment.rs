@@ -11,7 +11,7 @@ use ppt_stats::quantile;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
-use crate::retime::{Figures, Metric, Resampling};
+use crate::retime::{BlockBootstrap, Figures, Metric};
 pub use answer::{
     ExperimentAnswer, ExperimentAnswers, ExperimentRefusal, ExperimentSource, MIN_ENDS,
     MIN_PERMUTATIONS,
@@ -67,7 +67,7 @@ pub fn answers(
     metric: &Metric,
     rounds: &[ExperimentRound],
     values: &Values,
-    resampling: Resampling,
+    bootstrap: BlockBootstrap,
 ) -> Result<ExperimentAnswers, ExperimentRefusal> {
     let permutations = whole_permutations(rounds);
     if permutations.len() < MIN_PERMUTATIONS {
@@ -82,7 +82,7 @@ pub fn answers(
         settling,
         values,
         untouched: untouched.filter(|mean| mean.is_finite()),
-        resampling,
+        bootstrap,
     };
     let baselines = experiment.baselines()?;
     let arms = experiment.arms();
@@ -120,7 +120,7 @@ struct ExperimentEvaluation<'a> {
     values: &'a Values,
     /// The mean before the rounds.
     untouched: Option<f64>,
-    resampling: Resampling,
+    bootstrap: BlockBootstrap,
 }
 
 /// Both baselines of each permutation together.
@@ -149,8 +149,8 @@ impl<'a> ExperimentEvaluation<'a> {
         let [first, second] =
             [0, 1].map(|at| pairs.iter().map(|pair| pair[at].clone()).collect::<Vec<_>>());
         let ratio = |means: &[f64]| means[1] / means[0] - 1.0;
-        let Estimate { value: aa, interval } =
-            resampled(&[&first, &second], ratio, self.resampling);
+        let ResampledValue { value: aa, interval } =
+            resampled(&[&first, &second], ratio, self.bootstrap);
         if aa.abs() >= BASELINE_TOLERANCE && (interval.0 > 0.0 || interval.1 < 0.0) {
             let metric = self.metric.clone();
             return Err(ExperimentRefusal::Baselines { metric, difference: aa, interval });
@@ -207,9 +207,9 @@ impl<'a> ExperimentEvaluation<'a> {
             ExperimentSource::Slowed | ExperimentSource::Paused => means[1],
             ExperimentSource::Extrapolated => parabola([means[0], means[1], means[2]], 1.0 / speed),
         };
-        let mean = resampled(&compared, at_speed, self.resampling);
+        let mean = resampled(&compared, at_speed, self.bootstrap);
         let gain_of = |means: &[f64]| self.metric.gain(at_speed(means) / means[0]);
-        let gain = resampled(&compared, gain_of, self.resampling);
+        let gain = resampled(&compared, gain_of, self.bootstrap);
         let figures_at_speed = match source {
             ExperimentSource::Slowed | ExperimentSource::Paused => figures(&arms[0]),
             ExperimentSource::Extrapolated => {
@@ -329,7 +329,7 @@ fn parabola([one, two, three]: [f64; 3], slowness: f64) -> f64 {
 }
 
 /// A value and its confidence interval.
-struct Estimate {
+struct ResampledValue {
     value: f64,
     interval: (f64, f64),
 }
@@ -338,8 +338,8 @@ struct Estimate {
 fn resampled(
     arms: &[&[RoundRatio]],
     value: impl Fn(&[f64]) -> f64,
-    resampling: Resampling,
-) -> Estimate {
+    bootstrap: BlockBootstrap,
+) -> ResampledValue {
     let count = arms[0].len();
     let value_of = |rounds: &[usize]| {
         let mean = |arm: &&[RoundRatio]| {
@@ -349,20 +349,20 @@ fn resampled(
         value(&arms.iter().map(mean).collect::<Vec<_>>())
     };
     let middle = value_of(&(0..count).collect::<Vec<_>>());
-    let mut dice = ChaCha8Rng::seed_from_u64(resampling.seed);
+    let mut dice = ChaCha8Rng::seed_from_u64(bootstrap.seed);
     let mut draw = || ((u128::from(dice.next_u64()) * count as u128) >> 64) as usize;
-    let mut drawn: Vec<f64> = (0..resampling.count)
+    let mut drawn: Vec<f64> = (0..bootstrap.count)
         .map(|_| value_of(&(0..count).map(|_| draw()).collect::<Vec<_>>()))
         .filter(|value| value.is_finite())
         .collect();
     drawn.sort_unstable_by(f64::total_cmp);
     let wider = (count as f64 / (count as f64 - 1.0)).sqrt();
-    let tail = (1.0 - resampling.level) / 2.0;
+    let tail = (1.0 - bootstrap.level) / 2.0;
     let bound = |share| {
         let found = quantile(&drawn, share).unwrap_or(f64::NAN);
         middle + (found - middle) * wider
     };
-    Estimate { value: middle, interval: (bound(tail), bound(1.0 - tail)) }
+    ResampledValue { value: middle, interval: (bound(tail), bound(1.0 - tail)) }
 }
 
 #[cfg(test)]
@@ -408,7 +408,7 @@ mod tests {
             |speed: f64, permutation: i64, _| (1e6 + 1e6 / speed) as i64 + permutation % 3 * 1000;
         let (rounds, values) = experiment(10, &speeds, length);
         let ExperimentAnswers { answers, left_out } =
-            answers(&metric(), &rounds, &values, Resampling::default()).unwrap();
+            answers(&metric(), &rounds, &values, BlockBootstrap::default()).unwrap();
         assert!(left_out.is_empty(), "{left_out:?}");
         let [slower, slowest, faster] = &answers[..] else { panic!("{answers:?}") };
         assert_eq!((slower.speed, slower.source), (0.8, ExperimentSource::Slowed));
@@ -429,7 +429,7 @@ mod tests {
     fn an_experiment_that_shows_nothing_is_refused() {
         let ask = |permutations, length: fn(f64, i64, usize) -> i64| {
             let (rounds, values) = experiment(permutations, &[0.5, 1.0, 1.0], length);
-            answers(&metric(), &rounds, &values, Resampling::default()).unwrap_err()
+            answers(&metric(), &rounds, &values, BlockBootstrap::default()).unwrap_err()
         };
         let few = ask(7, |_, _, _| 1_000_000);
         assert_eq!(few, ExperimentRefusal::Permutations { count: 7 });
@@ -451,7 +451,7 @@ mod tests {
             ((1e6 + 1e6 / speed) * (1.0 + noise as f64 / 30.0)) as i64
         };
         let (rounds, values) = experiment(10, &speeds, length);
-        let found = answers(&metric(), &rounds, &values, Resampling::default()).unwrap();
+        let found = answers(&metric(), &rounds, &values, BlockBootstrap::default()).unwrap();
         assert_eq!(found.answers.len(), 2, "{found:?}");
         let [ExperimentRefusal::Extrapolated { speed, interval, .. }] = &found.left_out[..] else {
             panic!("{found:?}")
@@ -464,7 +464,7 @@ mod tests {
         let (rounds, values) = experiment(10, &[1.25, 1.0, 1.5, 1.0], |speed, permutation, _| {
             (1e6 + 1e6 / speed) as i64 + permutation % 3 * 1000
         });
-        let mut found = answers(&metric(), &rounds, &values, Resampling::default()).unwrap();
+        let mut found = answers(&metric(), &rounds, &values, BlockBootstrap::default()).unwrap();
         assert_eq!(found.answers.len(), 2, "{found:?}");
         found.leave_out_turns("another");
         assert_eq!((found.answers.len(), found.left_out.len()), (2, 0));

@@ -58,7 +58,7 @@ mod unseen_waits;
 mod waiting_jobs;
 mod worth;
 
-pub use figures::{Figures, Resampling};
+pub use figures::{BlockBootstrap, Figures};
 pub use metric::{Metric, MetricError, MetricMistake, MetricUnavailable, Ratios};
 pub use model::{ModelNotes, RetimeModel};
 pub use recording::{NameId, Recording, ThreadId, ThreadState, Vertex};

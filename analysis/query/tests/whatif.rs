@@ -14,7 +14,7 @@ use ppt_capture::{
 };
 use ppt_query::Engine;
 use ppt_query::whatif::retime::{
-    Metric, MetricUnavailable, Resampling, RetimeModel, RetimeRefusal, SpeedWorth, Speeds,
+    BlockBootstrap, Metric, MetricUnavailable, RetimeModel, RetimeRefusal, SpeedWorth, Speeds,
 };
 use random::Dice;
 use support::{Files, number, runtime, with_pushdown};
@@ -195,7 +195,7 @@ fn ask(engine: &Engine, metric: &str, speed: &str) -> Result<SpeedWorth, RetimeR
         MetricUnavailable::Refused(refusal) => refusal,
         other => panic!("{other}"),
     })?;
-    model.answer(&asked, &speeds, Resampling::default())
+    model.answer(&asked, &speeds, BlockBootstrap::default())
 }
 
 #[test]

@@ -33,9 +33,10 @@ impl Figures {
     }
 }
 
-/// The parameters of confidence intervals. The same seed gives the same numbers on every machine.
+/// The parameters of confidence intervals that come from resampling blocks: successive values of a run, or the
+/// permutations of an experiment. The same seed gives the same numbers on every machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Resampling {
+pub struct BlockBootstrap {
     /// The number of resamples.
     pub count: usize,
     /// The seed of the random numbers.
@@ -44,18 +45,17 @@ pub struct Resampling {
     pub level: f64,
 }
 
-impl Default for Resampling {
+impl Default for BlockBootstrap {
     fn default() -> Self {
-        Resampling { count: 1000, seed: 1, level: 0.95 }
+        BlockBootstrap { count: 1000, seed: 1, level: 0.95 }
     }
 }
 
 /// The number of blocks of successive values: values are correlated, but so few blocks are nearly independent.
 const BLOCKS: usize = 48;
 
-impl Resampling {
-    /// Confidence intervals by resampling the blocks of both series together (block bootstrap). None if there
-    /// are too few values.
+impl BlockBootstrap {
+    /// Confidence intervals by resampling the blocks of both series together. None if there are too few values.
     pub(super) fn intervals(&self, was: &Ratios, now: &Ratios) -> Option<MeanIntervals> {
         let values = was.numerators.len().min(now.numerators.len());
         if values < 3 {
@@ -134,10 +134,10 @@ mod tests {
                     10.0 + at
                 })
                 .collect();
-            let resampling = Resampling { seed, count: 400, level: 0.9 };
+            let bootstrap = BlockBootstrap { seed, count: 400, level: 0.9 };
             let now = lengths(values);
             let MeanIntervals { mean: (low, high), quotient } =
-                resampling.intervals(&now, &now).unwrap();
+                bootstrap.intervals(&now, &now).unwrap();
             assert_eq!(quotient, (1.0, 1.0));
             held += u32::from(low <= 10.0 && 10.0 <= high);
         }
@@ -148,6 +148,6 @@ mod tests {
     #[test]
     fn two_values_tell_nothing() {
         let few = lengths(vec![1.0, 2.0]);
-        assert_eq!(Resampling::default().intervals(&few, &few), None);
+        assert_eq!(BlockBootstrap::default().intervals(&few, &few), None);
     }
 }

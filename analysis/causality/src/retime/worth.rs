@@ -1,7 +1,7 @@
 //! The worth of speeds: a metric as it was and as it would be.
 
 use super::critical::Trace;
-use super::figures::{Figures, Resampling};
+use super::figures::{BlockBootstrap, Figures};
 use super::metric::{FoundMetric, Metric, MetricPlaces, MetricUnavailable, Ratios};
 use super::model::RetimeModel;
 use super::recording::NameId;
@@ -130,10 +130,10 @@ impl RetimeModel {
         &self,
         asked: &MetricQuestion,
         speeds: &Speeds,
-        resampling: Resampling,
+        bootstrap: BlockBootstrap,
     ) -> Result<SpeedWorth, RetimeRefusal> {
         let critical_share = self.critical_share(asked, speeds)?;
-        self.answer_with(asked, speeds, resampling, critical_share)
+        self.answer_with(asked, speeds, bootstrap, critical_share)
     }
 
     /// The worth of each of several factors for all these activities.
@@ -145,12 +145,11 @@ impl RetimeModel {
         asked: &MetricQuestion,
         speeds: &Speeds,
         factors: &[f64],
-        resampling: Resampling,
+        bootstrap: BlockBootstrap,
     ) -> Result<Vec<SpeedWorth>, RetimeRefusal> {
         let critical_share = self.critical_share(asked, speeds)?;
-        let answer = |&factor: &f64| {
-            self.answer_with(asked, &speeds.all(factor), resampling, critical_share)
-        };
+        let answer =
+            |&factor: &f64| self.answer_with(asked, &speeds.all(factor), bootstrap, critical_share);
         factors.iter().map(answer).collect()
     }
 
@@ -162,14 +161,14 @@ impl RetimeModel {
         &self,
         asked: &MetricQuestion,
         factor: f64,
-        resampling: Resampling,
+        bootstrap: BlockBootstrap,
     ) -> Result<Vec<Ranked>, RetimeRefusal> {
         let mut ranked = Vec::new();
         for activity in self.activities() {
             let activity = activity.to_owned();
             let speed = Speed { activity: activity.clone(), factor };
             let speeds = Speeds::default().with(speed);
-            ranked.push(Ranked { activity, answer: self.answer(asked, &speeds, resampling)? });
+            ranked.push(Ranked { activity, answer: self.answer(asked, &speeds, bootstrap)? });
         }
         ranked.sort_by(|one, other| other.answer.gain().total_cmp(&one.answer.gain()));
         Ok(ranked)
@@ -179,11 +178,11 @@ impl RetimeModel {
         &self,
         asked: &MetricQuestion,
         speeds: &Speeds,
-        resampling: Resampling,
+        bootstrap: BlockBootstrap,
         critical_share: f64,
     ) -> Result<SpeedWorth, RetimeRefusal> {
         let ratios = asked.places.measure(&self.replay(speeds)?.time);
-        let intervals = resampling.intervals(&asked.ratios, &ratios);
+        let intervals = bootstrap.intervals(&asked.ratios, &ratios);
         let gain_interval = intervals.as_ref().map(|intervals| {
             let (low, high) = intervals.quotient;
             let ends = [asked.metric.gain(low), asked.metric.gain(high)];

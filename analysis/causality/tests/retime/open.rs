@@ -1,6 +1,6 @@
 //! Open networks, whose jobs arrive independently of answers: M/M/1, several workers, tandems, pipelines.
 
-use ppt_causality::retime::{Resampling, SpeedVerdict};
+use ppt_causality::retime::{BlockBootstrap, SpeedVerdict};
 
 use crate::simulator::{
     JobSource, Network, SimulatorRandom, Station, answer, ask, hold, near, speeds,
@@ -103,7 +103,7 @@ fn the_slower_stage_decides() {
     let compress = end("handle1=2x");
     assert!(compress.critical_share > 0.95, "{compress:?}");
 
-    let ranked = model.rank(&ask(&model, "end"), 2.0, Resampling::default()).unwrap();
+    let ranked = model.rank(&ask(&model, "end"), 2.0, BlockBootstrap::default()).unwrap();
     let order: Vec<_> = ranked.iter().map(|ranked| ranked.activity.as_str()).collect();
     assert_eq!(order, ["handle1", "handle0"]);
     // Above the factor 2.5, parsing decides.
@@ -112,7 +112,7 @@ fn the_slower_stage_decides() {
             &ask(&model, "end"),
             &speeds(&["handle1=2x"]),
             &[1.0, 5.0, 50.0],
-            Resampling::default(),
+            BlockBootstrap::default(),
         )
         .unwrap();
     let ends: Vec<_> = swept.iter().map(|worth| worth.predicted.mean).collect();

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use ppt_causality::retime::{
-    Metric, MetricQuestion, Recording, Resampling, RetimeModel, SpeedWorth, Speeds, ThreadId,
+    BlockBootstrap, Metric, MetricQuestion, Recording, RetimeModel, SpeedWorth, Speeds, ThreadId,
     Vertex,
 };
 use rand_chacha::ChaCha8Rng;
@@ -383,7 +383,7 @@ pub fn ask(model: &RetimeModel, metric: &str) -> MetricQuestion {
 
 pub fn answer(model: &RetimeModel, metric: &str, texts: &[&str]) -> SpeedWorth {
     let speeds = model.speeds(&speeds(texts)).unwrap();
-    model.answer(&ask(model, metric), &speeds, Resampling::default()).unwrap()
+    model.answer(&ask(model, metric), &speeds, BlockBootstrap::default()).unwrap()
 }
 
 pub fn mean(values: &[f64]) -> f64 {

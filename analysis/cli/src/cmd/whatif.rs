@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use ppt_query::whatif::ExperimentAnswer;
 use ppt_query::whatif::LoadedRun;
 use ppt_query::whatif::retime::{
-    Metric, MetricUnavailable, Resampling, RetimeModel, SpeedWorth, Speeds,
+    BlockBootstrap, Metric, MetricUnavailable, RetimeModel, SpeedWorth, Speeds,
 };
 use ppt_query::{Engine, ResultFormat};
 
@@ -63,7 +63,7 @@ async fn ask(
         return Err(Failure::bad_whatif_question("no interval can be made faster: there are none"));
     }
     let speeds = model.speeds(speeds).map_err(Failure::bad_whatif_question)?;
-    let resampling = Resampling::default();
+    let bootstrap = BlockBootstrap::default();
     let mut answers = Vec::new();
     for metric in &metrics {
         run::pause().await;
@@ -73,10 +73,10 @@ async fn ask(
         })?;
         let answered = match (&args.sweep[..], args.speed.is_empty()) {
             (_, true) => model
-                .rank(&asked, TWICE, resampling)
+                .rank(&asked, TWICE, bootstrap)
                 .map(|rank| rank.into_iter().map(|ranked| ranked.answer).collect()),
-            ([], false) => model.answer(&asked, &speeds, resampling).map(|worth| vec![worth]),
-            (times, false) => model.sweep(&asked, &speeds, times, resampling),
+            ([], false) => model.answer(&asked, &speeds, bootstrap).map(|worth| vec![worth]),
+            (times, false) => model.sweep(&asked, &speeds, times, bootstrap),
         };
         answers.extend(answered.map_err(Failure::no_retiming)?);
     }

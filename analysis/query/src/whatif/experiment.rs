@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ppt_causality::experiment::{ExperimentAnswers, ExperimentRefusal, ExperimentRound, answers};
-use ppt_causality::retime::{Metric, Resampling};
+use ppt_causality::retime::{BlockBootstrap, Metric};
 use ppt_causality::turns::{ThreadInterval, take_turns};
 use ppt_causality::virtual_clock::{RoundPauses, VirtualClock, VirtualClockPoint, judge_pauses};
 
@@ -72,7 +72,7 @@ impl LiveExperiment {
             })
             .collect();
         let values: Vec<_> = values.iter().map(|&(begin, end)| (at(begin), at(end))).collect();
-        let mut found = answers(metric, &rounds, &values, Resampling::default())?;
+        let mut found = answers(metric, &rounds, &values, BlockBootstrap::default())?;
         if let Some(answer) = found.answers.first() {
             judge_pauses(metric, answer.base.mean, &self.pauses)?;
         }
