@@ -13,19 +13,19 @@ pub struct PointTypes {
     pub outs: Vec<u32>,
 }
 
-/// A point on either side of a gap.
+/// A point on either side of a disconnection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GapPoint {
+pub struct DisconnectedPoint {
     /// The number of the point.
     pub point: u32,
     /// The number of its vertices on that side.
     pub count: u64,
-    /// The number of those that border on the gap: on the near side nothing leads on from them, on the far
+    /// The number of those that border on it: on the near side nothing leads on from them, on the far
     /// side nothing leads to them.
     pub dead_ends: u64,
 }
 
-/// An edge that would close the gap.
+/// An edge that would join the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bridge {
     /// The point on the near side.
@@ -38,26 +38,26 @@ pub struct Bridge {
     pub open: u64,
 }
 
-/// The gap between beginnings and ends that no path joins.
+/// Beginnings, and the ends that no path joins with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PointGap {
+pub struct Disconnection {
     /// The number of beginnings.
     pub beginnings: u64,
     /// The number of ends that no path leads to.
     pub ends: u64,
     /// The near side: the beginnings and the points that they lead to, the most dead ends first.
-    pub forward: Vec<GapPoint>,
+    pub forward: Vec<DisconnectedPoint>,
     /// The far side: those ends and the points that lead to them, the most dead ends first.
-    pub backward: Vec<GapPoint>,
-    /// Edges that would close the gap, those with the most open vertices first. Empty if the two sides have
+    pub backward: Vec<DisconnectedPoint>,
+    /// Edges that would join the two sides, those with the most open vertices first. Empty if they have
     /// no hash type in common, or if every in has a cause that is on neither side.
     pub bridges: Vec<Bridge>,
 }
 
 impl Graph {
-    /// The gap between vertices of the points `from` and those of the points `to` that no
+    /// The disconnection of vertices of the points `from` from those of the points `to` that no
     /// [path](Graph::paths) leads to. `types` has the hash types of each point.
-    pub fn gap(&self, from: &[u32], to: &[u32], types: &[PointTypes]) -> PointGap {
+    pub fn disconnection(&self, from: &[u32], to: &[u32], types: &[PointTypes]) -> Disconnection {
         let count = self.len();
         let is_from = |vertex: u32| from.contains(&self.point(vertex));
         let mut backward = vec![false; count];
@@ -87,8 +87,8 @@ impl Graph {
         for vertex in vertices.filter(|&number| backward[number as usize] && !by_hash(number)) {
             *open.entry(self.point(vertex)).or_default() += 1;
         }
-        let forward = self.gap_points(&forward, &leads_on);
-        let backward = self.gap_points(&backward, &led_to);
+        let forward = self.disconnected_points(&forward, &leads_on);
+        let backward = self.disconnected_points(&backward, &led_to);
         let types_of = |point: u32| types.get(point as usize);
         let mut bridges = Vec::new();
         for from in forward.iter().map(|side| side.point) {
@@ -100,7 +100,7 @@ impl Graph {
         }
         bridges.sort_unstable_by_key(|bridge| (std::cmp::Reverse(bridge.open), *bridge));
         bridges.dedup();
-        PointGap {
+        Disconnection {
             beginnings: (0..count as u32).filter(|&number| is_from(number)).count() as u64,
             ends,
             forward,
@@ -110,15 +110,16 @@ impl Graph {
     }
 
     /// The points of the vertices of a side. Those that are not `joined` are dead ends.
-    fn gap_points(&self, side: &[bool], joined: &[bool]) -> Vec<GapPoint> {
-        let mut points = BTreeMap::<u32, GapPoint>::new();
+    fn disconnected_points(&self, side: &[bool], joined: &[bool]) -> Vec<DisconnectedPoint> {
+        let mut points = BTreeMap::<u32, DisconnectedPoint>::new();
         for vertex in (0..self.len() as u32).filter(|&number| side[number as usize]) {
             let point = self.point(vertex);
-            let entry = points.entry(point).or_insert(GapPoint { point, count: 0, dead_ends: 0 });
+            let entry =
+                points.entry(point).or_insert(DisconnectedPoint { point, count: 0, dead_ends: 0 });
             entry.count += 1;
             entry.dead_ends += u64::from(!joined[vertex as usize]);
         }
-        let mut points: Vec<GapPoint> = points.into_values().collect();
+        let mut points: Vec<DisconnectedPoint> = points.into_values().collect();
         points.sort_by_key(|point| (std::cmp::Reverse(point.dead_ends), point.point));
         points
     }

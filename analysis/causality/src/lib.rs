@@ -3,7 +3,7 @@
 //! - [`Matcher`] makes edges: an out of one frame equals an in of a later one. It takes the [`Entry`]s of
 //!   one key after the other, in their [order](Entry::order).
 //! - A [`Graph`] has frames and edges. It finds [`Paths`], the stages where their time goes, and the edges
-//!   that would close a [gap](PointGap).
+//!   that would join the sides of a [`Disconnection`].
 //! - [`retime`] predicts the times of a run with faster parts; [`experiment`] evaluates a run in which parts
 //!   really were slower.
 #![forbid(unsafe_code)]
@@ -30,7 +30,7 @@ pub mod turns;
 pub mod virtual_clock;
 
 pub use beginnings::TooManyPaths;
-pub use bridges::{Bridge, GapPoint, PointGap, PointTypes};
+pub use bridges::{Bridge, DisconnectedPoint, Disconnection, PointTypes};
 pub use entry::{Certainty, Entry, Side};
 pub use graph::{EdgeKind, Graph, GraphLink, Malformed, Vertex};
 pub use key_limits::{KeyLimits, KeyRefusal};

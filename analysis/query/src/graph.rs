@@ -18,7 +18,9 @@ use ppt_stats::{Budget, Samples, SummaryNumber};
 use crate::causality::Texts;
 use crate::engine::Engine;
 use crate::error::QueryError;
-pub use paths::{GraphPath, GraphPaths, MissingEdge, PathGap, PathStep, PlaceShare, Stage};
+pub use paths::{
+    GraphPath, GraphPaths, MissingEdge, PathDisconnection, PathStep, PlaceShare, Stage,
+};
 pub use wakes::ThreadWakes;
 
 /// Bytes that latencies may take before they are rounded to three digits.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ppt_causality::{
-    Bridge, Certainty, EdgeKind, GapPoint, Graph, GraphLink, Latency, Mode, Path, PointGap,
-    PointTypes, RouteStep, StepCause, StepPlace, TooManyPaths, Vertex,
+    Bridge, Certainty, DisconnectedPoint, Disconnection, EdgeKind, Graph, GraphLink, Latency, Mode,
+    Path, PointTypes, RouteStep, StepCause, StepPlace, TooManyPaths, Vertex,
 };
 use proptest::prelude::*;
 
@@ -155,12 +155,16 @@ impl Search<'_> {
         links.chain(self.before(vertex).filter(|_| !ignores_thread)).collect()
     }
 
-    fn gap_points(&self, side: &BTreeSet<u32>, joined: impl Fn(u32) -> bool) -> Vec<GapPoint> {
-        let mut points: Vec<GapPoint> = (0..POINTS)
+    fn disconnected_points(
+        &self,
+        side: &BTreeSet<u32>,
+        joined: impl Fn(u32) -> bool,
+    ) -> Vec<DisconnectedPoint> {
+        let mut points: Vec<DisconnectedPoint> = (0..POINTS)
             .map(|point| {
                 let of_point = || side.iter().filter(|number| self.point(**number) == point);
                 let dead_ends = of_point().filter(|number| !joined(**number)).count() as u64;
-                GapPoint { point, count: of_point().count() as u64, dead_ends }
+                DisconnectedPoint { point, count: of_point().count() as u64, dead_ends }
             })
             .filter(|point| point.count > 0)
             .collect();
@@ -169,7 +173,7 @@ impl Search<'_> {
     }
 
     /// All points have the same hash type.
-    fn gap(&self, to: u32) -> PointGap {
+    fn disconnection(&self, to: u32) -> Disconnection {
         let all = 0..self.made.vertices.len() as u32;
         let forward: BTreeSet<u32> =
             all.clone().filter(|&number| self.origin(number).is_some()).collect();
@@ -198,11 +202,11 @@ impl Search<'_> {
             }
         }
         bridges.sort_by_key(|bridge| (std::cmp::Reverse(bridge.open), *bridge));
-        PointGap {
+        Disconnection {
             beginnings: all.filter(|&number| self.begins(number)).count() as u64,
             ends,
-            forward: self.gap_points(&forward, leads_on),
-            backward: self.gap_points(&backward, led_to),
+            forward: self.disconnected_points(&forward, leads_on),
+            backward: self.disconnected_points(&backward, led_to),
             bridges,
         }
     }
@@ -286,11 +290,11 @@ proptest! {
         }
     }
     #[test]
-    fn gaps_lie_between_what_is_reached_and_what_would_reach(made in made(), to in 0..POINTS) {
+    fn disconnections_lie_between_the_reached_and_the_reaching(made in made(), to in 0..POINTS) {
         let graph = Graph::new(vec![0, 0, 1], made.vertices.clone(), made.links.clone()).unwrap();
         let search = Search { made: &made, from: &|vertex| vertex.point == 0 };
         let types = vec![PointTypes { ins: vec![3], outs: vec![3, 4] }; POINTS as usize];
-        prop_assert_eq!(graph.gap(&[0], &[to], &types), search.gap(to));
+        prop_assert_eq!(graph.disconnection(&[0], &[to], &types), search.disconnection(to));
     }
 
     #[test]
@@ -361,18 +365,21 @@ fn what_belongs_to_something_else_is_led_by_nothing_else() {
 }
 
 #[test]
-fn a_gap_says_what_would_close_it() {
+fn a_disconnection_says_what_would_join_it() {
     // The value that is received is not the one that was sent, but is handled and replied.
     let vertices = [(SENT, 0), (RECEIVED, 1), (REPLIED, 1), (3, 0)];
     let graph = graph(&vertices, &[(2, 3)]);
     assert_eq!(pairs(&graph, SENT, 3), []);
     let types = [(vec![], vec![7]), (vec![7], vec![]), (vec![], vec![8]), (vec![8], vec![])];
     let types = types.map(|(ins, outs)| PointTypes { ins, outs });
-    let gap = graph.gap(&[SENT], &[3], &types);
-    let gap_point = |point, dead_ends| GapPoint { point, count: 1, dead_ends };
-    assert_eq!(gap.forward, [gap_point(SENT, 1)]);
-    assert_eq!(gap.backward, [gap_point(RECEIVED, 1), gap_point(REPLIED, 0), gap_point(3, 0)]);
-    assert_eq!(gap.bridges, [Bridge { from: SENT, to: RECEIVED, hash_type: 7, open: 1 }]);
+    let disconnection = graph.disconnection(&[SENT], &[3], &types);
+    let disconnected_point = |point, dead_ends| DisconnectedPoint { point, count: 1, dead_ends };
+    assert_eq!(disconnection.forward, [disconnected_point(SENT, 1)]);
+    assert_eq!(
+        disconnection.backward,
+        [disconnected_point(RECEIVED, 1), disconnected_point(REPLIED, 0), disconnected_point(3, 0)]
+    );
+    assert_eq!(disconnection.bridges, [Bridge { from: SENT, to: RECEIVED, hash_type: 7, open: 1 }]);
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub struct GraphPaths {
     /// The slowest paths, the slowest first.
     pub slowest: Vec<GraphPath>,
     /// The places where paths break off. None if a path leads to each end.
-    pub gap: Option<PathGap>,
+    pub disconnection: Option<PathDisconnection>,
 }
 
 /// The time that paths spend in one place.
@@ -116,14 +116,14 @@ pub struct PathStep {
 
 /// The points at which the paths between two points break off.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathGap {
+pub struct PathDisconnection {
     /// The number of ends that no path leads to.
     pub ends: u64,
     /// The last points of paths from the beginnings, each with the number of paths.
     pub forward: Vec<(String, u64)>,
     /// The first points of paths to the ends, each with the number of paths.
     pub backward: Vec<(String, u64)>,
-    /// Edges that would close the gap.
+    /// Edges that would join the two sides.
     pub open: Vec<MissingEdge>,
 }
 
@@ -224,8 +224,8 @@ impl Engine {
                 as u64
         };
         let (beginnings, all_ends) = (count(&starts), count(&ends));
-        let gap = if reached < all_ends {
-            Some(self.gap(&causality, &starts, &ends).await?)
+        let disconnection = if reached < all_ends {
+            Some(self.disconnection(&causality, &starts, &ends).await?)
         } else {
             None
         };
@@ -242,17 +242,17 @@ impl Engine {
             in_flight: in_flight(spans)
                 .map(|in_flight| (in_flight.mean, in_flight.sd, in_flight.most)),
             slowest: shown,
-            gap,
+            disconnection,
         })
     }
 
     /// Finds where the paths from `from` to `to` break off.
-    async fn gap(
+    async fn disconnection(
         &self,
         causality: &Causality,
         from: &[u32],
         to: &[u32],
-    ) -> Result<PathGap, QueryError> {
+    ) -> Result<PathDisconnection, QueryError> {
         let mut names: Vec<String> = Vec::new();
         let mut types = vec![PointTypes::default(); causality.points.len()];
         let columns = ["buffer", "point", "in_type", "out_type"];
@@ -277,16 +277,16 @@ impl Engine {
                 types[point].outs.extend(left);
             }
         }
-        let gap = causality.graph.gap(from, to, &types);
+        let disconnection = causality.graph.disconnection(from, to, &types);
         let name = |point: u32| short(&causality.points[point as usize]).to_owned();
-        let shores = |all: &[ppt_causality::GapPoint]| {
+        let shores = |all: &[ppt_causality::DisconnectedPoint]| {
             all.iter().map(|side| (name(side.point), side.dead_ends)).collect()
         };
-        Ok(PathGap {
-            ends: gap.ends,
-            forward: shores(&gap.forward),
-            backward: shores(&gap.backward),
-            open: gap
+        Ok(PathDisconnection {
+            ends: disconnection.ends,
+            forward: shores(&disconnection.forward),
+            backward: shores(&disconnection.backward),
+            open: disconnection
                 .bridges
                 .iter()
                 .map(|bridge| MissingEdge {

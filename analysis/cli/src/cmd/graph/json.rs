@@ -69,16 +69,16 @@ pub(super) fn paths(paths: &GraphPaths, out: &mut impl Write) -> io::Result<()> 
         .parts
         .iter()
         .map(|part| json!({"place": part.place, "time": long(part.time), "share": part.share}));
-    let gap = paths.gap.as_ref().map(|gap| {
+    let no_route = paths.disconnection.as_ref().map(|disconnection| {
         let side = |all: &[(String, u64)]| {
             all.iter().map(|entry| json!({"point": entry.0, "last": entry.1})).collect::<Vec<_>>()
         };
-        let open = gap.open.iter().map(
+        let open = disconnection.open.iter().map(
             |edge| json!({"from": edge.from, "to": edge.to, "type": edge.of, "count": edge.count}),
         );
         json!({
-            "ends": gap.ends, "forward": side(&gap.forward), "backward": side(&gap.backward),
-            "missing": open.collect::<Vec<_>>(),
+            "ends": disconnection.ends, "forward": side(&disconnection.forward),
+            "backward": side(&disconnection.backward), "missing": open.collect::<Vec<_>>(),
         })
     });
     let value = json!({
@@ -96,7 +96,7 @@ pub(super) fn paths(paths: &GraphPaths, out: &mut impl Write) -> io::Result<()> 
         "parts": parts.collect::<Vec<_>>(),
         "stages": stages.collect::<Vec<_>>(),
         "slowest": paths.slowest.iter().map(path).collect::<Vec<_>>(),
-        "no_route": gap,
+        "no_route": no_route,
     });
     write(&value, out)
 }

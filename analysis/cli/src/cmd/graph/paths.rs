@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ppt_query::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use ppt_query::arrow::error::ArrowError;
-use ppt_query::graph::{GraphPath, GraphPaths, PathGap, PathStep, Stage};
+use ppt_query::graph::{GraphPath, GraphPaths, PathDisconnection, PathStep, Stage};
 use ppt_query::plain;
 use ppt_query::text::{duration, grouped, time};
 
@@ -71,8 +71,8 @@ pub(super) fn write(paths: &GraphPaths, out: &mut impl Write) -> io::Result<()> 
             one(rank, path, out)?;
         }
     }
-    if let Some(gap) = &paths.gap {
-        no_route(paths, gap, out)?;
+    if let Some(disconnection) = &paths.disconnection {
+        no_route(paths, disconnection, out)?;
     }
     Ok(())
 }
@@ -133,21 +133,25 @@ fn meanwhile(step: &PathStep) -> String {
     }
 }
 
-fn no_route(paths: &GraphPaths, gap: &PathGap, out: &mut impl Write) -> io::Result<()> {
+fn no_route(
+    paths: &GraphPaths,
+    disconnection: &PathDisconnection,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let (from, to) = (plain(&paths.from), plain(&paths.to));
-    writeln!(out, "\nno route to {} {to}:", grouped(gap.ends))?;
+    writeln!(out, "\nno route to {} {to}:", grouped(disconnection.ends))?;
     let list = |all: &[(String, u64)]| {
         let points = all.iter().filter(|entry| entry.1 > 0).take(MAX_POINTS);
         let points = points.map(|(point, count)| format!("{} × {}", grouped(*count), plain(point)));
         points.collect::<Vec<_>>().join(", ")
     };
-    if !gap.forward.is_empty() {
-        writeln!(out, "  what {from} leads to ends at {}", list(&gap.forward))?;
+    if !disconnection.forward.is_empty() {
+        writeln!(out, "  what {from} leads to ends at {}", list(&disconnection.forward))?;
     }
-    if !gap.backward.is_empty() {
-        writeln!(out, "  what leads to {to} begins at {}", list(&gap.backward))?;
+    if !disconnection.backward.is_empty() {
+        writeln!(out, "  what leads to {to} begins at {}", list(&disconnection.backward))?;
     }
-    match gap.open.first() {
+    match disconnection.open.first() {
         Some(open) => writeln!(
             out,
             "  missing: {} -> {}: no `{}` that leaves the one enters the other {} times",
