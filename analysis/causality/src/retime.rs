@@ -61,7 +61,7 @@ mod worth;
 pub use figures::{BlockBootstrap, Figures};
 pub use metric::{Metric, MetricError, MetricMistake, MetricUnavailable, Ratios};
 pub use model::{ModelNotes, RetimeModel};
-pub use recording::{NameId, Recording, ThreadId, ThreadState, Vertex};
+pub use recording::{NameId, Recording, ThreadId, ThreadState, VertexId};
 pub use refusal::{Evidence, PointCount, RetimeRefusal};
 pub use replay_result::Replay;
 pub use speed::{ActivityError, Speed, SpeedError, Speeds};

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::doubtful_times::DoubtfulTimes;
-use super::recording::{MeasuredLength, Recording, ThreadId, Vertex};
+use super::recording::{MeasuredLength, Recording, ThreadId, VertexId};
 
 impl Recording {
     /// Divides the recording at all doubtful times.
@@ -34,11 +34,11 @@ impl Recording {
             let thread = parts.thread(self, doubtful, threads[index], part);
             self.vertices[index].thread = thread;
             if part % 2 == 1 {
-                self.outside.push(Vertex(index as u32));
+                self.outside.push(VertexId(index as u32));
             }
         }
         let outside = &mut self.outside;
-        let mut is_within_part = |from: Vertex, to: Vertex| {
+        let mut is_within_part = |from: VertexId, to: VertexId| {
             let is_within = part_of[from.0 as usize] == part_of[to.0 as usize]
                 && part_of[to.0 as usize].0.is_multiple_of(2);
             if !is_within {
@@ -70,10 +70,10 @@ impl Recording {
 
     /// Divides intervals among parts. `threads` and `part` are those of each vertex before the division.
     fn cut_intervals(&mut self, threads: &[ThreadId], part: &[u32]) {
-        let mut ends: HashMap<(ThreadId, u32), (Vertex, Vertex)> = HashMap::new();
+        let mut ends: HashMap<(ThreadId, u32), (VertexId, VertexId)> = HashMap::new();
         for (index, vertex) in self.vertices.iter().enumerate() {
-            let time = |at: Vertex| self.vertices[at.0 as usize].time;
-            let own = Vertex(index as u32);
+            let time = |at: VertexId| self.vertices[at.0 as usize].time;
+            let own = VertexId(index as u32);
             let (first, last) = ends.entry((threads[index], part[index])).or_insert((own, own));
             if vertex.time < time(*first) {
                 *first = own;

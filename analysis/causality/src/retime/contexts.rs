@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::moments::Moments;
-use super::recording::{Recording, Vertex};
+use super::recording::{Recording, VertexId};
 
 /// Nested activities: each context has a name, and is within another.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ pub(super) fn contexts_of(
     place: &[u32],
     contexts: &mut Contexts,
 ) -> Vec<u32> {
-    let at = |vertex: Vertex| place[vertex.0 as usize];
+    let at = |vertex: VertexId| place[vertex.0 as usize];
     let mut opens: Vec<_> = recording
         .intervals
         .iter()

@@ -6,7 +6,7 @@
 //! But it holds at most one job a client, and all of them have been served after a few of the longest waits.
 
 use super::groups::Groups;
-use super::recording::{Recording, ThreadId, Vertex};
+use super::recording::{Recording, ThreadId, VertexId};
 
 /// The effect of a loss on a queue ends after this many of the longest waits.
 const WAITS: i64 = 10;
@@ -33,8 +33,8 @@ impl DoubtfulTimes {
             return DoubtfulTimes::default();
         }
         let threads = recording.threads.len();
-        let thread = |at: Vertex| recording.vertices[at.0 as usize].thread.0 as usize;
-        let time = |at: Vertex| recording.vertices[at.0 as usize].time;
+        let thread = |at: VertexId| recording.vertices[at.0 as usize].thread.0 as usize;
+        let time = |at: VertexId| recording.vertices[at.0 as usize].time;
         let mut groups = Groups::apart(threads);
         let jobs = || recording.jobs.iter().map(|job| (job.put, job.take));
         for (from, to) in recording.edges.iter().copied().chain(jobs()) {

@@ -8,7 +8,7 @@ use super::contexts::{Contexts, contexts_of};
 use super::doubtful_times::DoubtfulTimes;
 use super::job_queues::{JobQueue, QueuedJob, Queues, queues};
 use super::moments::{Moments, NONE, ran};
-use super::recording::{MeasuredLength, NameId, NameTable, Recording, Vertex};
+use super::recording::{MeasuredLength, NameId, NameTable, Recording, VertexId};
 use super::refusal::{MAX_CROWDED_SHARE, MAX_UNSEEN_WAIT_SHARE, RetimeRefusal};
 use super::unseen_waits::unseen_wait_share;
 
@@ -317,7 +317,7 @@ impl ForwardCauses {
         moments: &Moments,
         place: &[u32],
     ) -> Result<ForwardCauses, RetimeRefusal> {
-        let at = |vertex: Vertex| place[vertex.0 as usize];
+        let at = |vertex: VertexId| place[vertex.0 as usize];
         let mut notes = ModelNotes {
             vertices: moments.len(),
             edges: recording.edges.len() + recording.jobs.len(),
@@ -381,7 +381,7 @@ fn measured_lengths(
     moments: &Moments,
     place: &[u32],
 ) -> Vec<MeasuredLength> {
-    let at = |vertex: Vertex| Vertex(place[vertex.0 as usize]);
+    let at = |vertex: VertexId| VertexId(place[vertex.0 as usize]);
     let mut measured: Vec<_> = recording
         .intervals
         .iter()

@@ -12,7 +12,7 @@ pub struct ThreadId(pub(crate) u32);
 
 /// A moment of a thread of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Vertex(pub(crate) u32);
+pub struct VertexId(pub(crate) u32);
 
 /// Moments of threads, in any order, and the relations between them. Times are nanoseconds of one clock.
 #[derive(Debug, Clone, Default)]
@@ -21,13 +21,13 @@ pub struct Recording {
     /// The process of each thread.
     pub(crate) threads: Vec<u32>,
     pub(crate) vertices: Vec<RecordedMoment>,
-    pub(crate) edges: Vec<(Vertex, Vertex)>,
+    pub(crate) edges: Vec<(VertexId, VertexId)>,
     pub(crate) jobs: Vec<QueuedPut>,
     pub(crate) intervals: Vec<MeasuredLength>,
     pub(crate) spans: Vec<MeasuredLength>,
     /// Parts of intervals, which are not lengths themselves.
     pub(crate) pieces: Vec<MeasuredLength>,
-    pub(crate) outside: Vec<Vertex>,
+    pub(crate) outside: Vec<VertexId>,
     pub(crate) ran: Vec<RanInterval>,
     pub(crate) states: Vec<RecordedState>,
     pub(crate) doubts: Vec<Doubt>,
@@ -71,8 +71,8 @@ pub(crate) struct RecordedMoment {
 /// A job that was put into a queue and taken from it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueuedPut {
-    pub put: Vertex,
-    pub take: Vertex,
+    pub put: VertexId,
+    pub take: VertexId,
     pub key: u64,
 }
 
@@ -80,8 +80,8 @@ pub(crate) struct QueuedPut {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MeasuredLength {
     pub name: NameId,
-    pub begin: Vertex,
-    pub end: Vertex,
+    pub begin: VertexId,
+    pub end: VertexId,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -117,35 +117,35 @@ impl Recording {
     }
 
     /// Adds a moment of a thread. Moments at the same time keep the order in which they were added.
-    pub fn vertex(&mut self, thread: ThreadId, time: i64, name: NameId) -> Vertex {
+    pub fn vertex(&mut self, thread: ThreadId, time: i64, name: NameId) -> VertexId {
         self.vertices.push(RecordedMoment { time, thread, name });
-        Vertex(self.vertices.len() as u32 - 1)
+        VertexId(self.vertices.len() as u32 - 1)
     }
 
     /// Adds an activity: the work of its thread from `begin` to `end` can be made faster.
-    pub fn interval(&mut self, name: NameId, begin: Vertex, end: Vertex) {
+    pub fn interval(&mut self, name: NameId, begin: VertexId, end: VertexId) {
         self.intervals.push(MeasuredLength { name, begin, end });
     }
 
     /// Adds a length to measure, perhaps from one thread to another. It implies neither an order nor work.
-    pub fn span(&mut self, name: NameId, begin: Vertex, end: Vertex) {
+    pub fn span(&mut self, name: NameId, begin: VertexId, end: VertexId) {
         self.spans.push(MeasuredLength { name, begin, end });
     }
 
     /// Adds a cause: `to` cannot be before `from`, because of a message, a wake or a step.
-    pub fn edge(&mut self, from: Vertex, to: Vertex) {
+    pub fn edge(&mut self, from: VertexId, to: VertexId) {
         self.edges.push((from, to));
     }
 
     /// Adds a job that waits in a queue from `put` on until a thread is free for it (policy `fifo`). `key` is
     /// the hash by which the two were matched: a key that many jobs share identifies a queue, a distinct key a
     /// job.
-    pub fn job(&mut self, put: Vertex, take: Vertex, key: u64) {
+    pub fn job(&mut self, put: VertexId, take: VertexId, key: u64) {
         self.jobs.push(QueuedPut { put, take, key });
     }
 
     /// Notes that `at` has a cause outside of the recording. It keeps its time.
-    pub fn outside(&mut self, at: Vertex) {
+    pub fn outside(&mut self, at: VertexId) {
         self.outside.push(at);
     }
 

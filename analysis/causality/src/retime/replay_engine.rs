@@ -8,7 +8,7 @@ use super::contention::ContendedEngine;
 use super::critical::Trace;
 use super::model::RetimeModel;
 use super::moments::NONE;
-use super::recording::{NameId, Vertex};
+use super::recording::{NameId, VertexId};
 use super::refusal::RetimeRefusal;
 use super::replay_result::{Replay, TracedReplay};
 use super::speed::Speeds;
@@ -60,7 +60,7 @@ impl RetimeModel {
     }
 
     /// The time of a vertex in a replay of this model.
-    pub fn time(&self, replay: &Replay, vertex: Vertex) -> i64 {
+    pub fn time(&self, replay: &Replay, vertex: VertexId) -> i64 {
         replay.time[self.place[vertex.0 as usize] as usize]
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::time::Instant;
 
 use ppt_causality::retime::{
-    Recording, RetimeModel, RetimeRefusal, Speeds, ThreadId, ThreadState, Vertex,
+    Recording, RetimeModel, RetimeRefusal, Speeds, ThreadId, ThreadState, VertexId,
 };
 
 use crate::simulator::{SimulatorRandom, answer, mean, near, percentile};
@@ -54,16 +54,16 @@ struct SimulatedThread {
 struct Simulated {
     now: i64,
     recording: Recording,
-    vertices: Vec<(Vertex, i64)>,
+    vertices: Vec<(VertexId, i64)>,
     threads: Vec<SimulatedThread>,
     ready: VecDeque<usize>,
     idle: Vec<usize>,
     events: BinaryHeap<Reverse<(i64, usize)>>,
     /// For each client, its job, time and vertex of its request, and the vertex of its answer.
     job: Vec<usize>,
-    asked: Vec<(i64, Option<Vertex>)>,
-    answered: Vec<Option<Vertex>>,
-    begun: Vec<Option<Vertex>>,
+    asked: Vec<(i64, Option<VertexId>)>,
+    answered: Vec<Option<VertexId>>,
+    begun: Vec<Option<VertexId>>,
     jobs: VecDeque<(usize, usize)>,
     free: VecDeque<usize>,
     lengths: Vec<f64>,
@@ -164,14 +164,14 @@ impl Simulated {
         self.becomes(thread, ThreadState::Blocked);
     }
 
-    fn vertex(&mut self, thread: usize, name: &str) -> Vertex {
+    fn vertex(&mut self, thread: usize, name: &str) -> VertexId {
         let name = self.recording.name(name);
         let vertex = self.recording.vertex(self.threads[thread].id, self.now, name);
         self.vertices.push((vertex, self.now));
         vertex
     }
 
-    fn interval(&mut self, thread: usize, name: &str, end: Vertex) {
+    fn interval(&mut self, thread: usize, name: &str, end: VertexId) {
         let name = self.recording.name(name);
         if let Some(begin) = self.begun[thread].take() {
             self.recording.interval(name, begin, end);

@@ -1,7 +1,7 @@
 //! Arbitrary recordings: replays reproduce them, and higher speeds make no vertex later.
 
 use ppt_causality::retime::{
-    NameId, Recording, RetimeModel, RetimeRefusal, Speeds, ThreadId, ThreadState, Vertex,
+    NameId, Recording, RetimeModel, RetimeRefusal, Speeds, ThreadId, ThreadState, VertexId,
 };
 use proptest::prelude::*;
 
@@ -54,7 +54,7 @@ fn sorted(one: usize, other: usize) -> Option<(usize, usize)> {
 }
 
 /// The recording, and its vertices with their times. With `apart`, each vertex has a name of its own.
-fn recording(graph: &Graph, jobs: bool, apart: bool) -> (Recording, Vec<(Vertex, i64)>) {
+fn recording(graph: &Graph, jobs: bool, apart: bool) -> (Recording, Vec<(VertexId, i64)>) {
     let (recording, vertices, _) = threaded(graph, jobs, apart);
     (recording, vertices)
 }
@@ -64,7 +64,7 @@ fn threaded(
     graph: &Graph,
     jobs: bool,
     apart: bool,
-) -> (Recording, Vec<(Vertex, i64)>, Vec<ThreadId>) {
+) -> (Recording, Vec<(VertexId, i64)>, Vec<ThreadId>) {
     let mut recording = Recording::new();
     let threads: Vec<_> = (0..THREADS).map(|index| recording.thread(index as u32 / 3)).collect();
     let mut names = |text: String| recording.name(&text);
@@ -151,7 +151,7 @@ proptest! {
         record_states(&mut recording, &threads, &states);
         let Ok(model) = RetimeModel::new(recording) else { return Ok(()) };
         let replay = model.replay(&Speeds::default()).unwrap();
-        let is_off = |&(vertex, time): &(Vertex, i64)| model.time(&replay, vertex).abs_diff(time) > 1_000;
+        let is_off = |&(vertex, time): &(VertexId, i64)| model.time(&replay, vertex).abs_diff(time) > 1_000;
         prop_assert_eq!(vertices.iter().any(is_off), model.notes().is_unlike_run);
         for times in [0.5, 3.0] {
             // It may be refused, but must end.
@@ -190,7 +190,7 @@ proptest! {
 }
 
 /// Vertices at these times of each thread.
-fn threads(times: &[&[i64]]) -> (Recording, Vec<Vec<Vertex>>) {
+fn threads(times: &[&[i64]]) -> (Recording, Vec<Vec<VertexId>>) {
     let mut recording = Recording::new();
     let mut vertices = Vec::new();
     for (at, times) in times.iter().enumerate() {

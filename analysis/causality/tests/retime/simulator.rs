@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use ppt_causality::retime::{
     BlockBootstrap, Metric, MetricQuestion, Recording, RetimeModel, SpeedWorth, Speeds, ThreadId,
-    Vertex,
+    VertexId,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -218,7 +218,7 @@ impl Network {
             own.doubt(recording, thread);
             let [send, receive, think_name] =
                 ["sent", "received", "think"].map(|text| recording.name(text));
-            let mut before: Option<Vertex> = None;
+            let mut before: Option<VertexId> = None;
             for job in from..from + think.len() {
                 let vertex = |recording: &mut Recording, time, name| {
                     (!own.at(time)).then(|| recording.vertex(thread, time, name))
@@ -356,7 +356,7 @@ impl Lost {
 }
 
 /// Notes that the cause of `at` is missing.
-fn no_cause(recording: &mut Recording, thread: ThreadId, at: Vertex, time: i64) {
+fn no_cause(recording: &mut Recording, thread: ThreadId, at: VertexId, time: i64) {
     recording.outside(at);
     recording.doubt(thread, time, time);
 }
@@ -364,7 +364,7 @@ fn no_cause(recording: &mut Recording, thread: ThreadId, at: Vertex, time: i64) 
 pub struct Recorded {
     pub recording: Recording,
     /// For each job and station, the vertex where the service ends.
-    pub ends: Vec<Vec<Vertex>>,
+    pub ends: Vec<Vec<VertexId>>,
 }
 
 impl Recorded {

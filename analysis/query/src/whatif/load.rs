@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ppt_causality::retime::{
-    Evidence, Metric, PointCount, Recording, ThreadId, ThreadState, Vertex,
+    Evidence, Metric, PointCount, Recording, ThreadId, ThreadState, VertexId,
 };
 
 use super::loss::{LoadedLoss, unique_kinds};
@@ -375,7 +375,7 @@ impl Loader {
             let LoadedMoment { thread, time, order, .. } = self.moments[n as usize];
             (thread, time, order)
         });
-        let mut vertices: Vec<Option<Vertex>> = vec![None; self.moments.len()];
+        let mut vertices: Vec<Option<VertexId>> = vec![None; self.moments.len()];
         for n in order {
             let moment = &self.moments[n as usize];
             let (thread, name) = (threads[moment.thread as usize], names[moment.name as usize]);
