@@ -1,6 +1,6 @@
 //! The worth of a faster part: the times of a recorded run, recomputed with other speeds.
 //!
-//! A [`Recording`] has vertices, which are points and the begins and ends of intervals and spans, and the
+//! A [`RecordedRun`] has vertices, which are points and the begins and ends of intervals and spans, and the
 //! relations between them: program order, causes, queues. [`RetimeModel::new`] learns from it the cost of each
 //! edge without waiting, and the residual time of each vertex. [`RetimeModel::replay`] then computes the new
 //! times:
@@ -26,7 +26,7 @@
 //! own, and no metric counts times that the loss affects (`doubtful_times.rs`).
 //!
 //! Not modelled:
-//! - CPUs that become free, unless the states of threads are known ([`Recording::state`]): a thread that waited
+//! - CPUs that become free, unless the states of threads are known ([`RecordedRun::state`]): a thread that waited
 //!   for a CPU waits as long again.
 //! - Changed batching: a thread that takes two messages at once still takes two.
 //! - Timeouts and retries, which a faster part would avoid, and deadlines: a thread that sleeps until an
@@ -49,7 +49,7 @@ mod metric;
 mod model;
 mod moments;
 mod order;
-mod recording;
+mod recorded_run;
 mod refusal;
 mod replay_engine;
 mod replay_result;
@@ -61,7 +61,7 @@ mod worth;
 pub use figures::{BlockBootstrap, Figures};
 pub use metric::{Metric, MetricError, MetricMistake, MetricUnavailable, Ratios};
 pub use model::{ModelNotes, RetimeModel};
-pub use recording::{NameId, Recording, ThreadId, ThreadState, VertexId};
+pub use recorded_run::{NameId, RecordedRun, ThreadId, ThreadState, VertexId};
 pub use refusal::{Evidence, PointCount, RetimeRefusal};
 pub use replay_result::Replay;
 pub use speed::{ActivityError, Speed, SpeedError, Speeds};

@@ -8,9 +8,9 @@
 use std::collections::HashMap;
 
 use super::doubtful_times::DoubtfulTimes;
-use super::recording::{MeasuredLength, Recording, ThreadId, VertexId};
+use super::recorded_run::{MeasuredLength, RecordedRun, ThreadId, VertexId};
 
-impl Recording {
+impl RecordedRun {
     /// Divides the recording at all doubtful times.
     pub(super) fn apart(&mut self, doubtful: &mut DoubtfulTimes) {
         if self.doubts.is_empty() {
@@ -110,7 +110,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(recording: &Recording) -> Parts {
+    fn new(recording: &RecordedRun) -> Parts {
         Parts {
             first_process: recording.threads.iter().max().map_or(0, |last| last + 1),
             first_machine: recording.machines.values().max().map_or(1, |last| last + 1),
@@ -123,7 +123,7 @@ impl Parts {
     /// The thread of a part. The first part of a thread is the thread itself.
     fn thread(
         &mut self,
-        recording: &mut Recording,
+        recording: &mut RecordedRun,
         doubtful: &mut DoubtfulTimes,
         original: ThreadId,
         part: u32,
@@ -151,7 +151,7 @@ impl Parts {
     /// Divides a time of a thread among its parts. Returns (thread, begin, end).
     fn pieces(
         &mut self,
-        recording: &mut Recording,
+        recording: &mut RecordedRun,
         doubtful: &mut DoubtfulTimes,
         original: ThreadId,
         (begin, end): (i64, i64),

@@ -20,7 +20,7 @@ pub(super) use thread_steps::{ThreadStep, ThreadSteps};
 use super::cause_edges::{CauseEdges, QUEUED};
 use super::job_queues::{JobQueue, QueuedJob};
 use super::moments::{Moments, NONE};
-use super::recording::{RecordedState, Recording, ThreadState};
+use super::recorded_run::{RecordedRun, RecordedState, ThreadState};
 
 /// The parts of the model about threads, causes and queues.
 #[derive(Debug, Clone, Copy)]
@@ -135,7 +135,7 @@ fn arrival_times(
 }
 
 /// The share of the time with more threads ready to run than CPUs, on the machine where it is largest.
-pub(super) fn crowded_share(recording: &Recording) -> f64 {
+pub(super) fn crowded_share(recording: &RecordedRun) -> f64 {
     let mut states = recording.states.clone();
     let machine =
         |state: &RecordedState| recording.machines.get(&state.thread).copied().unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::moments::Moments;
-use super::recording::{Recording, VertexId};
+use super::recorded_run::{RecordedRun, VertexId};
 
 /// Nested activities: each context has a name, and is within another.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Contexts {
 
 /// For each vertex, the context of the step to it from the previous one of its thread.
 pub(super) fn contexts_of(
-    recording: &Recording,
+    recording: &RecordedRun,
     moments: &Moments,
     place: &[u32],
     contexts: &mut Contexts,

@@ -6,7 +6,7 @@
 //! But it holds at most one job a client, and all of them have been served after a few of the longest waits.
 
 use super::groups::Groups;
-use super::recording::{Recording, ThreadId, VertexId};
+use super::recorded_run::{RecordedRun, ThreadId, VertexId};
 
 /// The effect of a loss on a queue ends after this many of the longest waits.
 const WAITS: i64 = 10;
@@ -28,7 +28,7 @@ pub(super) type TimeRange = (i64, i64);
 
 impl DoubtfulTimes {
     /// The times that the doubts of a recording affect.
-    pub fn new(recording: &Recording) -> DoubtfulTimes {
+    pub fn new(recording: &RecordedRun) -> DoubtfulTimes {
         if recording.doubts.is_empty() {
             return DoubtfulTimes::default();
         }
@@ -162,7 +162,7 @@ mod tests {
 
     /// The doubtful times of a client and a worker with these jobs (put, take), and of an unrelated thread.
     fn doubtful(jobs: &[TimeRange], doubts: &[(u32, TimeRange)]) -> DoubtfulTimes {
-        let mut recording = Recording::new();
+        let mut recording = RecordedRun::new();
         let name = recording.name("job");
         let threads = [0, 1, 2].map(|process| recording.thread(process));
         for &(put, take) in jobs {

@@ -9,7 +9,7 @@ use super::critical::Trace;
 use super::known::{KnownPart, VertexRun, known_ends, known_lengths, known_stretches, progress};
 use super::model::RetimeModel;
 use super::moments::{NONE, VertexPair};
-use super::recording::NameId;
+use super::recorded_run::NameId;
 use super::refusal::RetimeRefusal;
 use super::replay_result::Replay;
 use super::speed::{ActivityError, resolve_name};

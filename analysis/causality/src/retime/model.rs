@@ -8,7 +8,7 @@ use super::contexts::{Contexts, contexts_of};
 use super::doubtful_times::DoubtfulTimes;
 use super::job_queues::{JobQueue, QueuedJob, Queues, queues};
 use super::moments::{Moments, NONE, ran};
-use super::recording::{MeasuredLength, NameId, NameTable, Recording, VertexId};
+use super::recorded_run::{MeasuredLength, NameId, NameTable, RecordedRun, VertexId};
 use super::refusal::{MAX_CROWDED_SHARE, MAX_UNSEEN_WAIT_SHARE, RetimeRefusal};
 use super::unseen_waits::unseen_wait_share;
 
@@ -89,7 +89,7 @@ impl RetimeModel {
     /// # Errors
     /// Effects are stamped before their causes, threads waited for CPUs in an unknown order, or they waited for other
     /// threads and no edge shows it.
-    pub fn new(mut recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
+    pub fn new(mut recording: RecordedRun) -> Result<RetimeModel, RetimeRefusal> {
         let mut doubtful = DoubtfulTimes::new(&recording);
         recording.apart(&mut doubtful);
         let mut model = RetimeModel::of_parts(recording)?;
@@ -97,7 +97,7 @@ impl RetimeModel {
         Ok(model)
     }
 
-    fn of_parts(mut recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
+    fn of_parts(mut recording: RecordedRun) -> Result<RetimeModel, RetimeRefusal> {
         if recording.states.is_empty() {
             return RetimeModel::learn(recording);
         }
@@ -125,7 +125,7 @@ impl RetimeModel {
         !times.iter().zip(&self.moments.time).any(off)
     }
 
-    fn learn(recording: Recording) -> Result<RetimeModel, RetimeRefusal> {
+    fn learn(recording: RecordedRun) -> Result<RetimeModel, RetimeRefusal> {
         let (moments, place) = Moments::new(&recording);
         let mut causes = ForwardCauses::new(&recording, &moments, &place)?;
         let mut outside = vec![false; moments.len()];
@@ -313,7 +313,7 @@ struct ForwardCauses {
 
 impl ForwardCauses {
     fn new(
-        recording: &Recording,
+        recording: &RecordedRun,
         moments: &Moments,
         place: &[u32],
     ) -> Result<ForwardCauses, RetimeRefusal> {
@@ -377,7 +377,7 @@ fn job_of_vertex(jobs: &[QueuedJob], vertices: usize) -> Vec<u32> {
 
 /// Intervals and spans with indexes of `moments`, sorted by name and time.
 fn measured_lengths(
-    recording: &Recording,
+    recording: &RecordedRun,
     moments: &Moments,
     place: &[u32],
 ) -> Vec<MeasuredLength> {
@@ -392,7 +392,7 @@ fn measured_lengths(
     measured
 }
 
-fn activity_names(recording: &Recording) -> Vec<NameId> {
+fn activity_names(recording: &RecordedRun) -> Vec<NameId> {
     let mut names: Vec<_> = recording.intervals.iter().map(|interval| interval.name).collect();
     names.sort_unstable();
     names.dedup();

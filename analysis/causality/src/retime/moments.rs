@@ -1,6 +1,6 @@
 //! Vertices by thread and time, and the running times of their threads.
 
-use super::recording::Recording;
+use super::recorded_run::RecordedRun;
 
 /// Marks that there is no vertex, thread, job or queue.
 pub(super) const NONE: u32 = u32::MAX;
@@ -25,7 +25,7 @@ pub(super) struct Moments {
 
 impl Moments {
     /// Sorts the vertices of a recording. Also returns the new position of each.
-    pub fn new(recording: &Recording) -> (Moments, Vec<u32>) {
+    pub fn new(recording: &RecordedRun) -> (Moments, Vec<u32>) {
         let recorded = &recording.vertices;
         let mut order: Vec<u32> = (0..recorded.len() as u32).collect();
         order.sort_by_key(|&number| {
@@ -93,7 +93,7 @@ impl Moments {
 }
 
 /// For each vertex, the CPU time of its thread since the previous vertex; −1 if it is unknown.
-pub(super) fn ran(recording: &Recording, moments: &Moments) -> Vec<i64> {
+pub(super) fn ran(recording: &RecordedRun, moments: &Moments) -> Vec<i64> {
     let mut of_vertices = vec![-1; moments.len()];
     let mut ran = recording.ran.clone();
     ran.sort_unstable_by_key(|interval| (interval.thread, interval.begin));

@@ -8,7 +8,7 @@ use super::contention::ContendedEngine;
 use super::critical::Trace;
 use super::model::RetimeModel;
 use super::moments::NONE;
-use super::recording::{NameId, VertexId};
+use super::recorded_run::{NameId, VertexId};
 use super::refusal::RetimeRefusal;
 use super::replay_result::{Replay, TracedReplay};
 use super::speed::Speeds;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::moments::Moments;
-use super::recording::{Recording, ThreadState};
+use super::recorded_run::{RecordedRun, ThreadState};
 use crate::turns::{ThreadInterval, take_turns};
 
 /// A thread takes its turn within this share of the interval's mean length after the previous one, or within
@@ -17,7 +17,7 @@ const MIN_HANDOVERS: f64 = 0.2;
 /// The share of the time between successive vertices, where the later one has no cause, in which threads waited for
 /// another thread of these programs: by the kernel's records, or, without them, where threads take turns.
 pub(super) fn unseen_wait_share(
-    recording: &Recording,
+    recording: &RecordedRun,
     moments: &Moments,
     place: &[u32],
     has_cause: impl Fn(u32) -> bool,
@@ -58,7 +58,7 @@ struct Turn {
 /// The same share where the kernel recorded nothing. A thread waited if threads run an interval one at a time, and the
 /// time without a vertex before its turn ended as the previous thread ended its own.
 fn turn_wait_share(
-    recording: &Recording,
+    recording: &RecordedRun,
     moments: &Moments,
     place: &[u32],
     has_cause: impl Fn(u32) -> bool,
@@ -93,7 +93,7 @@ fn turn_wait_share(
 
 /// The intervals and spans within a thread, by process and name.
 fn turns(
-    recording: &Recording,
+    recording: &RecordedRun,
     moments: &Moments,
     place: &[u32],
 ) -> BTreeMap<(u32, u32), Vec<Turn>> {

@@ -4,7 +4,7 @@ use super::critical::Trace;
 use super::figures::{BlockBootstrap, Figures};
 use super::metric::{FoundMetric, Metric, MetricPlaces, MetricUnavailable, Ratios};
 use super::model::RetimeModel;
-use super::recording::NameId;
+use super::recorded_run::NameId;
 use super::refusal::{MAX_REPLAY_ERROR, MAX_REPLAY_ERROR_P95, RetimeRefusal};
 use super::replay_result::TracedReplay;
 use super::speed::{ActivityError, Speed, Speeds};

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::time::Instant;
 
 use ppt_causality::retime::{
-    Recording, RetimeModel, RetimeRefusal, Speeds, ThreadId, ThreadState, VertexId,
+    RecordedRun, RetimeModel, RetimeRefusal, Speeds, ThreadId, ThreadState, VertexId,
 };
 
 use crate::simulator::{SimulatorRandom, answer, mean, near, percentile};
@@ -53,7 +53,7 @@ struct SimulatedThread {
 
 struct Simulated {
     now: i64,
-    recording: Recording,
+    recording: RecordedRun,
     vertices: Vec<(VertexId, i64)>,
     threads: Vec<SimulatedThread>,
     ready: VecDeque<usize>,
@@ -87,7 +87,7 @@ impl Machine {
 
     fn run(&self) -> Simulated {
         let clients = self.think.len();
-        let mut recording = Recording::new();
+        let mut recording = RecordedRun::new();
         let mut thread = |at: usize| SimulatedThread {
             id: recording.thread(u32::from(at >= clients)),
             does: Does::Think,
@@ -349,8 +349,8 @@ fn ten_thousand_threads_wait_for_two_cpus() {
 }
 
 /// A thread that waits for another one for `wait` ns of each of its steps of 1 ms, with an edge that shows it or not.
-fn waiting(wait: i64, has_edge: bool) -> Recording {
-    let mut recording = Recording::new();
+fn waiting(wait: i64, has_edge: bool) -> RecordedRun {
+    let mut recording = RecordedRun::new();
     let [waiting, other] = [0, 0].map(|process| recording.thread(process));
     let [name, work] = ["step", "work"].map(|name| recording.name(name));
     let mut last = None;

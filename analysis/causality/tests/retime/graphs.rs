@@ -1,7 +1,7 @@
 //! Arbitrary recordings: replays reproduce them, and higher speeds make no vertex later.
 
 use ppt_causality::retime::{
-    NameId, Recording, RetimeModel, RetimeRefusal, Speeds, ThreadId, ThreadState, VertexId,
+    NameId, RecordedRun, RetimeModel, RetimeRefusal, Speeds, ThreadId, ThreadState, VertexId,
 };
 use proptest::prelude::*;
 
@@ -54,7 +54,7 @@ fn sorted(one: usize, other: usize) -> Option<(usize, usize)> {
 }
 
 /// The recording, and its vertices with their times. With `apart`, each vertex has a name of its own.
-fn recording(graph: &Graph, jobs: bool, apart: bool) -> (Recording, Vec<(VertexId, i64)>) {
+fn recording(graph: &Graph, jobs: bool, apart: bool) -> (RecordedRun, Vec<(VertexId, i64)>) {
     let (recording, vertices, _) = threaded(graph, jobs, apart);
     (recording, vertices)
 }
@@ -64,8 +64,8 @@ fn threaded(
     graph: &Graph,
     jobs: bool,
     apart: bool,
-) -> (Recording, Vec<(VertexId, i64)>, Vec<ThreadId>) {
-    let mut recording = Recording::new();
+) -> (RecordedRun, Vec<(VertexId, i64)>, Vec<ThreadId>) {
+    let mut recording = RecordedRun::new();
     let threads: Vec<_> = (0..THREADS).map(|index| recording.thread(index as u32 / 3)).collect();
     let mut names = |text: String| recording.name(&text);
     let activities: Vec<NameId> = (0..3).map(|number| names(format!("work{number}"))).collect();
@@ -118,7 +118,7 @@ fn states() -> impl Strategy<Value = Vec<(usize, i64, u32)>> {
     prop::collection::vec((0..THREADS, 1..9_000i64, 0..5u32), 0..200)
 }
 
-fn record_states(recording: &mut Recording, threads: &[ThreadId], states: &[(usize, i64, u32)]) {
+fn record_states(recording: &mut RecordedRun, threads: &[ThreadId], states: &[(usize, i64, u32)]) {
     let mut now = [0; THREADS];
     for &(thread, length, number) in states {
         let state = match number {
@@ -190,8 +190,8 @@ proptest! {
 }
 
 /// Vertices at these times of each thread.
-fn threads(times: &[&[i64]]) -> (Recording, Vec<Vec<VertexId>>) {
-    let mut recording = Recording::new();
+fn threads(times: &[&[i64]]) -> (RecordedRun, Vec<Vec<VertexId>>) {
+    let mut recording = RecordedRun::new();
     let mut vertices = Vec::new();
     for (at, times) in times.iter().enumerate() {
         let thread = recording.thread(0);
@@ -208,7 +208,7 @@ fn threads(times: &[&[i64]]) -> (Recording, Vec<Vec<VertexId>>) {
 fn only_what_ran_becomes_faster() {
     // 100 ns of work, of which the kernel recorded a part as running.
     let end = |ran: &[(i64, i64)]| {
-        let mut recording = Recording::new();
+        let mut recording = RecordedRun::new();
         let thread = recording.thread(0);
         let [begin, end, work] = ["begin", "end", "work"].map(|text| recording.name(text));
         let vertices = (recording.vertex(thread, 0, begin), recording.vertex(thread, 100, end));
@@ -222,7 +222,7 @@ fn only_what_ran_becomes_faster() {
 
 #[test]
 fn an_activity_goes_on_behind_a_loss() {
-    let mut recording = Recording::new();
+    let mut recording = RecordedRun::new();
     let thread = recording.thread(0);
     let [point, work] = ["point", "work"].map(|text| recording.name(text));
     let times = [0, 100, 400, 600, 700];

@@ -1,13 +1,13 @@
 //! Locks that neither an edge nor the kernel's records show.
 
-use ppt_causality::retime::{Recording, RetimeModel, RetimeRefusal};
+use ppt_causality::retime::{RecordedRun, RetimeModel, RetimeRefusal};
 
 use super::simulator::SimulatorRandom;
 
 /// Three threads rest for about 1 ms, and then work for about `work` ns. `lock`: one at a time, in the order in which
 /// they ask. `has_edge`: an edge leads from the end of the one before.
-fn recording(work: f64, lock: bool, has_edge: bool) -> (Recording, f64) {
-    let mut recording = Recording::new();
+fn recording(work: f64, lock: bool, has_edge: bool) -> (RecordedRun, f64) {
+    let mut recording = RecordedRun::new();
     let threads = [0; 3].map(|process| recording.thread(process));
     let [rested, begun, ended, name] =
         ["rested", "work_start", "work_end", "work"].map(|name| recording.name(name));

@@ -141,7 +141,7 @@ fn shared_and_separate_queues_are_told_apart() {
     // Three servers with a queue each, and jobs with distinct keys, look like one server with three workers,
     // except for jobs that wait while another worker is idle.
     let mut dice = SimulatorRandom::new(8);
-    let (mut apart, mut real) = (ppt_causality::retime::Recording::new(), 0.0);
+    let (mut apart, mut real) = (ppt_causality::retime::RecordedRun::new(), 0.0);
     let threads: Vec<_> = (0..3).map(|_| apart.thread(1)).collect();
     let [put, take, end, handle] = ["put", "take", "end", "handle"].map(|text| apart.name(text));
     for (at, &thread) in threads.iter().enumerate() {

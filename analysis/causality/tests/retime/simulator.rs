@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use ppt_causality::retime::{
-    BlockBootstrap, Metric, MetricQuestion, Recording, RetimeModel, SpeedWorth, Speeds, ThreadId,
+    BlockBootstrap, Metric, MetricQuestion, RecordedRun, RetimeModel, SpeedWorth, Speeds, ThreadId,
     VertexId,
 };
 use rand_chacha::ChaCha8Rng;
@@ -207,11 +207,11 @@ impl Network {
 
     /// The same recording without the frames of these bursts.
     pub fn record_without(&self, run: &SimulatedRun, bursts: &[Burst]) -> Recorded {
-        let mut recording = Recording::new();
+        let mut recording = RecordedRun::new();
         let mut sent = vec![None; self.jobs()];
         let mut received = vec![None; self.jobs()];
         let mut client = 0;
-        let mut add_client = |recording: &mut Recording, think: &[i64], from: usize, answers| {
+        let mut add_client = |recording: &mut RecordedRun, think: &[i64], from: usize, answers| {
             let thread = recording.thread(0);
             let own = Lost::new(bursts, Writer::Client(client));
             client += 1;
@@ -220,7 +220,7 @@ impl Network {
                 ["sent", "received", "think"].map(|text| recording.name(text));
             let mut before: Option<VertexId> = None;
             for job in from..from + think.len() {
-                let vertex = |recording: &mut Recording, time, name| {
+                let vertex = |recording: &mut RecordedRun, time, name| {
                     (!own.at(time)).then(|| recording.vertex(thread, time, name))
                 };
                 let put = vertex(recording, run.visits[0][job].put, send);
@@ -350,19 +350,19 @@ impl Lost {
         self.0.iter().any(|&(from, to)| from <= time && time <= to)
     }
 
-    fn doubt(&self, recording: &mut Recording, thread: ThreadId) {
+    fn doubt(&self, recording: &mut RecordedRun, thread: ThreadId) {
         self.0.iter().for_each(|&(from, to)| recording.doubt(thread, from, to));
     }
 }
 
 /// Notes that the cause of `at` is missing.
-fn no_cause(recording: &mut Recording, thread: ThreadId, at: VertexId, time: i64) {
+fn no_cause(recording: &mut RecordedRun, thread: ThreadId, at: VertexId, time: i64) {
     recording.outside(at);
     recording.doubt(thread, time, time);
 }
 
 pub struct Recorded {
-    pub recording: Recording,
+    pub recording: RecordedRun,
     /// For each job and station, the vertex where the service ends.
     pub ends: Vec<Vec<VertexId>>,
 }

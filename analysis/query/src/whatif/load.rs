@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ppt_causality::retime::{
-    Evidence, Metric, PointCount, Recording, ThreadId, ThreadState, VertexId,
+    Evidence, Metric, PointCount, RecordedRun, ThreadId, ThreadState, VertexId,
 };
 
 use super::loss::{LoadedLoss, unique_kinds};
@@ -32,7 +32,7 @@ const EDGE_CERTAINTY: usize = 21;
 #[derive(Debug)]
 pub struct LoadedRun {
     /// The threads, their vertices, and the edges.
-    pub recording: Recording,
+    pub recording: RecordedRun,
     /// Names of spans.
     pub spans: Vec<String>,
     /// By point: number of its frames.
@@ -320,7 +320,7 @@ impl Loader {
     }
 
     /// Assigns threads to hosts: the threads of a host share its CPUs.
-    fn machines(&self, threads: &[ThreadId], recording: &mut Recording) {
+    fn machines(&self, threads: &[ThreadId], recording: &mut RecordedRun) {
         let mut hosts = Numbering::default();
         for (&thread, &(process, _)) in threads.iter().zip(self.threads.all()) {
             let (host, _) = &self.processes.all()[process as usize];
@@ -366,7 +366,7 @@ impl Loader {
 
     pub fn finish(mut self) -> LoadedRun {
         let doubts = self.settle();
-        let mut recording = Recording::new();
+        let mut recording = RecordedRun::new();
         let names: Vec<_> = self.names.all().iter().map(|text| recording.name(text)).collect();
         let threads: Vec<ThreadId> =
             self.threads.all().iter().map(|entry| recording.thread(entry.0)).collect();
@@ -435,7 +435,7 @@ fn number(hash: &str) -> u64 {
 }
 
 /// Records when threads ran. Before the first and after the last state, a thread counts as running.
-fn ran(states: &[LoadState], threads: &[ThreadId], recording: &mut Recording) {
+fn ran(states: &[LoadState], threads: &[ThreadId], recording: &mut RecordedRun) {
     let mut covered: HashMap<u32, (i64, i64)> = HashMap::new();
     for state in states {
         let thread = threads[state.thread as usize];

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ppt_causality::retime::{Recording, ThreadId};
+use ppt_causality::retime::{RecordedRun, ThreadId};
 
 use super::row::RowView;
 
@@ -77,7 +77,7 @@ impl LoadedLoss {
     pub fn doubt(
         &self,
         threads: impl Iterator<Item = (ProcessName, i64, ThreadId)>,
-        recording: &mut Recording,
+        recording: &mut RecordedRun,
     ) {
         let mut all: HashMap<ProcessName, Vec<(i64, ThreadId)>> = HashMap::new();
         for (process, tid, thread) in threads {

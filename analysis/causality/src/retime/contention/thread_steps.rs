@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::slices::CpuSlice;
 use crate::retime::cause_edges::Work;
 use crate::retime::moments::Moments;
-use crate::retime::recording::{RecordedState, Recording, ThreadId, ThreadState};
+use crate::retime::recorded_run::{RecordedRun, RecordedState, ThreadId, ThreadState};
 
 /// A part of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl ThreadSteps {
     /// `cause_times` has for each vertex the time of its last cause, or `i64::MIN`; `works` is for threads
     /// without records of the kernel.
     pub fn new(
-        recording: &Recording,
+        recording: &RecordedRun,
         moments: &Moments,
         cause_times: &[i64],
         outside: &[bool],

@@ -16,7 +16,7 @@ pub struct VertexId(pub(crate) u32);
 
 /// Moments of threads, in any order, and the relations between them. Times are nanoseconds of one clock.
 #[derive(Debug, Clone, Default)]
-pub struct Recording {
+pub struct RecordedRun {
     pub(crate) names: NameTable,
     /// The process of each thread.
     pub(crate) threads: Vec<u32>,
@@ -99,10 +99,10 @@ pub(crate) struct Doubt {
     pub to: i64,
 }
 
-impl Recording {
+impl RecordedRun {
     /// An empty recording.
-    pub fn new() -> Recording {
-        Recording::default()
+    pub fn new() -> RecordedRun {
+        RecordedRun::default()
     }
 
     /// The id of a name.
