@@ -35,10 +35,10 @@ impl Contexts {
 pub(super) fn contexts_of(
     recording: &RecordedRun,
     moments: &Moments,
-    place: &[u32],
+    vertex_index: &[u32],
     contexts: &mut Contexts,
 ) -> Vec<u32> {
-    let at = |vertex: VertexId| place[vertex.0 as usize];
+    let at = |vertex: VertexId| vertex_index[vertex.0 as usize];
     let mut opens: Vec<_> = recording
         .intervals
         .iter()

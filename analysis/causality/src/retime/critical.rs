@@ -40,28 +40,28 @@ impl Trace {
     }
 
     pub fn settle(&mut self, model: &RetimeModel, at: u32, waits: bool, time: &[i64]) {
-        let slot = at as usize;
+        let index = at as usize;
         let mut took = 0;
         if !waits {
-            let job = model.job_of_vertex[slot];
+            let job = model.job_of_vertex[index];
             let before = || model.moments.before(at).unwrap_or(NONE);
-            self.by[slot] = if job == NONE { before() } else { self.worker[job as usize] };
-            if self.marked[model.context[slot] as usize] {
-                took = model.work[slot].ran;
+            self.by[index] = if job == NONE { before() } else { self.worker[job as usize] };
+            if self.marked[model.context[index] as usize] {
+                took = model.work[index].ran;
             }
         }
-        let by = self.by[slot];
+        let by = self.by[index];
         if by == NONE {
             return;
         }
         let by = by as usize;
-        self.taken[slot] = self.taken[by] + took.min(time[slot] - time[by]);
-        self.depth[slot] = self.depth[by] + 1;
+        self.taken[index] = self.taken[by] + took.min(time[index] - time[by]);
+        self.depth[index] = self.depth[by] + 1;
         let jump = self.jump[by];
         let depth = |number: u32| if number == NONE { 0 } else { self.depth[number as usize] };
         let far = if jump == NONE { NONE } else { self.jump[jump as usize] };
         let even = jump != NONE && self.depth[by] - depth(jump) == depth(jump) - depth(far);
-        self.jump[slot] = if even { far } else { by as u32 };
+        self.jump[index] = if even { far } else { by as u32 };
     }
 
     /// The time of the activity on the path to `end`, from the time `begin` on.

@@ -331,19 +331,19 @@ fn path_ends(
     let (mut origin, mut caused) = (vec![NONE; vertices], vec![NONE; vertices]);
     let mut pairs = Vec::new();
     for at in order {
-        let slot = at as usize;
+        let index = at as usize;
         let before = || model.moments.before(at).map_or(NONE, |before| origin[before as usize]);
-        let mut found = match (caused[slot], model.job_of_vertex[slot]) {
+        let mut found = match (caused[index], model.job_of_vertex[index]) {
             (NONE, NONE) => before(),
             (caused, _) => caused,
         };
-        if model.moments.name[slot] == to.0 && found != NONE {
+        if model.moments.name[index] == to.0 && found != NONE {
             pairs.push(VertexPair { begin: found, end: at });
         }
-        if model.moments.name[slot] == from.0 {
+        if model.moments.name[index] == from.0 {
             found = at;
         }
-        origin[slot] = found;
+        origin[index] = found;
         if found == NONE {
             continue;
         }

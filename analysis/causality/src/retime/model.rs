@@ -56,8 +56,8 @@ pub struct RetimeModel {
     pub(super) doubtful: DoubtfulTimes,
     /// Names of intervals.
     pub(super) activities: Vec<NameId>,
-    /// For each vertex of the recording, its index in `moments`.
-    pub(super) place: Vec<u32>,
+    /// The index of each vertex in `moments`, by its id in the recording.
+    pub(super) vertex_index: Vec<u32>,
     /// The times of a replay with the recorded speeds, if they are not the recorded times.
     pub(super) unlike_run: Option<Vec<i64>>,
     notes: ModelNotes,
@@ -126,15 +126,15 @@ impl RetimeModel {
     }
 
     fn learn(recording: RecordedRun) -> Result<RetimeModel, RetimeRefusal> {
-        let (moments, place) = Moments::new(&recording);
-        let mut causes = ForwardCauses::new(&recording, &moments, &place)?;
+        let (moments, vertex_index) = Moments::new(&recording);
+        let mut causes = ForwardCauses::new(&recording, &moments, &vertex_index)?;
         let mut outside = vec![false; moments.len()];
         for vertex in &recording.outside {
-            outside[place[vertex.0 as usize] as usize] = true;
+            outside[vertex_index[vertex.0 as usize] as usize] = true;
         }
         let arrivals = arrivals(&moments, &causes.edges, &causes.jobs, &outside);
         let mut contexts = Contexts::default();
-        let context = contexts_of(&recording, &moments, &place, &mut contexts);
+        let context = contexts_of(&recording, &moments, &vertex_index, &mut contexts);
         let ran = ran(&recording, &moments);
         let mut work = works(&moments, &arrivals, &ran);
         let scheduled = (!recording.states.is_empty()).then(|| {
@@ -146,13 +146,13 @@ impl RetimeModel {
         }
         let (cause_edges, found) = causes.find_queues(&moments, &work);
         let has_cause = |at: u32| cause_edges.into[at as usize] > 0 || outside[at as usize];
-        let share = unseen_wait_share(&recording, &moments, &place, has_cause);
+        let share = unseen_wait_share(&recording, &moments, &vertex_index, has_cause);
         if share > MAX_UNSEEN_WAIT_SHARE {
             return Err(RetimeRefusal::UnseenWaits { share });
         }
         let vertices = moments.len();
         let mut model = RetimeModel {
-            measured: measured_lengths(&recording, &moments, &place),
+            measured: measured_lengths(&recording, &moments, &vertex_index),
             activities: activity_names(&recording),
             job_of_vertex: job_of_vertex(&found.jobs, vertices),
             names: recording.names,
@@ -170,7 +170,7 @@ impl RetimeModel {
             queue_of_thread: found.queue_of_thread,
             contention: None,
             doubtful: DoubtfulTimes::default(),
-            place,
+            vertex_index,
             unlike_run: None,
             notes: causes.notes,
         };
@@ -315,9 +315,9 @@ impl ForwardCauses {
     fn new(
         recording: &RecordedRun,
         moments: &Moments,
-        place: &[u32],
+        vertex_index: &[u32],
     ) -> Result<ForwardCauses, RetimeRefusal> {
-        let at = |vertex: VertexId| place[vertex.0 as usize];
+        let at = |vertex: VertexId| vertex_index[vertex.0 as usize];
         let mut notes = ModelNotes {
             vertices: moments.len(),
             edges: recording.edges.len() + recording.jobs.len(),
@@ -379,9 +379,9 @@ fn job_of_vertex(jobs: &[QueuedJob], vertices: usize) -> Vec<u32> {
 fn measured_lengths(
     recording: &RecordedRun,
     moments: &Moments,
-    place: &[u32],
+    vertex_index: &[u32],
 ) -> Vec<MeasuredLength> {
-    let at = |vertex: VertexId| VertexId(place[vertex.0 as usize]);
+    let at = |vertex: VertexId| VertexId(vertex_index[vertex.0 as usize]);
     let mut measured: Vec<_> = recording
         .intervals
         .iter()

@@ -24,16 +24,16 @@ pub(super) struct Moments {
 }
 
 impl Moments {
-    /// Sorts the vertices of a recording. Also returns the new position of each.
+    /// Sorts the vertices of a recording. Also returns the index of each by its id.
     pub fn new(recording: &RecordedRun) -> (Moments, Vec<u32>) {
         let recorded = &recording.vertices;
         let mut order: Vec<u32> = (0..recorded.len() as u32).collect();
         order.sort_by_key(|&number| {
             (recorded[number as usize].thread, recorded[number as usize].time)
         });
-        let mut place = vec![0; recorded.len()];
+        let mut vertex_index = vec![0; recorded.len()];
         for (to, &from) in order.iter().enumerate() {
-            place[from as usize] = to as u32;
+            vertex_index[from as usize] = to as u32;
         }
         let threads = recording.threads.len();
         let mut starts = vec![0; threads + 1];
@@ -52,7 +52,7 @@ impl Moments {
             starts,
             processes: recording.threads.clone(),
         };
-        (moments, place)
+        (moments, vertex_index)
     }
 
     pub fn len(&self) -> usize {

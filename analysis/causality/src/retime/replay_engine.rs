@@ -61,7 +61,7 @@ impl RetimeModel {
 
     /// The time of a vertex in a replay of this model.
     pub fn time(&self, replay: &Replay, vertex: VertexId) -> i64 {
-        replay.time[self.place[vertex.0 as usize] as usize]
+        replay.time[self.vertex_index[vertex.0 as usize] as usize]
     }
 }
 
@@ -100,23 +100,23 @@ impl<'a> ReplayEngine<'a> {
             trace,
         };
         for at in 0..vertices as u32 {
-            let slot = at as usize;
-            if model.outside[slot] {
-                engine.time[slot] = model.moments.time[slot];
+            let index = at as usize;
+            if model.outside[index] {
+                engine.time[index] = model.moments.time[index];
             }
-            let job = model.job_of_vertex[slot];
+            let job = model.job_of_vertex[index];
             let begins = model.moments.before(at).is_none();
             if job != NONE {
                 // A worker of its queue, in addition to its job.
-                engine.wanted[slot] += 1;
+                engine.wanted[index] += 1;
                 if begins {
                     let queue = model.jobs[job as usize].queue;
                     engine.lines[queue as usize].asks.push_back((i64::MIN, NONE));
                 }
             } else if !begins {
-                engine.wanted[slot] += 1;
+                engine.wanted[index] += 1;
             }
-            if engine.wanted[slot] == 0 {
+            if engine.wanted[index] == 0 {
                 engine.ready.push(at);
             }
         }
@@ -192,22 +192,22 @@ impl<'a> ReplayEngine<'a> {
     /// Sets the time of a vertex whose predecessors all have one.
     fn settle(&mut self, at: u32) {
         let model = self.model;
-        let slot = at as usize;
-        let (arrived, job) = (self.time[slot], model.job_of_vertex[slot]);
+        let index = at as usize;
+        let (arrived, job) = (self.time[index], model.job_of_vertex[index]);
         let before = model.moments.before(at);
         let free = match (job, before) {
-            (NONE, Some(before)) => self.time[before as usize] + self.work(at, model.work[slot]),
+            (NONE, Some(before)) => self.time[before as usize] + self.work(at, model.work[index]),
             (NONE, None) => i64::MIN,
             (job, _) => self.free[job as usize],
         };
         let waits = arrived > free;
         let begins = job == NONE && before.is_none() && !waits;
         let time = if begins {
-            model.moments.time[slot]
+            model.moments.time[index]
         } else {
             arrived.max(free) + self.residual(at, waits, arrived, before)
         };
-        self.time[slot] = time;
+        self.time[index] = time;
         self.order.push(at);
         if let Some(trace) = &mut self.trace {
             trace.settle(model, at, waits, &self.time);
@@ -250,17 +250,17 @@ impl<'a> ReplayEngine<'a> {
     /// The residual of `at`, which depends on whether it waits in this replay.
     fn residual(&self, at: u32, waits: bool, arrived: i64, before: Option<u32>) -> i64 {
         let model = self.model;
-        let slot = at as usize;
-        if waits == model.waited[slot] || model.twin[slot] == NONE {
-            return model.residual[slot];
+        let index = at as usize;
+        if waits == model.waited[index] || model.twin[index] == NONE {
+            return model.residual[index];
         }
-        let twin = model.twin[slot];
+        let twin = model.twin[index];
         match before {
             // The twin, which did not wait, shows how long such a thread works before it gets here.
-            Some(before) if !waits && model.job_of_vertex[slot] == NONE => {
+            Some(before) if !waits && model.job_of_vertex[index] == NONE => {
                 let busy = self.work(at, model.work[twin as usize]);
                 let free = self.time[before as usize] + busy;
-                let now = self.time[before as usize] + self.work(at, model.work[slot]);
+                let now = self.time[before as usize] + self.work(at, model.work[index]);
                 free.max(arrived) - now.max(arrived)
             }
             _ => model.residual[twin as usize],

@@ -19,11 +19,11 @@ const MIN_HANDOVERS: f64 = 0.2;
 pub(super) fn unseen_wait_share(
     recording: &RecordedRun,
     moments: &Moments,
-    place: &[u32],
+    vertex_index: &[u32],
     has_cause: impl Fn(u32) -> bool,
 ) -> f64 {
     if recording.states.is_empty() {
-        return turn_wait_share(recording, moments, place, has_cause);
+        return turn_wait_share(recording, moments, vertex_index, has_cause);
     }
     let mut waits: HashMap<u32, Vec<(i64, i64)>> = HashMap::new();
     for state in &recording.states {
@@ -60,11 +60,11 @@ struct Turn {
 fn turn_wait_share(
     recording: &RecordedRun,
     moments: &Moments,
-    place: &[u32],
+    vertex_index: &[u32],
     has_cause: impl Fn(u32) -> bool,
 ) -> f64 {
     let mut waits = HashSet::new();
-    for mut turns in turns(recording, moments, place).into_values() {
+    for mut turns in turns(recording, moments, vertex_index).into_values() {
         turns.sort_unstable();
         let mut intervals: Vec<_> = turns.iter().map(|turn| turn.interval).collect();
         if !take_turns(&mut intervals) {
@@ -95,11 +95,11 @@ fn turn_wait_share(
 fn turns(
     recording: &RecordedRun,
     moments: &Moments,
-    place: &[u32],
+    vertex_index: &[u32],
 ) -> BTreeMap<(u32, u32), Vec<Turn>> {
     let mut turns: BTreeMap<_, Vec<Turn>> = BTreeMap::new();
     for length in recording.intervals.iter().chain(&recording.spans) {
-        let [begin, end] = [length.begin, length.end].map(|vertex| place[vertex.0 as usize]);
+        let [begin, end] = [length.begin, length.end].map(|vertex| vertex_index[vertex.0 as usize]);
         let thread = moments.thread[begin as usize];
         if thread != moments.thread[end as usize] {
             continue;

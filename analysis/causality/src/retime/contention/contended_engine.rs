@@ -329,21 +329,21 @@ impl<'a> ContendedEngine<'a> {
                 false
             }
             CarrierStage::Before => {
-                let slot = to as usize;
-                let job = self.model.job_of_vertex[slot];
+                let index = to as usize;
+                let job = self.model.job_of_vertex[index];
                 if job != NONE {
                     let queue = self.model.jobs[job as usize].queue as usize;
                     self.ask(carrier, queue, now);
                     return false;
                 }
-                let waits = self.wanted[slot] > 0
-                    || self.arrived[slot] > now
-                    || self.arrived[slot] == now && self.model.waited[slot];
+                let waits = self.wanted[index] > 0
+                    || self.arrived[index] > now
+                    || self.arrived[index] == now && self.model.waited[index];
                 if !waits {
                     return self.proceed(carrier, to, now);
                 }
                 self.give_back(carrier, now);
-                self.parked[slot] = carrier;
+                self.parked[index] = carrier;
                 self.wake(to, now);
                 false
             }
@@ -352,21 +352,21 @@ impl<'a> ContendedEngine<'a> {
 
     /// Lets the carrier that waits for the causes of a vertex continue, if all of them have arrived.
     fn wake(&mut self, at: u32, now: i64) {
-        let slot = at as usize;
-        let carrier = self.parked[slot];
-        if carrier == NONE || self.wanted[slot] > 0 {
+        let index = at as usize;
+        let carrier = self.parked[index];
+        if carrier == NONE || self.wanted[index] > 0 {
             return;
         }
-        self.parked[slot] = NONE;
-        self.end_wait(carrier, at, now, self.arrived[slot]);
+        self.parked[index] = NONE;
+        self.end_wait(carrier, at, now, self.arrived[index]);
     }
 
     /// Ends a wait for a cause that arrived at `arrival`.
     fn end_wait(&mut self, carrier: u32, at: u32, now: i64, arrival: i64) {
         let (model, contention) = (self.model, self.contention);
-        let slot = at as usize;
+        let index = at as usize;
         let like =
-            if model.waited[slot] || model.twin[slot] == NONE { at } else { model.twin[slot] };
+            if model.waited[index] || model.twin[index] == NONE { at } else { model.twin[index] };
         let state = &mut self.carriers[carrier as usize];
         (state.to, state.stage) = (at, CarrierStage::After);
         state.parts = contention.thread_steps.step_to(like).after.clone();
@@ -378,22 +378,22 @@ impl<'a> ContendedEngine<'a> {
     /// Lets a carrier pass a vertex without waiting. Returns whether it continues at once.
     fn proceed(&mut self, carrier: u32, at: u32, now: i64) -> bool {
         let (model, contention) = (self.model, self.contention);
-        let slot = at as usize;
+        let index = at as usize;
         let step: &ThreadStep = contention.thread_steps.step_to(at);
         let speed = self.speed(at);
         let state = &mut self.carriers[carrier as usize];
         (state.to, state.stage) = (at, CarrierStage::After);
         (state.parts, state.left, state.extra) = (0..0, None, 0);
-        if model.waited[slot] {
+        if model.waited[index] {
             // It takes as long as a vertex that did not wait.
-            let twin = model.twin[slot];
+            let twin = model.twin[index];
             if twin != NONE {
                 let more = (contention.thread_steps.step_to(twin).ran - step.ran_before).max(0);
                 state.extra = (more as f64 / speed).round() as i64;
             }
             return true;
         }
-        let delay = contention.wake_delay[slot];
+        let delay = contention.wake_delay[index];
         if step.blocked {
             // The thread waited, though the worker whose job it takes did not.
             self.carriers[carrier as usize].parts = step.after.clone();
@@ -416,22 +416,22 @@ impl<'a> ContendedEngine<'a> {
     fn serve(&mut self, queue: usize, now: i64) {
         let Some([(put, job), (asked, carrier)]) = self.lines[queue].pair() else { return };
         let queued = &self.model.jobs[job as usize];
-        let slot = queued.take as usize;
+        let index = queued.take as usize;
         let state = &mut self.carriers[carrier as usize];
         let after = state.last;
         if let Some(trace) = &mut self.trace {
             trace.worker(job, after);
         }
-        self.wanted[slot] -= 1;
-        if put > self.arrived[slot] {
-            self.arrived[slot] = put;
+        self.wanted[index] -= 1;
+        if put > self.arrived[index] {
+            self.arrived[index] = put;
             if let Some(trace) = &mut self.trace {
                 trace.reach(queued.take, queued.put);
             }
         }
-        if self.wanted[slot] > 0 || self.arrived[slot] > now {
+        if self.wanted[index] > 0 || self.arrived[index] > now {
             // The vertex has another cause, too.
-            self.parked[slot] = carrier;
+            self.parked[index] = carrier;
             self.wake(queued.take, now);
         } else if put > asked {
             self.end_wait(carrier, queued.take, now, put);
@@ -450,12 +450,12 @@ impl<'a> ContendedEngine<'a> {
     /// Sets the time of a vertex, and the next stage of its carrier. The carrier continues at once.
     fn settle(&mut self, carrier: u32, at: u32, now: i64) -> bool {
         let model = self.model;
-        let slot = at as usize;
-        self.time[slot] = now;
+        let index = at as usize;
+        self.time[index] = now;
         self.order.push(at);
         self.carriers[carrier as usize].last = at;
         if let Some(trace) = &mut self.trace {
-            let waits = model.waited[slot];
+            let waits = model.waited[index];
             trace.settle(model, at, waits, &self.time);
         }
         for &(to, kind) in model.cause_edges.from(at) {
@@ -469,7 +469,7 @@ impl<'a> ContendedEngine<'a> {
                 self.edge_arrived(to, now + latency, at, now);
             }
         }
-        let thread = model.moments.thread[slot] as usize;
+        let thread = model.moments.thread[index] as usize;
         let state = &mut self.carriers[carrier as usize];
         (state.left, state.extra) = (None, 0);
         match model.moments.after(at) {
@@ -496,14 +496,14 @@ impl<'a> ContendedEngine<'a> {
 
     /// Notes that the effect of `from` arrives at `to` at a time.
     fn edge_arrived(&mut self, to: u32, time: i64, from: u32, now: i64) {
-        let slot = to as usize;
-        if time > self.arrived[slot] {
-            self.arrived[slot] = time;
+        let index = to as usize;
+        if time > self.arrived[index] {
+            self.arrived[index] = time;
             if let Some(trace) = &mut self.trace {
                 trace.reach(to, from);
             }
         }
-        self.wanted[slot] -= 1;
+        self.wanted[index] -= 1;
         self.wake(to, now);
     }
 }

@@ -8,22 +8,22 @@ use crate::retime::moments::NONE;
 impl ContendedEngine<'_> {
     /// Runs a carrier until it is done or preempted, if it has a CPU; otherwise, it enters the queue.
     pub(super) fn run_on(&mut self, carrier: u32, now: i64, needs: i64) {
-        let slot = carrier as usize;
-        if !self.carriers[slot].has_cpu && !self.take_over(carrier) {
+        let index = carrier as usize;
+        if !self.carriers[index].has_cpu && !self.take_over(carrier) {
             self.request_cpu(carrier, now);
             return;
         }
-        if self.carriers[slot].budget <= 0 {
-            let machine = self.carriers[slot].machine as usize;
+        if self.carriers[index].budget <= 0 {
+            let machine = self.carriers[index].machine as usize;
             let none_waits = self.machines[machine].queue.is_empty();
-            if none_waits && !self.carriers[slot].is_forced {
+            if none_waits && !self.carriers[index].is_forced {
                 self.draw_budget(carrier, 0);
             } else {
                 self.preempt(carrier, now);
                 return;
             }
         }
-        let state = &mut self.carriers[slot];
+        let state = &mut self.carriers[index];
         state.since = now;
         let until = now + needs.min(state.budget);
         self.schedule(until, ContentionEvent::Done { carrier });

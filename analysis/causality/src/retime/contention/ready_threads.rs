@@ -102,7 +102,7 @@ impl Block {
 pub(super) struct RunQueue {
     blocks: VecDeque<Block>,
     len: usize,
-    placed: [Examples; 2],
+    ranked: [Examples; 2],
 }
 
 impl RunQueue {
@@ -134,14 +134,14 @@ impl RunQueue {
             self.before((slice.granted, thread.model_slice), slices)
         } else {
             let kind = usize::from(slice.follows_cut);
-            let placed = if slice.among > 0 {
+            let ranked = if slice.among > 0 {
                 Some(thread.model_slice)
             } else {
-                self.placed[kind].next(&machine.placed[kind])
+                self.ranked[kind].next(&machine.ranked[kind])
             };
-            placed.map_or(self.len, |number| {
+            ranked.map_or(self.len, |number| {
                 let example = slices.of(number);
-                let share = f64::from(example.place) / f64::from(example.among);
+                let share = f64::from(example.rank) / f64::from(example.among);
                 (share * self.len as f64).round() as usize
             })
         };
@@ -154,34 +154,34 @@ impl RunQueue {
 
     /// The position of the first thread that got its CPU no earlier. All have their own slices.
     fn before(&self, own: Granted, slices: &Slices) -> usize {
-        let mut place = 0;
+        let mut position = 0;
         for block in &self.blocks {
             if block.summary.last >= own {
                 let granted = |thread: &WaitingThread| {
                     (slices.of(thread.model_slice).granted, thread.model_slice)
                 };
                 let within = block.threads.iter().position(|thread| granted(thread) >= own);
-                return place + within.unwrap_or(block.threads.len());
+                return position + within.unwrap_or(block.threads.len());
             }
-            place += block.threads.len();
+            position += block.threads.len();
         }
-        place
+        position
     }
 
     fn insert(&mut self, at: usize, thread: WaitingThread, slices: &Slices) {
         self.len += 1;
-        let (mut number, mut place) = (0, at);
+        let (mut number, mut position) = (0, at);
         while let Some(block) = self.blocks.get(number)
-            && place > block.threads.len()
+            && position > block.threads.len()
         {
-            place -= block.threads.len();
+            position -= block.threads.len();
             number += 1;
         }
         let Some(block) = self.blocks.get_mut(number) else {
             self.blocks.push_back(Block::new([thread].into(), slices));
             return;
         };
-        block.threads.insert(place, thread);
+        block.threads.insert(position, thread);
         block.summary = block.summary.and(Waits::of(&thread, slices));
         if block.threads.len() > BLOCK {
             let back = block.threads.split_off(BLOCK / 2);
@@ -199,7 +199,7 @@ mod tests {
     #[derive(Default)]
     struct PlainQueue {
         waiting: Vec<WaitingThread>,
-        placed: [Examples; 2],
+        ranked: [Examples; 2],
     }
 
     impl PlainQueue {
@@ -221,14 +221,14 @@ mod tests {
                 first.unwrap_or(self.waiting.len())
             } else {
                 let kind = usize::from(slice.follows_cut);
-                let placed = if slice.among > 0 {
+                let ranked = if slice.among > 0 {
                     Some(one.model_slice)
                 } else {
-                    self.placed[kind].next(&machine.placed[kind])
+                    self.ranked[kind].next(&machine.ranked[kind])
                 };
-                placed.map_or(self.waiting.len(), |number| {
+                ranked.map_or(self.waiting.len(), |number| {
                     let share =
-                        f64::from(slices.of(number).place) / f64::from(slices.of(number).among);
+                        f64::from(slices.of(number).rank) / f64::from(slices.of(number).among);
                     (share * self.waiting.len() as f64).round() as usize
                 })
             };
@@ -258,18 +258,18 @@ mod tests {
                 queued,
                 granted,
                 among,
-                place: if among > 0 { below(u64::from(among) + 1) as u32 } else { 0 },
+                rank: if among > 0 { below(u64::from(among) + 1) as u32 } else { 0 },
             }
         };
         let all: Vec<CpuSlice> = (0..count).map(slice).collect();
-        let placed = [false, true].map(|kind| {
+        let ranked = [false, true].map(|kind| {
             let those = (0..count).filter(|&number| {
                 let slice = &all[number as usize];
                 slice.among > 0 && slice.follows_cut == kind
             });
             those.collect()
         });
-        Slices { all, machines: vec![Machine { placed, ..Machine::default() }] }
+        Slices { all, machines: vec![Machine { ranked, ..Machine::default() }] }
     }
 
     #[test]

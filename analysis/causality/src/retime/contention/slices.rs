@@ -22,7 +22,7 @@ pub(in crate::retime) struct CpuSlice {
     /// The number of threads in the queue at its entry.
     pub among: u32,
     /// The number of those that got a CPU before it.
-    pub place: u32,
+    pub rank: u32,
 }
 
 impl CpuSlice {
@@ -62,7 +62,7 @@ pub(in crate::retime) struct Machine {
     /// Slices of woken threads.
     pub woken: Vec<u32>,
     /// Slices that found others in the queue: after a wake, and after a preemption.
-    pub placed: [Vec<u32>; 2],
+    pub ranked: [Vec<u32>; 2],
     /// Slices that did not wait for a CPU, and slices that did.
     pub switched: [Vec<u32>; 2],
 }
@@ -81,7 +81,7 @@ impl Slices {
             machine.cpus = grant(&mut all, &own);
             let busy = busy(&all, &own, machine.cpus);
             enqueue(&mut all, &own, &busy);
-            place(&mut all, &own);
+            set_ranks(&mut all, &own);
             machine.learn(&all, &own);
         }
         Slices { all, machines }
@@ -103,7 +103,7 @@ impl Machine {
                 self.woken.push(number);
             }
             if slice.among > 0 {
-                self.placed[usize::from(slice.follows_cut)].push(number);
+                self.ranked[usize::from(slice.follows_cut)].push(number);
             }
             self.switched[usize::from(slice.waited())].push(number);
         }
@@ -156,11 +156,11 @@ fn enqueue(all: &mut [CpuSlice], own: &[u32], busy: &[(i64, i64)]) {
 }
 
 /// Sets the numbers of threads in the queue at each entry, and of those that got a CPU before it.
-fn place(all: &mut [CpuSlice], own: &[u32]) {
+fn set_ranks(all: &mut [CpuSlice], own: &[u32]) {
     let mut granted = own.to_vec();
     granted.sort_unstable_by_key(|&number| (all[number as usize].granted, number));
-    let mut rank = std::collections::HashMap::with_capacity(own.len());
-    rank.extend(granted.iter().enumerate().map(|(rank, &number)| (number, rank)));
+    let mut grant_ranks = std::collections::HashMap::with_capacity(own.len());
+    grant_ranks.extend(granted.iter().enumerate().map(|(rank, &number)| (number, rank)));
     let mut order = own.to_vec();
     order.sort_unstable_by_key(|&number| (all[number as usize].queued, number));
     let queued: Vec<(i64, u32)> =
@@ -173,10 +173,10 @@ fn place(all: &mut [CpuSlice], own: &[u32]) {
             waiting.remove(gone);
             gone += 1;
         }
-        at_once.iter().for_each(|(_, number)| waiting.insert(rank[number]));
+        at_once.iter().for_each(|(_, number)| waiting.insert(grant_ranks[number]));
         for (_, number) in at_once {
             let slice = &mut all[*number as usize];
-            (slice.among, slice.place) = (waiting.len() - 1, waiting.below(rank[number]));
+            (slice.among, slice.rank) = (waiting.len() - 1, waiting.below(grant_ranks[number]));
         }
     }
 }

@@ -233,7 +233,7 @@ impl ThreadStepBuilder<'_> {
             queued: ready,
             granted: begin,
             among: 0,
-            place: 0,
+            rank: 0,
         });
         if let Some(last) = cursor.last.replace(number) {
             self.slices[last as usize].next = number;
