@@ -2,10 +2,10 @@
 //! threads contend for its count.
 
 use crate::entry::{Certainty, Entry, Side};
-use crate::fifo_rule::{QueueBegins, RuleQueue};
 use crate::key_limits::{KeyLimits, KeyRefusal};
 use crate::matches::{Edge, MatchCounts, Matches, Unmatched, UnmatchedReason};
 use crate::outs::{KeptOut, NearestOut, Outs};
+use crate::rule_queue::{QueueBegins, RuleQueue};
 use crate::rules::{Policy, Rule, Rules};
 
 /// The state of the key that a [`Matcher`](crate::Matcher) is at.

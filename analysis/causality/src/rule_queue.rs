@@ -1,4 +1,5 @@
-//! A queue of equal things: the n-th out causes the n-th in.
+//! A queue of equal things: the n-th out causes the n-th in. The simulated queues of what-if are in
+//! `retime/job_queues.rs`.
 
 use std::collections::VecDeque;
 
