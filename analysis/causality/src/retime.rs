@@ -22,8 +22,8 @@
 //! **Two regimes**: being woken costs more than finding work waiting. A vertex that waits in the replay but not
 //! in the recording, or the other way round, takes `r` from a nearby vertex of its name in that regime.
 //!
-//! **Doubt**: missing frames divide the run (`apart.rs`). The parts before, between and after are runs of their
-//! own, and no metric counts times that the loss affects (`doubtful_times.rs`).
+//! **Doubt**: missing frames divide the run (`split_at_losses.rs`). The parts before, between and after are
+//! runs of their own, and no metric counts times that the loss affects (`doubtful_times.rs`).
 //!
 //! Not modelled:
 //! - CPUs that become free, unless the states of threads are known ([`RecordedRun::state`]): a thread that waited
@@ -35,27 +35,27 @@
 //! - Bounded queues, except where the run met their bound.
 //! - Caches, clock frequencies and compilers, for which half the work is rarely half the time.
 
-mod apart;
+mod arrival_order;
 mod cause_edges;
 mod contention;
 mod contexts;
-mod critical;
+mod critical_paths;
+mod disjoint_sets;
 mod doubtful_times;
 mod figures;
-mod groups;
 mod job_queues;
-mod known;
+mod loss_free;
 mod metric;
 mod model;
 mod moments;
-mod order;
 mod recorded_run;
 mod refusal;
 mod replay_engine;
 mod replay_result;
 mod speed;
+mod split_at_losses;
 mod unseen_waits;
-mod waiting_jobs;
+mod waiting_line;
 mod worth;
 
 pub use figures::{BlockBootstrap, Figures};

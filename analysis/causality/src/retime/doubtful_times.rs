@@ -5,7 +5,7 @@
 //! group are empty; then the run is one that begins there. In a closed network, some queue may never be empty.
 //! But it holds at most one job a client, and all of them have been served after a few of the longest waits.
 
-use super::groups::Groups;
+use super::disjoint_sets::DisjointSets;
 use super::recorded_run::{RecordedRun, ThreadId, VertexId};
 
 /// The effect of a loss on a queue ends after this many of the longest waits.
@@ -35,7 +35,7 @@ impl DoubtfulTimes {
         let threads = recording.threads.len();
         let thread = |at: VertexId| recording.vertices[at.0 as usize].thread.0 as usize;
         let time = |at: VertexId| recording.vertices[at.0 as usize].time;
-        let mut groups = Groups::apart(threads);
+        let mut groups = DisjointSets::singletons(threads);
         let jobs = || recording.jobs.iter().map(|job| (job.put, job.take));
         for (from, to) in recording.edges.iter().copied().chain(jobs()) {
             groups.join(thread(from), thread(to));
@@ -146,14 +146,14 @@ pub(super) fn overlaps(times: &[TimeRange], (from, to): TimeRange) -> bool {
 
 fn merged(mut all: Vec<TimeRange>) -> Vec<TimeRange> {
     all.sort_unstable();
-    let mut apart: Vec<TimeRange> = Vec::new();
+    let mut disjoint: Vec<TimeRange> = Vec::new();
     for (from, to) in all {
-        match apart.last_mut() {
+        match disjoint.last_mut() {
             Some(last) if from <= last.1 => last.1 = last.1.max(to),
-            _ => apart.push((from, to)),
+            _ => disjoint.push((from, to)),
         }
     }
-    apart
+    disjoint
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::groups::Groups;
+use super::arrival_order::arrivals;
+use super::disjoint_sets::DisjointSets;
 use super::moments::{Moments, NONE};
-use super::order::arrivals;
 
 /// A job that is served in the order of arrival. The jobs of a queue follow each other in that order.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +97,7 @@ fn lines(moments: &Moments, jobs: &[(u32, u32, u64)]) -> Vec<JobLine> {
             continue;
         }
         // The keys of which one thread takes jobs are one queue.
-        let mut groups = Groups::default();
+        let mut groups = DisjointSets::default();
         let mut nodes: HashMap<(bool, u64), usize> = HashMap::new();
         let mut node = |member| *nodes.entry(member).or_insert_with(|| groups.another());
         let pairs: Vec<_> = jobs

@@ -5,8 +5,10 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::critical::Trace;
-use super::known::{KnownPart, VertexRun, known_ends, known_lengths, known_stretches, progress};
+use super::critical_paths::CriticalPaths;
+use super::loss_free::{
+    LossFree, VertexRun, loss_free_ends, loss_free_lengths, loss_free_stretches, progress,
+};
 use super::model::RetimeModel;
 use super::moments::{NONE, VertexPair};
 use super::recorded_run::NameId;
@@ -175,7 +177,7 @@ pub(super) struct FoundMetric {
 
 impl FoundMetric {
     fn lengths(pairs: Vec<VertexPair>, model: &RetimeModel) -> FoundMetric {
-        let KnownPart { values, missing_share } = known_lengths(pairs, model);
+        let LossFree { values, missing_share } = loss_free_lengths(pairs, model);
         FoundMetric { places: MetricPlaces::Lengths(values), missing_share }
     }
 }
@@ -185,7 +187,7 @@ impl MetricPlaces {
         match metric {
             Metric::Length(of) => Ok(FoundMetric::lengths(lengths(of, model)?, model)),
             Metric::Rate(of) => {
-                let KnownPart { values, missing_share } = known_ends(lengths(of, model)?, model);
+                let LossFree { values, missing_share } = loss_free_ends(lengths(of, model)?, model);
                 Ok(FoundMetric { places: MetricPlaces::Ends(values), missing_share })
             }
             Metric::Path(from, to) => {
@@ -200,7 +202,7 @@ impl MetricPlaces {
                 Err(RetimeRefusal::Missing { point: "end".to_owned() }.into())
             }
             Metric::End => {
-                let KnownPart { values, missing_share } = known_stretches(model);
+                let LossFree { values, missing_share } = loss_free_stretches(model);
                 let places = if values.is_empty() {
                     MetricPlaces::Whole
                 } else {
@@ -239,11 +241,11 @@ impl MetricPlaces {
     }
 
     /// The share of an activity in the critical paths of the metric.
-    pub fn critical_share(&self, trace: &Trace, time: &[i64]) -> f64 {
+    pub fn critical_share(&self, paths: &CriticalPaths, time: &[i64]) -> f64 {
         let share = |pairs: &mut dyn Iterator<Item = (u32, i64)>| {
             let (mut taken, mut length) = (0i128, 0i128);
             for (end, begin) in pairs {
-                taken += i128::from(trace.taken(end, begin, time));
+                taken += i128::from(paths.taken(end, begin, time));
                 length += i128::from(time[end as usize] - begin);
             }
             if length > 0 { taken as f64 / length as f64 } else { 0.0 }

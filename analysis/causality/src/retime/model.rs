@@ -91,7 +91,7 @@ impl RetimeModel {
     /// threads and no edge shows it.
     pub fn new(mut recording: RecordedRun) -> Result<RetimeModel, RetimeRefusal> {
         let mut doubtful = DoubtfulTimes::new(&recording);
-        recording.apart(&mut doubtful);
+        recording.split_at_losses(&mut doubtful);
         let mut model = RetimeModel::of_parts(recording)?;
         model.doubtful = doubtful;
         Ok(model)

@@ -5,14 +5,14 @@ use std::collections::BinaryHeap;
 
 use super::cause_edges::{QUEUED, Work};
 use super::contention::ContendedEngine;
-use super::critical::Trace;
+use super::critical_paths::CriticalPaths;
 use super::model::RetimeModel;
 use super::moments::NONE;
 use super::recorded_run::{NameId, VertexId};
 use super::refusal::RetimeRefusal;
 use super::replay_result::{Replay, TracedReplay};
 use super::speed::Speeds;
-use super::waiting_jobs::WaitingLine;
+use super::waiting_line::WaitingLine;
 
 /// An event of a queue. Simultaneous jobs keep their recorded order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,11 +46,13 @@ impl RetimeModel {
     pub(super) fn replay_with(
         &self,
         speeds: &[f64],
-        trace: Option<Trace>,
+        critical_paths: Option<CriticalPaths>,
     ) -> Result<TracedReplay, RetimeRefusal> {
         match &self.contention {
-            Some(contention) => ContendedEngine::new(self, contention, speeds, trace).run(),
-            None => ReplayEngine::new(self, speeds, trace).run(),
+            Some(contention) => {
+                ContendedEngine::new(self, contention, speeds, critical_paths).run()
+            }
+            None => ReplayEngine::new(self, speeds, critical_paths).run(),
         }
     }
 
@@ -81,11 +83,15 @@ struct ReplayEngine<'a> {
     /// By queue. A worker asks with its last vertex, or [`NONE`] before the first.
     lines: Vec<WaitingLine>,
     order: Vec<u32>,
-    trace: Option<Trace>,
+    critical_paths: Option<CriticalPaths>,
 }
 
 impl<'a> ReplayEngine<'a> {
-    fn new(model: &'a RetimeModel, speeds: &'a [f64], trace: Option<Trace>) -> ReplayEngine<'a> {
+    fn new(
+        model: &'a RetimeModel,
+        speeds: &'a [f64],
+        critical_paths: Option<CriticalPaths>,
+    ) -> ReplayEngine<'a> {
         let vertices = model.moments.len();
         let mut engine = ReplayEngine {
             model,
@@ -97,7 +103,7 @@ impl<'a> ReplayEngine<'a> {
             events: BinaryHeap::new(),
             lines: model.queues.iter().map(|_| WaitingLine::default()).collect(),
             order: Vec::with_capacity(vertices),
-            trace,
+            critical_paths,
         };
         for at in 0..vertices as u32 {
             let index = at as usize;
@@ -149,7 +155,7 @@ impl<'a> ReplayEngine<'a> {
         }
         Ok(TracedReplay {
             replay: Replay { time: self.time, order: self.order },
-            trace: self.trace,
+            critical_paths: self.critical_paths,
         })
     }
 
@@ -158,8 +164,8 @@ impl<'a> ReplayEngine<'a> {
         let Some([(put, job), (free, after)]) = self.lines[queue].pair() else { return };
         let queued = &self.model.jobs[job as usize];
         self.free[job as usize] = free;
-        if let Some(trace) = &mut self.trace {
-            trace.worker(job, after);
+        if let Some(paths) = &mut self.critical_paths {
+            paths.worker(job, after);
         }
         self.edge_arrived(queued.take, put + self.model.queues[queue].base, queued.put);
         self.predecessor_settled(queued.take);
@@ -169,8 +175,8 @@ impl<'a> ReplayEngine<'a> {
     fn edge_arrived(&mut self, to: u32, time: i64, from: u32) {
         if time > self.time[to as usize] {
             self.time[to as usize] = time;
-            if let Some(trace) = &mut self.trace {
-                trace.reach(to, from);
+            if let Some(paths) = &mut self.critical_paths {
+                paths.reach(to, from);
             }
         }
         self.predecessor_settled(to);
@@ -209,8 +215,8 @@ impl<'a> ReplayEngine<'a> {
         };
         self.time[index] = time;
         self.order.push(at);
-        if let Some(trace) = &mut self.trace {
-            trace.settle(model, at, waits, &self.time);
+        if let Some(paths) = &mut self.critical_paths {
+            paths.settle(model, at, waits, &self.time);
         }
         for &(to, kind) in model.cause_edges.from(at) {
             if kind == QUEUED {

@@ -1,6 +1,6 @@
 //! The results of a replay.
 
-use super::critical::Trace;
+use super::critical_paths::CriticalPaths;
 
 /// The times of a run with other speeds.
 #[derive(Debug)]
@@ -15,5 +15,5 @@ pub struct Replay {
 #[derive(Debug)]
 pub(super) struct TracedReplay {
     pub replay: Replay,
-    pub trace: Option<Trace>,
+    pub critical_paths: Option<CriticalPaths>,
 }

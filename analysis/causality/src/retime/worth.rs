@@ -1,6 +1,6 @@
 //! The worth of speeds: a metric as it was and as it would be.
 
-use super::critical::Trace;
+use super::critical_paths::CriticalPaths;
 use super::figures::{BlockBootstrap, Figures};
 use super::metric::{FoundMetric, Metric, MetricPlaces, MetricUnavailable, Ratios};
 use super::model::RetimeModel;
@@ -210,8 +210,8 @@ impl RetimeModel {
             speeds.iter().any(|speed| speed.activity == name).then_some(true)
         });
         let ones = vec![1.0; marked.len()];
-        let trace = Trace::new(self, marked);
-        let TracedReplay { replay, trace } = self.replay_with(&ones, Some(trace))?;
-        Ok(trace.map_or(0.0, |trace| asked.places.critical_share(&trace, &replay.time)))
+        let paths = CriticalPaths::new(self, marked);
+        let TracedReplay { replay, critical_paths } = self.replay_with(&ones, Some(paths))?;
+        Ok(critical_paths.map_or(0.0, |paths| asked.places.critical_share(&paths, &replay.time)))
     }
 }

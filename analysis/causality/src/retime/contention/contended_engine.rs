@@ -8,12 +8,12 @@ use super::ready_threads::{Examples, RunQueue};
 use super::thread_steps::StepPart;
 use super::{Contention, ThreadStep};
 use crate::retime::cause_edges::QUEUED;
-use crate::retime::critical::Trace;
+use crate::retime::critical_paths::CriticalPaths;
 use crate::retime::model::RetimeModel;
 use crate::retime::moments::NONE;
 use crate::retime::refusal::RetimeRefusal;
 use crate::retime::replay_result::{Replay, TracedReplay};
-use crate::retime::waiting_jobs::WaitingLine;
+use crate::retime::waiting_line::WaitingLine;
 
 /// An event. A *carrier* is a simulated thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,7 +110,7 @@ pub(in crate::retime) struct ContendedEngine<'a> {
     events: BinaryHeap<Reverse<(i64, ContentionEvent, u64)>>,
     count: u64,
     order: Vec<u32>,
-    trace: Option<Trace>,
+    critical_paths: Option<CriticalPaths>,
 }
 
 impl<'a> ContendedEngine<'a> {
@@ -118,7 +118,7 @@ impl<'a> ContendedEngine<'a> {
         model: &'a RetimeModel,
         contention: &'a Contention,
         speeds: &'a [f64],
-        trace: Option<Trace>,
+        critical_paths: Option<CriticalPaths>,
     ) -> ContendedEngine<'a> {
         let vertices = model.moments.len();
         let machine = |at: usize| MachineState {
@@ -140,7 +140,7 @@ impl<'a> ContendedEngine<'a> {
             events: BinaryHeap::new(),
             count: 0,
             order: Vec::with_capacity(vertices),
-            trace,
+            critical_paths,
         };
         for at in 0..vertices {
             if model.outside[at] {
@@ -177,7 +177,7 @@ impl<'a> ContendedEngine<'a> {
         }
         Ok(TracedReplay {
             replay: Replay { time: self.time, order: self.order },
-            trace: self.trace,
+            critical_paths: self.critical_paths,
         })
     }
 
@@ -419,14 +419,14 @@ impl<'a> ContendedEngine<'a> {
         let index = queued.take as usize;
         let state = &mut self.carriers[carrier as usize];
         let after = state.last;
-        if let Some(trace) = &mut self.trace {
-            trace.worker(job, after);
+        if let Some(paths) = &mut self.critical_paths {
+            paths.worker(job, after);
         }
         self.wanted[index] -= 1;
         if put > self.arrived[index] {
             self.arrived[index] = put;
-            if let Some(trace) = &mut self.trace {
-                trace.reach(queued.take, queued.put);
+            if let Some(paths) = &mut self.critical_paths {
+                paths.reach(queued.take, queued.put);
             }
         }
         if self.wanted[index] > 0 || self.arrived[index] > now {
@@ -454,9 +454,9 @@ impl<'a> ContendedEngine<'a> {
         self.time[index] = now;
         self.order.push(at);
         self.carriers[carrier as usize].last = at;
-        if let Some(trace) = &mut self.trace {
+        if let Some(paths) = &mut self.critical_paths {
             let waits = model.waited[index];
-            trace.settle(model, at, waits, &self.time);
+            paths.settle(model, at, waits, &self.time);
         }
         for &(to, kind) in model.cause_edges.from(at) {
             if kind == QUEUED {
@@ -499,8 +499,8 @@ impl<'a> ContendedEngine<'a> {
         let index = to as usize;
         if time > self.arrived[index] {
             self.arrived[index] = time;
-            if let Some(trace) = &mut self.trace {
-                trace.reach(to, from);
+            if let Some(paths) = &mut self.critical_paths {
+                paths.reach(to, from);
             }
         }
         self.wanted[index] -= 1;

@@ -1,4 +1,4 @@
-//! Division of a recording at missing frames.
+//! The division of a recording at missing frames.
 //!
 //! While frames are missing, the run is not replayed: vertices keep their recorded times. Between two such
 //! times lies a run of its own: threads begin at their recorded times, with queues and CPUs of their own. So a
@@ -11,8 +11,8 @@ use super::doubtful_times::DoubtfulTimes;
 use super::recorded_run::{MeasuredLength, RecordedRun, ThreadId, VertexId};
 
 impl RecordedRun {
-    /// Divides the recording at all doubtful times.
-    pub(super) fn apart(&mut self, doubtful: &mut DoubtfulTimes) {
+    /// Divides the recording at all doubtful times, which losses cause.
+    pub(super) fn split_at_losses(&mut self, doubtful: &mut DoubtfulTimes) {
         if self.doubts.is_empty() {
             return;
         }

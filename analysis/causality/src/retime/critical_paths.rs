@@ -6,7 +6,7 @@ use super::moments::NONE;
 /// For each vertex, the one that decided its time. They form a forest. A second pointer for each vertex finds
 /// in logarithmic time where the path to it was at an earlier time (Myers 1983).
 #[derive(Debug)]
-pub(super) struct Trace {
+pub(super) struct CriticalPaths {
     /// For each context, whether it is of the activity.
     marked: Vec<bool>,
     /// For each job, the last vertex of its worker before it.
@@ -18,10 +18,10 @@ pub(super) struct Trace {
     taken: Vec<i64>,
 }
 
-impl Trace {
-    pub fn new(model: &RetimeModel, marked: Vec<bool>) -> Trace {
+impl CriticalPaths {
+    pub fn new(model: &RetimeModel, marked: Vec<bool>) -> CriticalPaths {
         let vertices = model.moments.len();
-        Trace {
+        CriticalPaths {
             marked,
             worker: vec![NONE; model.jobs.len()],
             by: vec![NONE; vertices],

@@ -1,4 +1,4 @@
-//! The part of a metric that missing frames leave known.
+//! The values of a metric that no loss affects.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::model::RetimeModel;
 use super::moments::VertexPair;
 
 /// The known values of a metric, and the share of the run's time that they do not cover.
-pub(super) struct KnownPart<T> {
+pub(super) struct LossFree<T> {
     pub values: T,
     pub missing_share: f64,
 }
@@ -28,10 +28,10 @@ impl VertexRun {
 }
 
 /// The pairs that no loss affects. In the share, each thread counts as often as it has values.
-pub(super) fn known_lengths(
+pub(super) fn loss_free_lengths(
     mut pairs: Vec<VertexPair>,
     model: &RetimeModel,
-) -> KnownPart<Vec<VertexPair>> {
+) -> LossFree<Vec<VertexPair>> {
     let (doubtful, moments) = (&model.doubtful, &model.moments);
     let mut threads: HashMap<[Option<usize>; 2], ([u32; 2], usize)> = HashMap::new();
     let count = pairs.len();
@@ -46,14 +46,14 @@ pub(super) fn known_lengths(
     };
     let missing_share =
         if count == 0 { 0.0 } else { threads.values().map(lost).sum::<f64>() / count as f64 };
-    KnownPart { values: pairs, missing_share }
+    LossFree { values: pairs, missing_share }
 }
 
 /// The ends of lengths, divided at times in which frames are missing.
-pub(super) fn known_ends(
+pub(super) fn loss_free_ends(
     lengths: Vec<VertexPair>,
     model: &RetimeModel,
-) -> KnownPart<Vec<Vec<u32>>> {
+) -> LossFree<Vec<Vec<u32>>> {
     let (thread, time) = (&model.moments.thread, &model.moments.time);
     let missing = model.doubtful.times(lengths.iter().map(|length| thread[length.end as usize]));
     let mut ends: Vec<u32> = lengths.into_iter().map(|length| length.end).collect();
@@ -62,26 +62,26 @@ pub(super) fn known_ends(
         |from: u32, to: u32| !overlaps(&missing, (time[from as usize], time[to as usize]));
     ends.retain(|&end| is_known(end, end));
     let stretches = ends.chunk_by(|&one, &next| is_known(one, next)).map(<[u32]>::to_vec);
-    KnownPart { values: stretches.collect(), missing_share: share(&missing, model) }
+    LossFree { values: stretches.collect(), missing_share: share(&missing, model) }
 }
 
 /// All vertices, divided at times in which frames are missing; empty if none are missing.
-pub(super) fn known_stretches(model: &RetimeModel) -> KnownPart<Vec<VertexRun>> {
+pub(super) fn loss_free_stretches(model: &RetimeModel) -> LossFree<Vec<VertexRun>> {
     let (thread, time) = (&model.moments.thread, &model.moments.time);
     let missing = model.doubtful.times(thread.iter().copied());
     if missing.is_empty() {
-        return KnownPart { values: Vec::new(), missing_share: 0.0 };
+        return LossFree { values: Vec::new(), missing_share: 0.0 };
     }
     let mut order: Vec<u32> = (0..time.len() as u32).collect();
     order.sort_by_key(|&at| time[at as usize]);
     let is_known =
         |from: u32, to: u32| !overlaps(&missing, (time[from as usize], time[to as usize]));
     let in_doubt = |at: u32| !is_known(at, at);
-    let apart =
+    let stretches =
         order.chunk_by(|&one, &next| is_known(one, next) || in_doubt(one) && in_doubt(next)).map(
             |vertices| VertexRun { vertices: vertices.to_vec(), is_known: !in_doubt(vertices[0]) },
         );
-    KnownPart { values: apart.collect(), missing_share: share(&missing, model) }
+    LossFree { values: stretches.collect(), missing_share: share(&missing, model) }
 }
 
 /// The share of these times in the run.

@@ -2,12 +2,12 @@
 
 /// Disjoint sets of numbers, each with one of its numbers as its root.
 #[derive(Debug, Default)]
-pub(super) struct Groups(Vec<usize>);
+pub(super) struct DisjointSets(Vec<usize>);
 
-impl Groups {
+impl DisjointSets {
     /// `count` sets of one number.
-    pub fn apart(count: usize) -> Groups {
-        Groups((0..count).collect())
+    pub fn singletons(count: usize) -> DisjointSets {
+        DisjointSets((0..count).collect())
     }
 
     /// Adds a set of one number.

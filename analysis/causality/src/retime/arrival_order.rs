@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 pub(super) fn arrivals(jobs: &[(i64, i64)], asks: &[(i64, i64)]) -> Vec<i64> {
     let mut takes: Vec<u32> = (0..jobs.len() as u32).collect();
     takes.sort_by_key(|&number| (jobs[number as usize].1, number));
-    let mut order = Order {
+    let mut order = ArrivalOrder {
         jobs,
         arrived: jobs.iter().map(|job| job.0).collect(),
         free: 0,
@@ -58,7 +58,7 @@ fn as_taken(jobs: &[(i64, i64)]) -> Vec<i64> {
     arrived
 }
 
-struct Order<'a> {
+struct ArrivalOrder<'a> {
     jobs: &'a [(i64, i64)],
     arrived: Vec<i64>,
     /// The number of idle workers without a promised job.
@@ -68,7 +68,7 @@ struct Order<'a> {
     promised: Vec<u32>,
 }
 
-impl Order<'_> {
+impl ArrivalOrder<'_> {
     fn promise(&mut self) {
         while self.free > 0
             && let Some(job) = self.waiting.pop_front()
