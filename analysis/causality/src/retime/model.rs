@@ -90,14 +90,18 @@ impl RetimeModel {
     /// Effects are stamped before their causes, threads waited for CPUs in an unknown order, or they waited for other
     /// threads and no edge shows it.
     pub fn new(mut recording: RecordedRun) -> Result<RetimeModel, RetimeRefusal> {
+        // The stages: losses split the recording; `learn` finds causes, contexts, work, queues, unseen waits,
+        // residuals, the contention for CPUs and twins, in this order; with contention, a replay checks the model.
         let mut doubtful = DoubtfulTimes::new(&recording);
         recording.split_at_losses(&mut doubtful);
-        let mut model = RetimeModel::of_parts(recording)?;
+        let mut model = RetimeModel::learn_checked(recording)?;
         model.doubtful = doubtful;
         Ok(model)
     }
 
-    fn of_parts(mut recording: RecordedRun) -> Result<RetimeModel, RetimeRefusal> {
+    /// Learns a model, and checks whether it reproduces the run. A model of rare contention that does not is learned
+    /// again without contention.
+    fn learn_checked(mut recording: RecordedRun) -> Result<RetimeModel, RetimeRefusal> {
         if recording.states.is_empty() {
             return RetimeModel::learn(recording);
         }
