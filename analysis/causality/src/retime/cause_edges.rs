@@ -143,7 +143,7 @@ pub(super) fn works(moments: &Moments, arrivals: &[i64], ran: &[i64]) -> Vec<Wor
         }
     }
     let work = |at: u32| {
-        let (took, ran) = (moments.step(at), ran[at as usize]);
+        let (took, ran) = (moments.time_since_previous(at), ran[at as usize]);
         match joins(at) {
             Some(_) if ran >= 0 => Work { full: ran, ran },
             Some(step) => {

@@ -248,7 +248,7 @@ impl RetimeModel {
                 self.residual[at] = self.moments.time[at] - arrived[at].max(free);
             } else {
                 // It did not wait: the whole time is work.
-                let full = self.moments.step(at as u32);
+                let full = self.moments.time_since_previous(at as u32);
                 self.work[at] = Work { full, ran: if ran[at] < 0 { full } else { ran[at] } };
             }
         }

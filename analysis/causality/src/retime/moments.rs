@@ -87,7 +87,7 @@ impl Moments {
     }
 
     /// The time since the previous vertex of its thread; 0 for the first.
-    pub fn step(&self, at: u32) -> i64 {
+    pub fn time_since_previous(&self, at: u32) -> i64 {
         self.before(at).map_or(0, |before| self.time[at as usize] - self.time[before as usize])
     }
 }

@@ -86,8 +86,8 @@ fn turn_wait_share(
         }
     }
     let steps = (0..moments.len() as u32).filter(|&at| !has_cause(at));
-    let all: i64 = steps.map(|at| moments.step(at)).sum();
-    let waited: i64 = waits.into_iter().map(|at| moments.step(at)).sum();
+    let all: i64 = steps.map(|at| moments.time_since_previous(at)).sum();
+    let waited: i64 = waits.into_iter().map(|at| moments.time_since_previous(at)).sum();
     waited as f64 / all.max(1) as f64
 }
 
@@ -122,7 +122,7 @@ fn wait_before(
     let begin = moments.time[at as usize];
     loop {
         let before = moments.before(at).filter(|_| !has_cause(at))?;
-        if moments.step(at) > handover {
+        if moments.time_since_previous(at) > handover {
             return Some(at);
         }
         at = before;
