@@ -15,22 +15,22 @@ use crate::retime::refusal::RetimeRefusal;
 use crate::retime::replay_result::{Replay, TracedReplay};
 use crate::retime::waiting_line::WaitingLine;
 
-/// An event. A *carrier* is a simulated thread.
+/// An event of the simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ContentionEvent {
     /// A slice ends, or a part of it.
-    Done { carrier: u32 },
-    /// A carrier continues after a wait for anything but a CPU.
-    Resumes { carrier: u32 },
+    Done { thread: u32 },
+    /// A thread continues after a wait for anything but a CPU.
+    Resumes { thread: u32 },
     /// A job arrives in its queue.
     Put { job: u32 },
-    /// A carrier needs a CPU.
-    Ready { carrier: u32 },
+    /// A thread needs a CPU.
+    Ready { thread: u32 },
 }
 
-/// The progress of a carrier.
+/// The progress of a simulated thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CarrierStage {
+pub(super) enum ThreadStage {
     /// On the way to the point where it waits for the causes of `to`.
     Before,
     /// On the way from that point to `to`.
@@ -44,10 +44,10 @@ pub(super) enum CarrierStage {
 /// A simulated thread. It does what a thread of the recording did; if it serves a queue, it does what any of
 /// the threads of that queue did.
 #[derive(Debug)]
-pub(super) struct Carrier {
+pub(super) struct SimulatedThread {
     pub machine: u32,
     pub to: u32,
-    pub stage: CarrierStage,
+    pub stage: ThreadStage,
     pub parts: Range<u32>,
     /// The rest of the CPU time of a part that has begun.
     pub left: Option<i64>,
@@ -70,7 +70,7 @@ pub(super) struct Carrier {
     pub last: u32,
 }
 
-/// The entry of a carrier into the queue for CPUs.
+/// The entry of a thread into the queue for CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueueEntry {
     /// The slice whose properties it has, or [`NONE`].
@@ -99,13 +99,13 @@ pub(in crate::retime) struct ContendedEngine<'a> {
     arrived: Vec<i64>,
     /// For each vertex, the number of causes that have not arrived.
     wanted: Vec<u32>,
-    /// For each vertex, the carrier that waits for its causes.
+    /// For each vertex, the index of the thread that waits for its causes.
     parked: Vec<u32>,
-    pub(super) carriers: Vec<Carrier>,
+    pub(super) threads: Vec<SimulatedThread>,
     pub(super) machines: Vec<MachineState>,
     /// Machines whose queue or CPUs have changed.
     pub(super) dirty: Vec<u32>,
-    /// By queue. Carriers ask.
+    /// By queue. Simulated threads ask.
     lines: Vec<WaitingLine>,
     events: BinaryHeap<Reverse<(i64, ContentionEvent, u64)>>,
     count: u64,
@@ -133,7 +133,7 @@ impl<'a> ContendedEngine<'a> {
             arrived: vec![i64::MIN; vertices],
             wanted: model.cause_edges.into.clone(),
             parked: vec![NONE; vertices],
-            carriers: Vec::new(),
+            threads: Vec::new(),
             machines: (0..contention.slices.machines.len()).map(machine).collect(),
             dirty: Vec::new(),
             lines: model.queues.iter().map(|_| WaitingLine::default()).collect(),
@@ -147,8 +147,8 @@ impl<'a> ContendedEngine<'a> {
                 engine.arrived[at] = contention.thread_steps.step_to(at as u32).ready;
             }
         }
-        for thread in 0..model.moments.threads as u32 {
-            engine.begin(thread);
+        for recorded in 0..model.moments.threads as u32 {
+            engine.begin(recorded);
         }
         engine
     }
@@ -181,9 +181,10 @@ impl<'a> ContendedEngine<'a> {
         })
     }
 
-    fn carrier(&mut self, thread: u32, to: u32, stage: CarrierStage, parts: Range<u32>) -> u32 {
-        self.carriers.push(Carrier {
-            machine: self.contention.thread_steps.machine[thread as usize],
+    /// Adds a simulated thread that does what a thread of the recording did. Returns its index.
+    fn add_thread(&mut self, recorded: u32, to: u32, stage: ThreadStage, parts: Range<u32>) -> u32 {
+        self.threads.push(SimulatedThread {
+            machine: self.contention.thread_steps.machine[recorded as usize],
             to,
             stage,
             parts,
@@ -198,17 +199,18 @@ impl<'a> ContendedEngine<'a> {
             entry: QueueEntry { model_slice: NONE, is_own: false },
             last: NONE,
         });
-        self.carriers.len() as u32 - 1
+        self.threads.len() as u32 - 1
     }
 
-    fn begin(&mut self, thread: u32) {
+    /// Begins the simulation of a thread of the recording.
+    fn begin(&mut self, recorded: u32) {
         let (model, thread_steps) = (self.model, &self.contention.thread_steps);
-        let begins = thread_steps.begins[thread as usize];
-        let tail = thread_steps.tails[thread as usize].clone();
-        let Some(first) = model.moments.first(thread) else {
+        let begins = thread_steps.begins[recorded as usize];
+        let tail = thread_steps.tails[recorded as usize].clone();
+        let Some(first) = model.moments.first(recorded) else {
             if let Some(begins) = begins {
-                let carrier = self.carrier(thread, NONE, CarrierStage::Tail, tail);
-                self.schedule(begins, ContentionEvent::Resumes { carrier });
+                let thread = self.add_thread(recorded, NONE, ThreadStage::Tail, tail);
+                self.schedule(begins, ContentionEvent::Resumes { thread });
             }
             return;
         };
@@ -217,21 +219,21 @@ impl<'a> ContendedEngine<'a> {
         if job != NONE {
             // Its work before the first job belongs to none, and it could have taken a job at once.
             if let Some(begins) = begins {
-                let carrier = self.carrier(thread, NONE, CarrierStage::Tail, before);
-                self.schedule(begins, ContentionEvent::Resumes { carrier });
+                let thread = self.add_thread(recorded, NONE, ThreadStage::Tail, before);
+                self.schedule(begins, ContentionEvent::Resumes { thread });
             }
-            let carrier = self.carrier(thread, NONE, CarrierStage::Before, 0..0);
+            let thread = self.add_thread(recorded, NONE, ThreadStage::Before, 0..0);
             let queue = model.jobs[job as usize].queue as usize;
-            self.lines[queue].asks.push_back((i64::MIN, carrier));
+            self.lines[queue].asks.push_back((i64::MIN, thread));
             return;
         }
-        let carrier = self.carrier(thread, first, CarrierStage::Before, before);
+        let thread = self.add_thread(recorded, first, ThreadStage::Before, before);
         if let Some(begins) = begins {
-            self.schedule(begins, ContentionEvent::Resumes { carrier });
+            self.schedule(begins, ContentionEvent::Resumes { thread });
         } else if self.wanted[first as usize] == 0 && !model.outside[first as usize] {
-            self.schedule(model.moments.time[first as usize], ContentionEvent::Resumes { carrier });
+            self.schedule(model.moments.time[first as usize], ContentionEvent::Resumes { thread });
         } else {
-            self.parked[first as usize] = carrier;
+            self.parked[first as usize] = thread;
             self.wake(first, i64::MIN);
         }
     }
@@ -248,10 +250,10 @@ impl<'a> ContendedEngine<'a> {
                 self.lines[queue].jobs.push_back((now, job));
                 self.serve(queue, now);
             }
-            ContentionEvent::Resumes { carrier } => self.advance(carrier, now),
-            ContentionEvent::Ready { carrier } => self.enqueue(carrier, now),
-            ContentionEvent::Done { carrier } => {
-                let state = &mut self.carriers[carrier as usize];
+            ContentionEvent::Resumes { thread } => self.advance(thread, now),
+            ContentionEvent::Ready { thread } => self.enqueue(thread, now),
+            ContentionEvent::Done { thread } => {
+                let state = &mut self.threads[thread as usize];
                 let ran = now - state.since;
                 state.since = now;
                 state.budget -= ran;
@@ -260,15 +262,15 @@ impl<'a> ContendedEngine<'a> {
                 } else {
                     state.extra -= ran;
                 }
-                self.advance(carrier, now);
+                self.advance(thread, now);
             }
         }
     }
 
-    /// Lets a carrier continue until it needs time.
-    fn advance(&mut self, carrier: u32, now: i64) {
+    /// Lets a thread continue until it needs time.
+    fn advance(&mut self, thread: u32, now: i64) {
         loop {
-            let state = &self.carriers[carrier as usize];
+            let state = &self.threads[thread as usize];
             let needs = match state.left {
                 Some(left) => left,
                 None if state.parts.is_empty() => state.extra,
@@ -279,15 +281,15 @@ impl<'a> ContendedEngine<'a> {
                     match part {
                         StepPart::Run { length, .. } => {
                             let needs = if speed == 1.0 { length } else { at_speed(length) };
-                            self.carriers[carrier as usize].left = Some(needs);
+                            self.threads[thread as usize].left = Some(needs);
                             continue;
                         }
                         StepPart::Idle { fixed, scaled } => {
-                            self.carriers[carrier as usize].parts.start += 1;
+                            self.threads[thread as usize].parts.start += 1;
                             let scaled = if speed == 1.0 { scaled } else { at_speed(scaled) };
                             if fixed + scaled > 0 {
-                                self.give_back(carrier, now);
-                                let resumes = ContentionEvent::Resumes { carrier };
+                                self.give_back(thread, now);
+                                let resumes = ContentionEvent::Resumes { thread };
                                 self.schedule(now + fixed + scaled, resumes);
                                 return;
                             }
@@ -297,15 +299,15 @@ impl<'a> ContendedEngine<'a> {
                 }
             };
             if needs > 0 {
-                self.run_on(carrier, now, needs);
+                self.run_on(thread, now, needs);
                 return;
             }
-            let state = &mut self.carriers[carrier as usize];
+            let state = &mut self.threads[thread as usize];
             if state.left.take().is_some() {
                 state.parts.start += 1;
                 continue;
             }
-            if !self.arrive(carrier, now) {
+            if !self.arrive(thread, now) {
                 return;
             }
         }
@@ -315,74 +317,74 @@ impl<'a> ContendedEngine<'a> {
         if to == NONE { 1.0 } else { self.speeds[self.model.context[to as usize] as usize] }
     }
 
-    /// Handles the end of all parts. Returns whether the carrier continues at once.
-    fn arrive(&mut self, carrier: u32, now: i64) -> bool {
-        let Carrier { stage, to, .. } = self.carriers[carrier as usize];
+    /// Handles the end of all parts. Returns whether the thread continues at once.
+    fn arrive(&mut self, thread: u32, now: i64) -> bool {
+        let SimulatedThread { stage, to, .. } = self.threads[thread as usize];
         match stage {
-            CarrierStage::Tail => {
-                self.give_back(carrier, now);
+            ThreadStage::Tail => {
+                self.give_back(thread, now);
                 false
             }
-            CarrierStage::After => self.settle(carrier, to, now),
-            CarrierStage::Again { queue } => {
-                self.ask(carrier, queue as usize, now);
+            ThreadStage::After => self.settle(thread, to, now),
+            ThreadStage::Again { queue } => {
+                self.ask(thread, queue as usize, now);
                 false
             }
-            CarrierStage::Before => {
+            ThreadStage::Before => {
                 let index = to as usize;
                 let job = self.model.job_of_vertex[index];
                 if job != NONE {
                     let queue = self.model.jobs[job as usize].queue as usize;
-                    self.ask(carrier, queue, now);
+                    self.ask(thread, queue, now);
                     return false;
                 }
                 let waits = self.wanted[index] > 0
                     || self.arrived[index] > now
                     || self.arrived[index] == now && self.model.waited[index];
                 if !waits {
-                    return self.proceed(carrier, to, now);
+                    return self.proceed(thread, to, now);
                 }
-                self.give_back(carrier, now);
-                self.parked[index] = carrier;
+                self.give_back(thread, now);
+                self.parked[index] = thread;
                 self.wake(to, now);
                 false
             }
         }
     }
 
-    /// Lets the carrier that waits for the causes of a vertex continue, if all of them have arrived.
+    /// Lets the thread that waits for the causes of a vertex continue, if all of them have arrived.
     fn wake(&mut self, at: u32, now: i64) {
         let index = at as usize;
-        let carrier = self.parked[index];
-        if carrier == NONE || self.wanted[index] > 0 {
+        let thread = self.parked[index];
+        if thread == NONE || self.wanted[index] > 0 {
             return;
         }
         self.parked[index] = NONE;
-        self.end_wait(carrier, at, now, self.arrived[index]);
+        self.end_wait(thread, at, now, self.arrived[index]);
     }
 
     /// Ends a wait for a cause that arrived at `arrival`.
-    fn end_wait(&mut self, carrier: u32, at: u32, now: i64, arrival: i64) {
+    fn end_wait(&mut self, thread: u32, at: u32, now: i64, arrival: i64) {
         let (model, contention) = (self.model, self.contention);
         let index = at as usize;
         let like =
             if model.waited[index] || model.twin[index] == NONE { at } else { model.twin[index] };
-        let state = &mut self.carriers[carrier as usize];
-        (state.to, state.stage) = (at, CarrierStage::After);
+        let state = &mut self.threads[thread as usize];
+        (state.to, state.stage) = (at, ThreadStage::After);
         state.parts = contention.thread_steps.step_to(like).after.clone();
         (state.left, state.extra) = (None, 0);
         let time = (arrival + contention.wake_delay[like as usize]).max(now);
-        self.schedule(time, ContentionEvent::Resumes { carrier });
+        self.schedule(time, ContentionEvent::Resumes { thread });
     }
 
-    /// Lets a carrier pass a vertex without waiting. Returns whether it continues at once.
-    fn proceed(&mut self, carrier: u32, at: u32, now: i64) -> bool {
+    /// Lets a thread pass a vertex without waiting. Returns whether it continues at once.
+    fn proceed(&mut self, thread: u32, at: u32, now: i64) -> bool {
         let (model, contention) = (self.model, self.contention);
         let index = at as usize;
         let step: &ThreadStep = contention.thread_steps.step_to(at);
         let speed = self.speed(at);
-        let state = &mut self.carriers[carrier as usize];
-        (state.to, state.stage) = (at, CarrierStage::After);
+        let state = &mut self.threads[thread as usize];
+        (state.to, state.stage) = (at, ThreadStage::After);
         (state.parts, state.left, state.extra) = (0..0, None, 0);
         if model.waited[index] {
             // It takes as long as a vertex that did not wait.
@@ -396,28 +398,28 @@ impl<'a> ContendedEngine<'a> {
         let delay = contention.wake_delay[index];
         if step.blocked {
             // The thread waited, though the worker whose job it takes did not.
-            self.carriers[carrier as usize].parts = step.after.clone();
-            self.give_back(carrier, now);
+            self.threads[thread as usize].parts = step.after.clone();
+            self.give_back(thread, now);
         }
         if delay > 0 {
-            self.give_back(carrier, now);
-            self.schedule(now + delay, ContentionEvent::Resumes { carrier });
+            self.give_back(thread, now);
+            self.schedule(now + delay, ContentionEvent::Resumes { thread });
         }
         delay == 0
     }
 
-    fn ask(&mut self, carrier: u32, queue: usize, now: i64) {
-        self.lines[queue].asks.push_back((now, carrier));
-        self.give_back(carrier, now);
+    fn ask(&mut self, thread: u32, queue: usize, now: i64) {
+        self.lines[queue].asks.push_back((now, thread));
+        self.give_back(thread, now);
         self.serve(queue, now);
     }
 
     /// Gives the first job to the first worker, if both wait.
     fn serve(&mut self, queue: usize, now: i64) {
-        let Some([(put, job), (asked, carrier)]) = self.lines[queue].pair() else { return };
+        let Some([(put, job), (asked, thread)]) = self.lines[queue].pair() else { return };
         let queued = &self.model.jobs[job as usize];
         let index = queued.take as usize;
-        let state = &mut self.carriers[carrier as usize];
+        let state = &mut self.threads[thread as usize];
         let after = state.last;
         if let Some(paths) = &mut self.critical_paths {
             paths.worker(job, after);
@@ -431,29 +433,29 @@ impl<'a> ContendedEngine<'a> {
         }
         if self.wanted[index] > 0 || self.arrived[index] > now {
             // The vertex has another cause, too.
-            self.parked[index] = carrier;
+            self.parked[index] = thread;
             self.wake(queued.take, now);
         } else if put > asked {
-            self.end_wait(carrier, queued.take, now, put);
+            self.end_wait(thread, queued.take, now, put);
         } else {
             if state.gave_cpu_at == now && self.machines[state.machine as usize].idle > 0 {
                 // It keeps the CPU that it has just given back.
                 state.has_cpu = true;
                 self.machines[state.machine as usize].idle -= 1;
             }
-            if self.proceed(carrier, queued.take, now) {
-                self.schedule(now, ContentionEvent::Resumes { carrier });
+            if self.proceed(thread, queued.take, now) {
+                self.schedule(now, ContentionEvent::Resumes { thread });
             }
         }
     }
 
-    /// Sets the time of a vertex, and the next stage of its carrier. The carrier continues at once.
-    fn settle(&mut self, carrier: u32, at: u32, now: i64) -> bool {
+    /// Sets the time of a vertex, and the next stage of its thread. The thread continues at once.
+    fn settle(&mut self, thread: u32, at: u32, now: i64) -> bool {
         let model = self.model;
         let index = at as usize;
         self.time[index] = now;
         self.order.push(at);
-        self.carriers[carrier as usize].last = at;
+        self.threads[thread as usize].last = at;
         if let Some(paths) = &mut self.critical_paths {
             let waits = model.waited[index];
             paths.settle(model, at, waits, &self.time);
@@ -469,25 +471,25 @@ impl<'a> ContendedEngine<'a> {
                 self.edge_arrived(to, now + latency, at, now);
             }
         }
-        let thread = model.moments.thread[index] as usize;
-        let state = &mut self.carriers[carrier as usize];
+        let recorded = model.moments.thread[index] as usize;
+        let state = &mut self.threads[thread as usize];
         (state.left, state.extra) = (None, 0);
         match model.moments.after(at) {
             Some(next) => {
-                (state.to, state.stage) = (next, CarrierStage::Before);
+                (state.to, state.stage) = (next, ThreadStage::Before);
                 state.parts = self.contention.thread_steps.step_to(next).before.clone();
             }
             None => {
-                (state.to, state.stage) = (NONE, CarrierStage::Tail);
-                state.parts = self.contention.thread_steps.tails[thread].clone();
-                let queue = model.queue_of_thread[thread];
+                (state.to, state.stage) = (NONE, ThreadStage::Tail);
+                state.parts = self.contention.thread_steps.tails[recorded].clone();
+                let queue = model.queue_of_thread[recorded];
                 if let Some(again) = model.queues.get(queue as usize).and_then(|queue| queue.again)
                 {
                     // Its last work belongs to no job, and it could take another one.
                     let next =
-                        self.carrier(thread as u32, NONE, CarrierStage::Again { queue }, 0..0);
-                    self.carriers[next as usize].last = at;
-                    self.schedule(now + again, ContentionEvent::Resumes { carrier: next });
+                        self.add_thread(recorded as u32, NONE, ThreadStage::Again { queue }, 0..0);
+                    self.threads[next as usize].last = at;
+                    self.schedule(now + again, ContentionEvent::Resumes { thread: next });
                 }
             }
         }

@@ -6,32 +6,32 @@ use super::thread_steps::StepPart;
 use crate::retime::moments::NONE;
 
 impl ContendedEngine<'_> {
-    /// Runs a carrier until it is done or preempted, if it has a CPU; otherwise, it enters the queue.
-    pub(super) fn run_on(&mut self, carrier: u32, now: i64, needs: i64) {
-        let index = carrier as usize;
-        if !self.carriers[index].has_cpu && !self.take_over(carrier) {
-            self.request_cpu(carrier, now);
+    /// Runs a thread until it is done or preempted, if it has a CPU; otherwise, it enters the queue.
+    pub(super) fn run_on(&mut self, thread: u32, now: i64, needs: i64) {
+        let index = thread as usize;
+        if !self.threads[index].has_cpu && !self.take_over(thread) {
+            self.request_cpu(thread, now);
             return;
         }
-        if self.carriers[index].budget <= 0 {
-            let machine = self.carriers[index].machine as usize;
+        if self.threads[index].budget <= 0 {
+            let machine = self.threads[index].machine as usize;
             let none_waits = self.machines[machine].queue.is_empty();
-            if none_waits && !self.carriers[index].is_forced {
-                self.draw_budget(carrier, 0);
+            if none_waits && !self.threads[index].is_forced {
+                self.draw_budget(thread, 0);
             } else {
-                self.preempt(carrier, now);
+                self.preempt(thread, now);
                 return;
             }
         }
-        let state = &mut self.carriers[index];
+        let state = &mut self.threads[index];
         state.since = now;
         let until = now + needs.min(state.budget);
-        self.schedule(until, ContentionEvent::Done { carrier });
+        self.schedule(until, ContentionEvent::Done { thread });
     }
 
     /// The slice that the next part of a step begins, if none of that part has run yet.
-    fn own_slice(&self, carrier: u32) -> Option<u32> {
-        let state = &self.carriers[carrier as usize];
+    fn own_slice(&self, thread: u32) -> Option<u32> {
+        let state = &self.threads[thread as usize];
         if state.parts.is_empty() {
             return None;
         }
@@ -47,10 +47,10 @@ impl ContendedEngine<'_> {
         }
     }
 
-    /// Gives a carrier the CPU on which the recorded thread went on, if that is idle: another carrier, which did
-    /// what the thread did before, has just given it back. Returns whether it has a CPU.
-    fn take_over(&mut self, carrier: u32) -> bool {
-        let state = &self.carriers[carrier as usize];
+    /// Gives a thread the CPU on which the recorded thread went on, if that is idle: another thread, which did
+    /// what the recorded thread did before, has just given it back. Returns whether it has a CPU.
+    fn take_over(&mut self, thread: u32) -> bool {
+        let state = &self.threads[thread as usize];
         let machine = state.machine as usize;
         if state.last == NONE || state.left.is_none() || self.machines[machine].idle == 0 {
             return false;
@@ -66,20 +66,20 @@ impl ContendedEngine<'_> {
             return false;
         }
         self.machines[machine].idle -= 1;
-        let state = &mut self.carriers[carrier as usize];
+        let state = &mut self.threads[thread as usize];
         (state.has_cpu, state.gave_cpu_at) = (true, i64::MIN);
-        self.draw_budget(carrier, rest);
+        self.draw_budget(thread, rest);
         if self.contention.slices.of(slice).is_cut {
-            let state = &mut self.carriers[carrier as usize];
+            let state = &mut self.threads[thread as usize];
             (state.budget_from_slice, state.budget, state.is_forced) = (slice, rest, true);
         }
         true
     }
 
-    /// Lets a carrier without a CPU enter the queue: with the slice that it begins, or like a woken thread.
-    fn request_cpu(&mut self, carrier: u32, now: i64) {
-        let machine = self.carriers[carrier as usize].machine as usize;
-        let entry = match self.own_slice(carrier) {
+    /// Lets a thread without a CPU enter the queue: with the slice that it begins, or like a woken thread.
+    fn request_cpu(&mut self, thread: u32, now: i64) {
+        let machine = self.threads[thread as usize].machine as usize;
+        let entry = match self.own_slice(thread) {
             Some(slice) => QueueEntry { model_slice: slice, is_own: true },
             None => {
                 let woken = &self.contention.slices.machines[machine].woken;
@@ -87,42 +87,42 @@ impl ContendedEngine<'_> {
                 QueueEntry { model_slice, is_own: false }
             }
         };
-        self.enter(carrier, now, entry);
+        self.enter(thread, now, entry);
     }
 
-    /// Takes the CPU from a carrier, and lets it enter the queue again.
-    fn preempt(&mut self, carrier: u32, now: i64) {
-        let budget_from_slice = self.carriers[carrier as usize].budget_from_slice;
-        let entry = match (self.own_slice(carrier), budget_from_slice) {
+    /// Takes the CPU from a thread, and lets it enter the queue again.
+    fn preempt(&mut self, thread: u32, now: i64) {
+        let budget_from_slice = self.threads[thread as usize].budget_from_slice;
+        let entry = match (self.own_slice(thread), budget_from_slice) {
             (Some(slice), _) => QueueEntry { model_slice: slice, is_own: true },
             (None, NONE) => QueueEntry { model_slice: NONE, is_own: false },
             (None, cut) => {
                 QueueEntry { model_slice: self.contention.slices.of(cut).next, is_own: false }
             }
         };
-        self.give_back(carrier, now);
-        self.enter(carrier, now, entry);
+        self.give_back(thread, now);
+        self.enter(thread, now, entry);
     }
 
-    /// Lets a carrier enter the queue, after the delay of its model slice.
-    fn enter(&mut self, carrier: u32, now: i64, entry: QueueEntry) {
-        self.carriers[carrier as usize].entry = entry;
+    /// Lets a thread enter the queue, after the delay of its model slice.
+    fn enter(&mut self, thread: u32, now: i64, entry: QueueEntry) {
+        self.threads[thread as usize].entry = entry;
         let slices = &self.contention.slices;
         let late = if entry.model_slice == NONE { 0 } else { slices.of(entry.model_slice).late() };
         if late > 0 {
-            self.schedule(now + late, ContentionEvent::Ready { carrier });
+            self.schedule(now + late, ContentionEvent::Ready { thread });
         } else {
-            self.enqueue(carrier, now);
+            self.enqueue(thread, now);
         }
     }
 
-    /// Puts a carrier into the queue of its machine.
-    pub(super) fn enqueue(&mut self, carrier: u32, now: i64) {
-        let state = &self.carriers[carrier as usize];
+    /// Puts a thread into the queue of its machine.
+    pub(super) fn enqueue(&mut self, thread: u32, now: i64) {
+        let state = &self.threads[thread as usize];
         let (QueueEntry { model_slice, is_own }, at) = (state.entry, state.machine);
         let slices = &self.contention.slices;
         let machine = &mut self.machines[at as usize];
-        let waiting = WaitingThread { carrier, model_slice, is_own, since: now };
+        let waiting = WaitingThread { thread, model_slice, is_own, since: now };
         machine.queue.push(waiting, slices, &slices.machines[at as usize]);
         self.mark_dirty(at);
     }
@@ -144,24 +144,24 @@ impl ContendedEngine<'_> {
                 }
             };
             let switch = model_slice.map_or(0, |number| slices.of(number).switch());
-            let state = &mut self.carriers[next.carrier as usize];
+            let state = &mut self.threads[next.thread as usize];
             state.has_cpu = true;
             state.gave_cpu_at = i64::MIN;
             let own = next.is_own.then_some(next.model_slice);
-            self.draw_budget(next.carrier, own.map_or(0, |slice| slices.of(slice).length()));
+            self.draw_budget(next.thread, own.map_or(0, |slice| slices.of(slice).length()));
             if let Some(slice) = own.filter(|&slice| slices.of(slice).is_cut) {
-                let state = &mut self.carriers[next.carrier as usize];
+                let state = &mut self.threads[next.thread as usize];
                 state.budget_from_slice = slice;
                 state.budget = slices.of(slice).length();
                 state.is_forced = true;
             }
-            self.schedule(now + switch, ContentionEvent::Resumes { carrier: next.carrier });
+            self.schedule(now + switch, ContentionEvent::Resumes { thread: next.thread });
         }
     }
 
-    /// Gives a carrier the budget of the next preempted slice, but at least `least`.
-    fn draw_budget(&mut self, carrier: u32, least: i64) {
-        let state = &mut self.carriers[carrier as usize];
+    /// Gives a thread the budget of the next preempted slice, but at least `least`.
+    fn draw_budget(&mut self, thread: u32, least: i64) {
+        let state = &mut self.threads[thread as usize];
         let machine = state.machine as usize;
         let slices = &self.contention.slices;
         let drawn = self.machines[machine].cut.next(&slices.machines[machine].cut);
@@ -170,8 +170,8 @@ impl ContendedEngine<'_> {
         state.is_forced = false;
     }
 
-    pub(super) fn give_back(&mut self, carrier: u32, now: i64) {
-        let state = &mut self.carriers[carrier as usize];
+    pub(super) fn give_back(&mut self, thread: u32, now: i64) {
+        let state = &mut self.threads[thread as usize];
         if std::mem::take(&mut state.has_cpu) {
             state.gave_cpu_at = now;
             let machine = state.machine;

@@ -11,7 +11,8 @@ use crate::retime::moments::NONE;
 /// A thread that waits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WaitingThread {
-    pub carrier: u32,
+    /// The index of the simulated thread.
+    pub thread: u32,
     /// The slice whose properties it has, or [`NONE`].
     pub model_slice: u32,
     /// Whether the entry is that slice itself, not one like it.
@@ -281,20 +282,20 @@ mod tests {
             for number in 0..3_000u32 {
                 let model_slice = if seed % 3 == 0 && number % 11 == 0 { NONE } else { number };
                 let is_own = model_slice != NONE && (seed % 2 == 0 || number % 5 != 0);
-                let one = WaitingThread { carrier: number, model_slice, is_own, since: 0 };
+                let one = WaitingThread { thread: number, model_slice, is_own, since: 0 };
                 queue.push(one, &slices, machine);
                 plain.push(one, &slices, machine);
                 let pops = if number % 100 == 99 { seed as usize * 2 } else { 0 };
                 for _ in 0..pops {
                     let first = (!plain.waiting.is_empty()).then(|| plain.waiting.remove(0));
                     let popped = queue.pop(&slices);
-                    let carrier = |thread: WaitingThread| thread.carrier;
-                    assert_eq!(popped.map(carrier), first.map(carrier));
+                    let thread = |waiting: WaitingThread| waiting.thread;
+                    assert_eq!(popped.map(thread), first.map(thread));
                 }
                 assert_eq!(queue.is_empty(), plain.waiting.is_empty());
             }
             while let Some(one) = queue.pop(&slices) {
-                assert_eq!(one.carrier, plain.waiting.remove(0).carrier);
+                assert_eq!(one.thread, plain.waiting.remove(0).thread);
             }
             assert!(plain.waiting.is_empty());
         }
