@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// The time at which each job is in its queue: at its put or later. The n-th job meets the n-th of the sorted
 /// `asks`, each the time at which a worker is free, and that of its previous vertex. `jobs` are (put, take), by
 /// put.
-pub(super) fn arrivals(jobs: &[(i64, i64)], asks: &[(i64, i64)]) -> Vec<i64> {
+pub(super) fn queue_arrivals(jobs: &[(i64, i64)], asks: &[(i64, i64)]) -> Vec<i64> {
     let mut takes: Vec<u32> = (0..jobs.len() as u32).collect();
     takes.sort_by_key(|&number| (jobs[number as usize].1, number));
     let mut order = ArrivalOrder {
@@ -109,7 +109,7 @@ mod tests {
     fn who_was_served_first_came_first() {
         let arrivals = |jobs: &[(i64, i64)], asks: &[i64]| {
             let asks: Vec<_> = asks.iter().map(|&number| (number, number - 1)).collect();
-            super::arrivals(jobs, &asks)
+            super::queue_arrivals(jobs, &asks)
         };
         // Two idle workers: the worker of the second job woke up earlier, which is no overtaking.
         assert_eq!(arrivals(&[(10, 30), (11, 20)], &[0, 0]), [10, 11]);

@@ -108,7 +108,7 @@ impl MinimumCosts {
 }
 
 /// For each vertex, the time at which the last of its causes arrived; `i64::MIN` without causes.
-pub(super) fn arrivals(
+pub(super) fn cause_arrivals(
     moments: &Moments,
     edges: &[(u32, u32)],
     jobs: &[(u32, u32, u64)],
@@ -132,13 +132,13 @@ pub(super) fn arrivals(
 /// The work between vertices of a thread: the whole time. Before a vertex that may wait, it is the time for
 /// which the kernel saw the thread running, or else the smallest time of such a step among those that began
 /// after all causes had arrived.
-pub(super) fn works(moments: &Moments, arrivals: &[i64], ran: &[i64]) -> Vec<Work> {
+pub(super) fn works(moments: &Moments, cause_arrivals: &[i64], ran: &[i64]) -> Vec<Work> {
     let vertices = 0..moments.len() as u32;
     let step = |at: u32| moments.before(at).map(|before| (before, at));
-    let joins = |at: u32| step(at).filter(|_| arrivals[at as usize] != i64::MIN);
+    let joins = |at: u32| step(at).filter(|_| cause_arrivals[at as usize] != i64::MIN);
     let mut least = MinimumCosts::default();
     for step in vertices.clone().filter_map(joins) {
-        if arrivals[step.1 as usize] <= moments.time[step.0 as usize] {
+        if cause_arrivals[step.1 as usize] <= moments.time[step.0 as usize] {
             least.take_in(moments, step);
         }
     }

@@ -62,7 +62,7 @@ impl Contention {
         asked: &[i64],
     ) -> LearnedContention {
         let (min_edge_latency, min_queue_latency) = min_latencies(&model, &thread_steps);
-        let arrived = arrival_times(&model, &thread_steps, &min_edge_latency, &min_queue_latency);
+        let arrived = ready_arrivals(&model, &thread_steps, &min_edge_latency, &min_queue_latency);
         let mut wake_delay = vec![0; model.moments.len()];
         let mut waited = vec![false; model.moments.len()];
         for at in 0..model.moments.len() {
@@ -112,8 +112,8 @@ fn min_latencies(model: &ModelParts<'_>, thread_steps: &ThreadSteps) -> (Vec<i64
     (edges, queues)
 }
 
-/// For each vertex, the time at which its last cause arrives; `i64::MIN` without causes.
-fn arrival_times(
+/// For each vertex, the time at which its last cause would make a waiting thread ready; `i64::MIN` without causes.
+fn ready_arrivals(
     model: &ModelParts<'_>,
     thread_steps: &ThreadSteps,
     edge_latency: &[i64],

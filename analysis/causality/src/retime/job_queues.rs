@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::arrival_order::arrivals;
+use super::arrival_order::queue_arrivals;
 use super::disjoint_sets::DisjointSets;
 use super::moments::{Moments, NONE};
 
@@ -195,7 +195,7 @@ impl Served {
         line.sort_unstable_by_key(|&(put, take)| (time(put), time(take), take));
         asks.sort_unstable();
         let times: Vec<_> = line.iter().map(|line| (time(line.0), time(line.1))).collect();
-        let arrived = arrivals(&times, &asks);
+        let arrived = queue_arrivals(&times, &asks);
         let job = |(&(put, take), arrived): (&(u32, u32), i64)| QueuedJob {
             put,
             take,

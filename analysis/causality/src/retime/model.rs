@@ -1,6 +1,6 @@
 //! The model of a run: the costs of edges, the residuals, the queues and CPUs.
 
-use super::cause_edges::{CauseEdges, QUEUED, Work, arrivals, cause_times, works};
+use super::cause_edges::{CauseEdges, QUEUED, Work, cause_arrivals, cause_times, works};
 use super::contention::{
     Contention, LearnedContention, ModelParts, Slices, ThreadSteps, crowded_share,
 };
@@ -136,11 +136,11 @@ impl RetimeModel {
         for vertex in &recording.outside {
             outside[vertex_index[vertex.0 as usize] as usize] = true;
         }
-        let arrivals = arrivals(&moments, &causes.edges, &causes.jobs, &outside);
+        let cause_arrivals = cause_arrivals(&moments, &causes.edges, &causes.jobs, &outside);
         let mut contexts = Contexts::default();
         let context = contexts_of(&recording, &moments, &vertex_index, &mut contexts);
         let ran = ran(&recording, &moments);
-        let mut work = works(&moments, &arrivals, &ran);
+        let mut work = works(&moments, &cause_arrivals, &ran);
         let scheduled = (!recording.states.is_empty()).then(|| {
             let caused = cause_times(&moments, &causes.edges, &causes.jobs);
             ThreadSteps::new(&recording, &moments, &caused, &outside, &work)
@@ -185,7 +185,7 @@ impl RetimeModel {
                 Contention::learn(model.parts(), thread_steps, slices, &model.asks());
             (model.contention, model.waited) = (Some(contention), waited);
         }
-        model.pair_regimes(&arrivals);
+        model.pair_regimes(&cause_arrivals);
         Ok(model)
     }
 
@@ -280,8 +280,9 @@ impl RetimeModel {
     }
 
     /// Finds the twin of each vertex that may wait.
-    fn pair_regimes(&mut self, arrivals: &[i64]) {
-        let may_wait = |at: &u32| arrivals[*at as usize] != i64::MIN && !self.outside[*at as usize];
+    fn pair_regimes(&mut self, cause_arrivals: &[i64]) {
+        let may_wait =
+            |at: &u32| cause_arrivals[*at as usize] != i64::MIN && !self.outside[*at as usize];
         let mut order: Vec<u32> = (0..self.moments.len() as u32).filter(may_wait).collect();
         let key = |at: u32| (self.moments.name[at as usize], self.moments.time[at as usize], at);
         order.sort_unstable_by_key(|&number| key(number));
