@@ -16,7 +16,7 @@ pub struct TooManyPaths {
     pub total: usize,
 }
 
-/// For each vertex, the set of beginnings that lead to it.
+/// Sets of vertices, by number. Vertices that the same set leads to share it.
 #[derive(Debug)]
 pub(crate) struct BeginningSets {
     /// For each vertex, the index of its set.

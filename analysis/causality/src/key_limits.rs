@@ -2,14 +2,14 @@
 
 use thiserror::Error;
 
-/// Limits of the edges and memory of one key.
+/// How much one key may take; beyond that, it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyLimits {
     /// The largest number of edges that [`Policy::All`](crate::Policy::All) may make of one key.
     pub pairs: u64,
     /// The largest number of outs of one key in memory.
     pub kept: usize,
-    /// The largest distance of the bounds of an entry. Outs are kept that much longer.
+    /// The largest distance of the bounds of an entry, ns. Outs are kept that much longer.
     pub width: i64,
 }
 

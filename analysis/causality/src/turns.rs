@@ -74,7 +74,7 @@ mod tests {
         // The next one begins before the last one ends.
         assert!(!turns(1100, 2) && turns(1005, 2));
         assert!(!take_turns(&mut []));
-        // Any times are borne.
+        // Extreme times do not overflow.
         let farthest = |at: u64| ThreadInterval { begin: i64::MIN, end: i64::MAX, thread: at };
         assert!(!take_turns(&mut (0..40).map(farthest).collect::<Vec<_>>()));
         // Few show nothing.

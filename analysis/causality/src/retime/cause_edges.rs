@@ -5,6 +5,7 @@ use super::moments::Moments;
 
 /// Stands for the kind of an edge: a job passes through its queue.
 pub(super) const QUEUED: u32 = u32::MAX;
+
 /// The edges from causes to effects, by cause.
 #[derive(Debug, Default)]
 pub(super) struct CauseEdges {

@@ -4,6 +4,7 @@ use super::recorded_run::RecordedRun;
 
 /// Marks that there is no vertex, thread, job or queue.
 pub(super) const NONE: u32 = u32::MAX;
+
 /// Two vertices: begin and end of a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct VertexPair {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// The jobs or workers that wait in a queue.
+/// Two lines, each in the order of arrival; times in ns.
 #[derive(Debug, Default)]
 pub(super) struct WaitingLine {
     /// Time and number of each waiting job.
