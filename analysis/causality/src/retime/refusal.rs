@@ -70,8 +70,8 @@ pub enum RetimeRefusal {
     },
     /// Threads waited for others without an edge that shows it.
     #[error(
-        "for {:.1} % of the time between their frames, threads waited for other threads, and no edge shows for which, \
-        as for a lock: a faster part would change that",
+        "threads waited for other threads, for instance for a lock, for {:.1} % of the time between their frames, and \
+        no edge shows for which; the prediction would be wrong",
         .share * 100.0
     )]
     UnseenWaits {
