@@ -271,46 +271,62 @@ impl<'a> ContendedEngine<'a> {
     fn advance(&mut self, thread: u32, now: i64) {
         loop {
             let state = &self.threads[thread as usize];
-            let needs = match state.left {
-                Some(left) => left,
-                None if state.parts.is_empty() => state.extra,
-                None => {
-                    let part = self.contention.thread_steps.part(state.parts.start);
-                    let speed = self.speed(state.to);
-                    let at_speed = |length: i64| (length as f64 / speed).round() as i64;
-                    match part {
-                        StepPart::Run { length, .. } => {
-                            let needs = if speed == 1.0 { length } else { at_speed(length) };
-                            self.threads[thread as usize].left = Some(needs);
-                            continue;
-                        }
-                        StepPart::Idle { fixed, scaled } => {
-                            self.threads[thread as usize].parts.start += 1;
-                            let scaled = if speed == 1.0 { scaled } else { at_speed(scaled) };
-                            if fixed + scaled > 0 {
-                                self.give_back(thread, now);
-                                let resumes = ContentionEvent::Resumes { thread };
-                                self.schedule(now + fixed + scaled, resumes);
-                                return;
-                            }
-                            continue;
-                        }
-                    }
-                }
+            let (left, extra, has_parts) = (state.left, state.extra, !state.parts.is_empty());
+            let continues = match left {
+                Some(left) => self.run_part(thread, now, left),
+                None if has_parts => self.begin_part(thread, now),
+                None => self.end_parts(thread, now, extra),
             };
-            if needs > 0 {
-                self.run_on(thread, now, needs);
-                return;
-            }
-            let state = &mut self.threads[thread as usize];
-            if state.left.take().is_some() {
-                state.parts.start += 1;
-                continue;
-            }
-            if !self.arrive(thread, now) {
+            if !continues {
                 return;
             }
         }
+    }
+
+    /// Begins the next part of a thread. Returns whether the thread continues at once.
+    fn begin_part(&mut self, thread: u32, now: i64) -> bool {
+        let state = &self.threads[thread as usize];
+        let speed = self.speed(state.to);
+        match self.contention.thread_steps.part(state.parts.start) {
+            StepPart::Run { length, .. } => {
+                self.threads[thread as usize].left = Some(at_speed(length, speed));
+                true
+            }
+            StepPart::Idle { fixed, scaled } => {
+                self.threads[thread as usize].parts.start += 1;
+                self.idle(thread, now, fixed + at_speed(scaled, speed))
+            }
+        }
+    }
+
+    /// Lets a thread be without a CPU for a time. Returns whether it continues at once.
+    fn idle(&mut self, thread: u32, now: i64, time: i64) -> bool {
+        if time > 0 {
+            self.give_back(thread, now);
+            self.schedule(now + time, ContentionEvent::Resumes { thread });
+        }
+        time <= 0
+    }
+
+    /// Runs the rest of a part that has begun. Returns whether the thread continues at once.
+    fn run_part(&mut self, thread: u32, now: i64, left: i64) -> bool {
+        if left > 0 {
+            self.run_on(thread, now, left);
+            return false;
+        }
+        let state = &mut self.threads[thread as usize];
+        state.left = None;
+        state.parts.start += 1;
+        true
+    }
+
+    /// Runs the CPU time after all parts. Returns whether the thread continues at once.
+    fn end_parts(&mut self, thread: u32, now: i64, extra: i64) -> bool {
+        if extra > 0 {
+            self.run_on(thread, now, extra);
+            return false;
+        }
+        self.arrive(thread, now)
     }
 
     pub(super) fn speed(&self, to: u32) -> f64 {
@@ -508,4 +524,9 @@ impl<'a> ContendedEngine<'a> {
         self.wanted[index] -= 1;
         self.wake(to, now);
     }
+}
+
+/// A length at a speed: 2 is twice as fast.
+fn at_speed(length: i64, speed: f64) -> i64 {
+    if speed == 1.0 { length } else { (length as f64 / speed).round() as i64 }
 }

@@ -115,6 +115,34 @@ struct StateCursor<'a> {
     was_cut: bool,
 }
 
+impl StateCursor<'_> {
+    /// Whether the thread, which is ready in this state, runs next, before `to`.
+    fn gets_cpu(&self, state: &RecordedState, to: i64) -> bool {
+        let runs = self.states.get(self.next + 1).is_some_and(|next| {
+            next.begin == state.end && matches!(next.state, ThreadState::Running { .. })
+        });
+        runs && state.end < to
+    }
+
+    /// Passes this state.
+    fn pass(&mut self, state: &RecordedState) {
+        self.was_cut = matches!(state.state, ThreadState::Running { .. })
+            || self.was_cut && state.state == ThreadState::Ready;
+        self.slice = None;
+        self.next += 1;
+    }
+}
+
+/// A part without a CPU that stays as long as it is.
+fn fixed(from: i64, to: i64) -> TimedPart {
+    (StepPart::Idle { fixed: to - from, scaled: 0 }, from, to)
+}
+
+/// A part without a CPU that a faster activity makes shorter.
+fn scaled(from: i64, to: i64) -> TimedPart {
+    (StepPart::Idle { fixed: 0, scaled: to - from }, from, to)
+}
+
 impl ThreadStepBuilder<'_> {
     fn thread(&mut self, thread: u32, machine: u32, states: &[RecordedState]) {
         let mut cursor = StateCursor {
@@ -158,62 +186,66 @@ impl ThreadStepBuilder<'_> {
     fn parts(&mut self, cursor: &mut StateCursor<'_>, from: i64, to: i64) -> Vec<TimedPart> {
         let mut parts: Vec<TimedPart> = Vec::new();
         let mut now = from;
-        let idle = |length: i64, is_scaled: bool| StepPart::Idle {
-            fixed: if is_scaled { 0 } else { length },
-            scaled: if is_scaled { length } else { 0 },
-        };
         while now < to {
             let Some(state) = cursor.states.get(cursor.next) else {
-                parts.push((idle(to - now, true), now, to));
+                parts.push(scaled(now, to));
                 break;
             };
             if state.begin > now {
                 let until = state.begin.min(to);
-                parts.push((idle(until - now, true), now, until));
+                parts.push(scaled(now, until));
                 now = until;
                 continue;
             }
             let until = state.end.min(to);
             if until > now {
-                match state.state {
-                    ThreadState::Running { cpu } => {
-                        let is_first = cursor.slice.is_none();
-                        let slice = match cursor.slice {
-                            Some(slice) => slice,
-                            None => self.slice(cursor, cpu, now, state.end),
-                        };
-                        cursor.slice = Some(slice);
-                        let length = until - now;
-                        parts.push((StepPart::Run { slice, is_first, length }, now, until));
-                    }
-                    ThreadState::Ready => {
-                        let next = cursor.states.get(cursor.next + 1);
-                        let runs = next.is_some_and(|next| {
-                            next.begin == state.end
-                                && matches!(next.state, ThreadState::Running { .. })
-                        });
-                        if runs && state.end < to {
-                            cursor.ready = Some(now);
-                        } else {
-                            // A vertex lies here, so that by its own clock the thread has a CPU.
-                            parts.push((idle(until - now, false), now, until));
-                        }
-                    }
-                    ThreadState::Blocked | ThreadState::WaitsForThread => {
-                        parts.push((idle(until - now, false), now, until));
-                    }
-                    ThreadState::Unknown => parts.push((idle(until - now, true), now, until)),
-                }
+                parts.extend(self.state_part(cursor, state, (now, until), to));
             }
             now = now.max(until);
             if state.end <= to {
-                cursor.was_cut = matches!(state.state, ThreadState::Running { .. })
-                    || cursor.was_cut && state.state == ThreadState::Ready;
-                cursor.slice = None;
-                cursor.next += 1;
+                cursor.pass(state);
             }
         }
         parts
+    }
+
+    /// The part from `now` to `until`, during a state of the cursor. None if the thread is ready, and has a CPU before
+    /// `to`.
+    fn state_part(
+        &mut self,
+        cursor: &mut StateCursor<'_>,
+        state: &RecordedState,
+        (now, until): (i64, i64),
+        to: i64,
+    ) -> Option<TimedPart> {
+        match state.state {
+            ThreadState::Running { cpu } => Some(self.run(cursor, cpu, (now, until), state.end)),
+            ThreadState::Ready if cursor.gets_cpu(state, to) => {
+                cursor.ready = Some(now);
+                None
+            }
+            // A vertex lies here, so that by its own clock the thread has a CPU.
+            ThreadState::Ready => Some(fixed(now, until)),
+            ThreadState::Blocked | ThreadState::WaitsForThread => Some(fixed(now, until)),
+            ThreadState::Unknown => Some(scaled(now, until)),
+        }
+    }
+
+    /// The part from `now` to `until` on a CPU, which the thread has until `end`.
+    fn run(
+        &mut self,
+        cursor: &mut StateCursor<'_>,
+        cpu: u32,
+        (now, until): (i64, i64),
+        end: i64,
+    ) -> TimedPart {
+        let is_first = cursor.slice.is_none();
+        let slice = match cursor.slice {
+            Some(slice) => slice,
+            None => self.slice(cursor, cpu, now, end),
+        };
+        cursor.slice = Some(slice);
+        (StepPart::Run { slice, is_first, length: until - now }, now, until)
     }
 
     fn slice(&mut self, cursor: &mut StateCursor<'_>, cpu: u32, begin: i64, end: i64) -> u32 {
