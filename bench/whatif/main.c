@@ -5,7 +5,8 @@
  *
  * Times are exponential. Service and thinking are timed (they sleep). With SPIN=1 they compute: each takes so
  * much time of a CPU, however long it waits for one. With LOCKED=1, workers hold one lock while they work. With
- * BESIDE=1, a thread of its own does the work, for which nobody waits, and workers answer at once.
+ * INSIDE=SHARE, they hold one lock for this share in the middle of their work. With BESIDE=1, a thread of its own does
+ * the work, for which nobody waits, and workers answer at once.
  *
  * Compiled with -DCOZ, the work is a loop on one line, as Coz samples lines and does not see who called the kernel. */
 #define _GNU_SOURCE
@@ -42,7 +43,7 @@ static int answers[MOST_CLIENTS];
 
 static int closed, spin, locked, beside;
 static pthread_mutex_t during = PTHREAD_MUTEX_INITIALIZER;
-static double service_ns, faster, mean_ns;
+static double service_ns, faster, mean_ns, inside;
 static uint64_t seed;
 static struct timespec end;
 
@@ -123,11 +124,24 @@ static void ask(uint64_t job) {
     pthread_mutex_unlock(&lock);
 }
 
+static void serve_locked(int64_t ns) {
+    int64_t held = (int64_t)((double)ns * inside), before = (ns - held) / 2;
+    serve(before);
+    pthread_mutex_lock(&during);
+    serve(held);
+    pthread_mutex_unlock(&during);
+    serve(ns - held - before);
+}
+
 static void work(uint64_t job) {
+    int64_t ns = (int64_t)(service_ns * exponential(1, job) / faster);
     PPT_BEGIN_WORKING(f) { f.job = job; }
     WRITE_SERVE_JOB(job);
     WRITE_SERVE_WORK_START_TIMESTAMP();
-    serve((int64_t)(service_ns * exponential(1, job) / faster));
+    if (inside > 0)
+        serve_locked(ns);
+    else
+        serve(ns);
     WRITE_SERVE_WORK_END_TIMESTAMP();
     ppt_write_serve_frame();
     PPT_END_WORKING(f) { f.job = job; }
@@ -203,6 +217,7 @@ int main(int argc, char **argv) {
     spin = getenv("SPIN") != NULL;
     locked = getenv("LOCKED") != NULL;
     beside = getenv("BESIDE") != NULL;
+    inside = getenv("INSIDE") ? atof(getenv("INSIDE")) : 0;
     double load = atof(argv[2]);
     int workers = atoi(argv[3]), clients = closed ? (int)load : 0;
     service_ns = atof(argv[4]) * 1000;

@@ -8,7 +8,7 @@
 //! - `ledger` is the arithmetic: the debt of each CPU, and G.
 //! - `switches` reads which thread runs on each CPU, from the kernel's context switches.
 //! - `edges` is the trait of what reports begins and ends; `errors` has the reasons why CPUs are not paused.
-//! - `span_threads` has the threads in the span.
+//! - `span_threads` has the threads in the span, and `span_waits` how long they wait there.
 //! - `payer` is the real-time thread of a CPU.
 //! - `scheduling` sets policies and weights of threads.
 
@@ -19,6 +19,7 @@ mod ledger;
 mod payer;
 mod scheduling;
 mod span_threads;
+mod span_waits;
 mod state;
 mod switches;
 

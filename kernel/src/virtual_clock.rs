@@ -63,7 +63,16 @@ impl VirtualClockLog {
         }
         self.paused_ns += round.clock.last().map_or(0, |last| last.paused_ns);
         let interval = LOOK_INTERVAL.as_nanos() as u64;
-        let values = [time.0, time.1, round.owed_ns, round.paid_ns, interval, round.look_ns];
+        let values = [
+            time.0,
+            time.1,
+            round.owed_ns,
+            round.paid_ns,
+            interval,
+            round.look_ns,
+            round.in_span_ns,
+            round.waited_ns,
+        ];
         let values = values.map(u64::to_le_bytes);
         writer.write(builtin.words(PAUSES, &values.each_ref().map(|value| &value[..])));
     }
@@ -79,7 +88,8 @@ mod tests {
         let mut log = VirtualClockLog::new().unwrap();
         let point = |at_ns, paused_ns, rate| ClockPoint { at_ns, paused_ns, rate };
         let clock = vec![point(5, 0, 0.5), point(9, 2, 0.0)];
-        let round = PausedRound { clock, owed_ns: 4, paid_ns: 3, look_ns: 2 };
+        let round =
+            PausedRound { clock, owed_ns: 4, paid_ns: 3, look_ns: 2, in_span_ns: 9, waited_ns: 1 };
         log.write((1, 10), &round);
         log.write((11, 20), &round);
         assert_eq!((log.segment().ring(0).tail(), log.paused_ns), (6, 4));

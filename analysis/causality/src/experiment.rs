@@ -475,6 +475,23 @@ mod tests {
     }
 
     #[test]
+    fn of_threads_that_wait_pauses_answer_up_to_a_quarter() {
+        let (rounds, values) = experiment(10, &[1.25, 1.0, 1.5, 1.0], |speed, permutation, _| {
+            (1e6 + 1e6 / speed) as i64 + permutation % 3 * 1000
+        });
+        let mut found = answers(&metric(), &rounds, &values, BlockBootstrap::default()).unwrap();
+        found.leave_out_waits(0.01);
+        assert_eq!((found.answers.len(), found.left_out.len()), (2, 0));
+        found.leave_out_waits(0.3);
+        assert_eq!(found.answers.iter().map(|answer| answer.speed).collect::<Vec<_>>(), [1.25]);
+        assert_eq!(
+            found.left_out[0].to_string(),
+            "serve.work=1.5x is not answered: threads wait in serve.work for 30 % of its time, for instance for a \
+             lock, and then pauses are exact up to 1.25x: ask for serve.work=1.25x"
+        );
+    }
+
+    #[test]
     fn what_straddles_a_round_does_not_count() {
         let round =
             ExperimentRound { start: 0, end: ROUND, permutation: 1, speed: 1.0, activity: None };

@@ -44,6 +44,16 @@ pub struct RoundPauses {
     pub interval: f64,
     /// The CPU time of a look, ns.
     pub look: f64,
+    /// The time that threads were in the span together, ns.
+    pub in_span: f64,
+    /// How much of it they waited: for other threads, devices and timers, and then for a CPU; ns.
+    pub waited: f64,
+}
+
+/// The share of their time in the span that threads wait.
+pub fn wait_share(pauses: &[RoundPauses]) -> f64 {
+    let sum = |value: fn(&RoundPauses) -> f64| pauses.iter().map(value).sum::<f64>();
+    sum(|round| round.waited) / sum(|round| round.in_span).max(1.0)
 }
 
 /// The smallest number of looks in a mean value of the metric.
@@ -99,10 +109,18 @@ mod tests {
 
     #[test]
     fn pauses_that_show_nothing_are_refused() {
-        let good = RoundPauses { owed: 1e8, paid: 0.97e8, interval: 5e5, look: 2e4 };
+        let good = RoundPauses {
+            owed: 1e8,
+            paid: 0.97e8,
+            interval: 5e5,
+            look: 2e4,
+            in_span: 3e8,
+            waited: 0.6e8,
+        };
         let judge =
             |mean: f64, round: RoundPauses| judge_pauses(&Metric::End, mean, &[round, round]);
         assert_eq!(judge(6e6, good), Ok(()));
+        assert_eq!((wait_share(&[good, good]), wait_share(&[])), (0.2, 0.0));
         let short = judge(4e6, good).unwrap_err();
         assert_eq!(
             short.to_string(),

@@ -34,6 +34,10 @@ pub struct PausedRound {
     pub paid_ns: u64,
     /// The mean CPU time of a look, in ns.
     pub look_ns: u64,
+    /// The time that all threads together were in the span, in ns.
+    pub in_span_ns: u64,
+    /// How much of it they waited, in ns: for other threads, devices and timers, and then for a CPU.
+    pub waited_ns: u64,
 }
 
 /// The real-time threads of all CPUs, until this is dropped.
@@ -86,6 +90,7 @@ impl HostPause {
         state.look();
         state.fault = None;
         state.threads.begin(factor, now_ns());
+        state.waits.begin();
         state.ledger.begin(1.0 - 1.0 / factor, now_ns());
         self.shared.looks.store(0, Relaxed);
         self.shared.ran_ns.store(0, Relaxed);
@@ -96,10 +101,10 @@ impl HostPause {
     /// # Errors
     /// The round does not count.
     pub fn end(&self) -> Result<PausedRound, RoundFault> {
-        let now = {
+        let (now, (in_span_ns, waited_ns)) = {
             let mut state = self.shared.state();
             state.look();
-            now_ns()
+            (now_ns(), state.waits.sums())
         };
         self.unweigh();
         let mut state = self.shared.state();
@@ -113,7 +118,7 @@ impl HostPause {
         let (looks, ran) = (self.shared.looks.load(Relaxed), self.shared.ran_ns.load(Relaxed));
         let look_ns = ran.saturating_sub(round.paid_ns).checked_div(looks).unwrap_or(0);
         let RoundAccount { clock, owed_ns, paid_ns } = round;
-        Ok(PausedRound { clock, owed_ns, paid_ns, look_ns })
+        Ok(PausedRound { clock, owed_ns, paid_ns, look_ns, in_span_ns, waited_ns })
     }
 }
 

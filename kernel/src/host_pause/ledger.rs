@@ -13,11 +13,11 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    fn within(self, other: Stretch) -> Stretch {
+    pub fn within(self, other: Stretch) -> Stretch {
         Stretch { from: self.from.max(other.from), to: self.to.min(other.to) }
     }
 
-    fn length(self) -> i64 {
+    pub fn length(self) -> i64 {
         (self.to - self.from).max(0)
     }
 }

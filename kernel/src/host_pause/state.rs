@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::edges::{SpanEdge, SpanEdges};
 use super::errors::RoundFault;
-use super::ledger::Ledger;
+use super::ledger::{CpuSwitch, Ledger, Stretch};
 use super::span_threads::SpanThreads;
+use super::span_waits::SpanWaits;
 use super::switches::CpuSwitches;
 
 /// The interval between two looks at a CPU.
@@ -32,6 +33,7 @@ impl Shared {
             edges,
             found: Vec::new(),
             threads: SpanThreads::default(),
+            waits: SpanWaits::default(),
             ledger: Ledger::new(switches.len()),
             fault: None,
             switches,
@@ -58,6 +60,7 @@ pub(super) struct PauseState {
     pub found: Vec<SpanEdge>,
     pub switches: Vec<CpuSwitches>,
     pub threads: SpanThreads,
+    pub waits: SpanWaits,
     pub ledger: Ledger,
     pub fault: Option<RoundFault>,
 }
@@ -67,22 +70,35 @@ impl PauseState {
     pub fn look(&mut self) {
         let now = now_ns();
         for (cpu, switches) in self.switches.iter_mut().enumerate() {
-            if switches.read(|switch| self.ledger.switched(cpu, switch)).is_err() {
+            let (ledger, waits) = (&mut self.ledger, &mut self.waits);
+            let read = switches.read(|switch| {
+                if switch.runs {
+                    ledger.switched(cpu, CpuSwitch { at: switch.at, tid: switch.tid });
+                }
+                waits.switched(switch);
+            });
+            if read.is_err() {
                 self.fault.get_or_insert(RoundFault::Switches);
             }
         }
+        self.waits.settle(now);
         self.found.clear();
         if let Err(error) = self.edges.poll(&mut self.found) {
             self.fault.get_or_insert(error.into());
         }
+        let mut spent = |tid, stretch: Stretch| {
+            self.ledger.ran(tid, stretch);
+            self.waits.spent(tid, stretch);
+        };
         for edge in &self.found {
             if let Some((tid, stretch)) = self.threads.pass(edge) {
-                self.ledger.ran(tid, stretch);
+                spent(tid, stretch);
             }
         }
         for (tid, stretch) in self.threads.until(now) {
-            self.ledger.ran(tid, stretch);
+            spent(tid, stretch);
         }
+        self.waits.keep(|tid| self.threads.is_in_span(tid));
     }
 
     /// Gives threads in the span `steps` of weight more, and all others none.

@@ -2,12 +2,22 @@
 
 use std::io;
 
-use super::ledger::CpuSwitch;
 use crate::perf::{CountedEvent, EventTarget, PerfEvent, PerfRing};
 use crate::records::{Content, records};
 
 /// The size of the ring: a switch takes 48 bytes.
 const RING_BYTES: usize = 1 << 18;
+
+/// A thread got or gave up a CPU. If another thread took its CPU from it, that is no switch of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ThreadSwitch {
+    /// The time, in ns of CLOCK_MONOTONIC.
+    pub at: i64,
+    /// 0: the CPU became idle.
+    pub tid: i32,
+    /// Whether it got the CPU. Else it waits.
+    pub runs: bool,
+}
 
 /// Switches were lost.
 #[derive(Debug)]
@@ -40,13 +50,15 @@ impl CpuSwitches {
     }
 
     /// Calls `take` with each switch since the last call.
-    pub fn read(&mut self, mut take: impl FnMut(CpuSwitch)) -> Result<(), SwitchesLost> {
+    pub fn read(&mut self, mut take: impl FnMut(ThreadSwitch)) -> Result<(), SwitchesLost> {
         self.bytes.clear();
         self.ring.take(&mut self.bytes);
         let mut result = Ok(());
         for record in records(&self.bytes) {
+            let (at, tid) = (record.time as i64, record.tid);
             match record.content {
-                Content::In => take(CpuSwitch { at: record.time as i64, tid: record.tid }),
+                Content::In => take(ThreadSwitch { at, tid, runs: true }),
+                Content::Out { preempted: false } => take(ThreadSwitch { at, tid, runs: false }),
                 Content::Lost(_) => result = Err(SwitchesLost),
                 _ => {}
             }

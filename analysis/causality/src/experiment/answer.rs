@@ -9,6 +9,8 @@ pub const MIN_PERMUTATIONS: usize = 8;
 /// The largest speed by pauses of a span that threads run one at a time. At 1.5x, means were up to 12 % off, at 1.25x
 /// 5 % (docs/measured/what-if.md).
 pub const MAX_TURNS_SPEED: f64 = 1.25;
+/// The largest share of their time in a span that threads wait, above which [`MAX_TURNS_SPEED`] is the largest speed.
+pub const MAX_WAIT_SHARE: f64 = 0.1;
 /// The smallest mean number of ends of the metric in a round.
 pub const MIN_ENDS: usize = 30;
 
@@ -139,6 +141,20 @@ pub enum ExperimentRefusal {
         /// The speed of the span.
         speed: f64,
     },
+    /// Threads wait in a span, for instance for a lock, which pauses show too inexactly.
+    #[error(
+        "{activity}={speed}x is not answered: threads wait in {activity} for {:.0} % of its time, for instance for a \
+         lock, and then pauses are exact up to {MAX_TURNS_SPEED}x: ask for {activity}={MAX_TURNS_SPEED}x",
+        *share * 100.0
+    )]
+    Waits {
+        /// The name of the span.
+        activity: String,
+        /// The speed of the span.
+        speed: f64,
+        /// The share of their time in the span that threads wait.
+        share: f64,
+    },
     /// A faster program is extrapolated from arms that are known too badly.
     #[error(
         "{activity}={speed}x is not answered: extrapolated, `{metric}` takes {:.2} to {:.2} ms; take more time \
@@ -183,15 +199,40 @@ pub struct ExperimentAnswers {
 impl ExperimentAnswers {
     /// Leaves out what pauses show too inexactly of a span that threads run one at a time.
     pub fn leave_out_turns(&mut self, activity: &str) {
-        let is_doubtful = |answer: &mut ExperimentAnswer| {
-            answer.source == ExperimentSource::Paused
-                && answer.activity == activity
-                && answer.speed > MAX_TURNS_SPEED + 1e-4
+        self.leave_out_faster(|answer| {
+            let turns =
+                ExperimentRefusal::Turns { activity: answer.activity.clone(), speed: answer.speed };
+            (answer.activity == activity).then_some(turns)
+        });
+    }
+
+    /// Leaves out what pauses show too inexactly of a span in which threads wait for this share of their time.
+    pub fn leave_out_waits(&mut self, share: f64) {
+        self.leave_out_faster(|answer| {
+            let waits = ExperimentRefusal::Waits {
+                activity: answer.activity.clone(),
+                speed: answer.speed,
+                share,
+            };
+            (share > MAX_WAIT_SHARE).then_some(waits)
+        });
+    }
+
+    /// Leaves out answers above [`MAX_TURNS_SPEED`] that pauses show too inexactly for this reason.
+    fn leave_out_faster(
+        &mut self,
+        reason: impl Fn(&ExperimentAnswer) -> Option<ExperimentRefusal>,
+    ) {
+        let is_faster = |answer: &ExperimentAnswer| {
+            answer.source == ExperimentSource::Paused && answer.speed > MAX_TURNS_SPEED + 1e-4
         };
-        let doubtful = self.answers.extract_if(.., is_doubtful);
-        self.left_out.extend(doubtful.map(|answer| ExperimentRefusal::Turns {
-            activity: answer.activity,
-            speed: answer.speed,
-        }));
+        let mut reasons = Vec::new();
+        self.answers.retain(|answer| {
+            let reason = if is_faster(answer) { reason(answer) } else { None };
+            let is_exact = reason.is_none();
+            reasons.extend(reason);
+            is_exact
+        });
+        self.left_out.extend(reasons);
     }
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use ppt_causality::experiment::{ExperimentAnswers, ExperimentRefusal, ExperimentRound, answers};
 use ppt_causality::retime::{BlockBootstrap, Metric};
 use ppt_causality::turns::{ThreadInterval, take_turns};
-use ppt_causality::virtual_clock::{RoundPauses, VirtualClock, VirtualClockPoint, judge_pauses};
+use ppt_causality::virtual_clock::{
+    RoundPauses, VirtualClock, VirtualClockPoint, judge_pauses, wait_share,
+};
 
 use super::row::RowView;
 use crate::causality::Numbering;
@@ -24,7 +26,8 @@ const ROUNDS: &str = "SELECT slowed, metric, ts, \
 const CLOCK: &str = "SELECT ts, CAST(paused AS BIGINT) AS sum, CAST(round(rate * 1e9) AS BIGINT) FROM virtual_clock.virtual_clock \
                      WHERE ts IS NOT NULL ORDER BY ts, sum";
 const PAUSES: &str = "SELECT CAST(owed AS BIGINT), CAST(paid AS BIGINT), CAST(look_interval AS BIGINT), \
-                      CAST(look AS BIGINT) FROM virtual_clock.pauses";
+                      CAST(look AS BIGINT), CAST(in_span AS BIGINT), CAST(waited AS BIGINT) \
+                      FROM virtual_clock.pauses";
 
 /// An experiment with running programs.
 #[derive(Debug, Clone, Default)]
@@ -77,6 +80,7 @@ impl LiveExperiment {
             judge_pauses(metric, answer.base.mean, &self.pauses)?;
         }
         self.turns.iter().for_each(|span| found.leave_out_turns(span));
+        found.leave_out_waits(wait_share(&self.pauses));
         Ok(found)
     }
 
@@ -98,7 +102,8 @@ impl LiveExperiment {
     fn round_pauses(&mut self, row: &RowView<'_>) -> Option<()> {
         let ns = |column| row.long(column).map(|ns| ns as f64);
         let (owed, paid, interval, look) = (ns(0)?, ns(1)?, ns(2)?, ns(3)?);
-        self.pauses.push(RoundPauses { owed, paid, interval, look });
+        let (in_span, waited) = (ns(4)?, ns(5)?);
+        self.pauses.push(RoundPauses { owed, paid, interval, look, in_span, waited });
         Some(())
     }
 }
