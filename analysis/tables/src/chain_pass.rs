@@ -13,7 +13,7 @@ use arrow_schema::SchemaRef;
 use crate::builder::timestamp;
 use crate::error::TableError;
 use crate::gather::{BatchRow, gather};
-use crate::pair::FindMissing;
+use crate::pair_pass::FindMissing;
 use crate::table::Runner;
 use crate::whole::{ChainSteps, ChainVerdict, Missing, NOTHING};
 
@@ -37,7 +37,7 @@ pub(crate) enum ChainColumn {
 
 /// A pass that follows chains: indices of its input columns, and its output columns.
 #[derive(Clone)]
-pub(crate) struct Follow {
+pub(crate) struct ChainPass {
     pub group: usize,
     pub key: usize,
     pub mark: usize,
@@ -52,10 +52,10 @@ pub(crate) struct Follow {
     pub missing: Option<FindMissing>,
 }
 
-impl Follow {
+impl ChainPass {
     pub fn runner(&self) -> Box<dyn Runner> {
-        Box::new(Following {
-            follow: self.clone(),
+        Box::new(ChainRunner {
+            pass: self.clone(),
             current: None,
             kept: Vec::new(),
             done: Vec::new(),
@@ -75,8 +75,8 @@ struct OpenChain {
 }
 
 /// Follows one chain after the other.
-struct Following {
-    follow: Follow,
+struct ChainRunner {
+    pass: ChainPass,
     current: Option<OpenChain>,
     kept: Vec<RecordBatch>,
     done: Vec<OpenChain>,
@@ -84,15 +84,15 @@ struct Following {
     missing: Option<Vec<Missing>>,
 }
 
-impl Runner for Following {
+impl Runner for ChainRunner {
     fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
         if batch.num_rows() == 0 {
             return Ok(Vec::new());
         }
-        let groups = batch.column(self.follow.group).as_primitive::<Int32Type>().clone();
-        let keys = batch.column(self.follow.key).as_fixed_size_binary().clone();
-        let marks = batch.column(self.follow.mark).as_primitive::<Int32Type>().clone();
-        let times = batch.column(self.follow.ts).as_primitive::<TimestampNanosecondType>().clone();
+        let groups = batch.column(self.pass.group).as_primitive::<Int32Type>().clone();
+        let keys = batch.column(self.pass.key).as_fixed_size_binary().clone();
+        let marks = batch.column(self.pass.mark).as_primitive::<Int32Type>().clone();
+        let times = batch.column(self.pass.ts).as_primitive::<TimestampNanosecondType>().clone();
         let (rows, number) = (batch.num_rows(), self.kept.len());
         self.kept.push(batch);
         let mut out = Vec::new();
@@ -134,16 +134,16 @@ impl Runner for Following {
     }
 }
 
-impl Following {
+impl ChainRunner {
     fn steps(&self, group: usize) -> &[String] {
-        let plan = self.follow.plans.get(group);
-        plan.and_then(|&plan| self.follow.steps.get(plan)).map_or(&[], Vec::as_slice)
+        let plan = self.pass.plans.get(group);
+        plan.and_then(|&plan| self.pass.steps.get(plan)).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the rows of the finished chains.
     fn flush(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         let done = std::mem::take(&mut self.done);
-        if let (None, Some(find), false) = (&self.missing, &self.follow.missing, done.is_empty()) {
+        if let (None, Some(find), false) = (&self.missing, &self.pass.missing, done.is_empty()) {
             self.missing = Some(find()?);
         }
         done.chunks(ROWS).map(|chains| self.batch(chains)).collect()
@@ -151,7 +151,7 @@ impl Following {
 
     fn batch(&self, chains: &[OpenChain]) -> Result<RecordBatch, TableError> {
         let of_plan = |by_plan: &[Option<usize>], chain: &OpenChain| {
-            by_plan.get(*self.follow.plans.get(chain.group)?).copied().flatten()
+            by_plan.get(*self.pass.plans.get(chain.group)?).copied().flatten()
         };
         let column = |out: &ChainColumn| -> Result<ArrayRef, TableError> {
             let all = chains.iter();
@@ -183,9 +183,9 @@ impl Following {
                 }
             })
         };
-        let columns = self.follow.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        let columns = self.pass.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(chains.len()));
-        Ok(RecordBatch::try_new_with_options(self.follow.schema.clone(), columns, &options)?)
+        Ok(RecordBatch::try_new_with_options(self.pass.schema.clone(), columns, &options)?)
     }
 
     fn state(&self, chain: &OpenChain) -> String {

@@ -25,7 +25,7 @@ use self::waiting::{GROUP, at_most_max_times, join, renumbered};
 pub use self::waiting::{WaitingGroup, WaitingWholes};
 use crate::bounds::Bounds;
 use crate::error::TableError;
-use crate::pair::Pair;
+use crate::pair_pass::PairPass;
 use crate::table::{Runner, Scan};
 use crate::whole::{ChainSteps, Halves, Missing, NOTHING, SpanFrame};
 
@@ -101,7 +101,7 @@ pub struct GrowingWholes {
     columns: HalfColumns,
     groups: Vec<GrowingGroup>,
     runner: MakeRunner,
-    links: Pair,
+    links: PairPass,
 }
 
 impl fmt::Debug for GrowingWholes {

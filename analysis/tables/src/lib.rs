@@ -35,7 +35,7 @@ mod joint_scan;
 mod kernel;
 mod loss_counts;
 mod nest;
-mod pair;
+mod pair_pass;
 mod part;
 mod paths;
 mod processes;

@@ -8,7 +8,7 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
 use arrow_array::{Array, DictionaryArray, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{Field, Schema, SchemaRef};
 
-use crate::pair::{Pair, PairColumn};
+use crate::pair_pass::{PairColumn, PairPass};
 
 /// The columns of links: the time of the first of the two frames, its identity, and that of the second.
 const LINK_COLUMNS: [&str; 9] = [
@@ -38,7 +38,7 @@ pub(crate) struct HalfColumns {
 
 impl HalfColumns {
     /// The pairs with both frames, by [`LINK_COLUMNS`].
-    pub fn links(&self, fifo: Vec<bool>, steps: bool, read: &SchemaRef) -> Pair {
+    pub fn links(&self, fifo: Vec<bool>, steps: bool, read: &SchemaRef) -> PairPass {
         let names = [self.capture, self.segment, self.ring, self.seqno];
         let own = std::iter::once(self.ts).chain(names).map(PairColumn::Begin);
         let columns: Vec<PairColumn> = own.chain(names.map(PairColumn::End)).collect();
@@ -49,7 +49,7 @@ impl HalfColumns {
         let fields = LINK_COLUMNS.into_iter().zip(&columns).filter_map(field);
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let HalfColumns { group, key, mark, ts, .. } = *self;
-        Pair { group, key, mark, ts, fifo, columns, schema, closed: true, steps, missing: None }
+        PairPass { group, key, mark, ts, fifo, columns, schema, closed: true, steps, missing: None }
     }
 }
 

@@ -6,17 +6,17 @@ use arrow_schema::SchemaRef;
 use ppt_capture::frame_dsl::columns::whole_table;
 
 use super::frame::{FrameOfSource, kinds};
-use super::named::NamedTable;
-use super::paired::{LinkColumn, Paired};
-use super::pairing::{
-    Hidden, PairedColumn, PairedFrames, PairingColumns, find_missing, is_chain, whole_schema,
+use super::keyed_frames::{
+    Hidden, KeyedColumns, KeyedFrames, SpanOrChainColumn, find_missing, is_chain, whole_schema,
 };
+use super::named::NamedTable;
+use super::pair_planner::{LinkColumn, PairPlanner};
 use crate::bounds::{Bounded, Bounds};
-use crate::chain_pass::{ChainColumn, Follow};
+use crate::chain_pass::{ChainColumn, ChainPass};
 use crate::chunk_scan::ChunkScan;
 use crate::error::{SetError, TableError};
 use crate::growing::{GrowingTable, GrowingWholes, WholeForm, everything};
-use crate::pair::FindMissing;
+use crate::pair_pass::FindMissing;
 use crate::set::CaptureSet;
 use crate::standard::{STANDARD, Standard};
 use crate::table::{CaptureTable, Planned, Scan, Start, TableRequest};
@@ -46,8 +46,8 @@ pub(super) struct Chains {
     /// Name of the frames.
     name: String,
     table: String,
-    frames: Arc<PairedFrames>,
-    columns: Vec<PairedColumn>,
+    frames: Arc<KeyedFrames>,
+    columns: Vec<SpanOrChainColumn>,
     schema: SchemaRef,
 }
 
@@ -58,7 +58,7 @@ impl Chains {
         table: String,
         kinds: &[FrameOfSource<'_>],
     ) -> Result<Chains, SetError> {
-        let frames = Arc::new(PairedFrames::new(set, name, kinds)?);
+        let frames = Arc::new(KeyedFrames::new(set, name, kinds)?);
         let (columns, schema) = whole_schema(&frames, kinds);
         Ok(Chains { set: set.clone(), name: name.1.to_owned(), table, frames, columns, schema })
     }
@@ -76,8 +76,9 @@ impl Chains {
         schema: SchemaRef,
     ) -> Result<Planned, TableError> {
         let explain_text = format!("chains: each step of {} with the next one", self.name);
-        let paired = Paired { set: &self.set, frames: &self.frames, explain_text, steps: true };
-        paired.links(request, columns, schema)
+        let planner =
+            PairPlanner { set: &self.set, frames: &self.frames, explain_text, steps: true };
+        planner.links(request, columns, schema)
     }
 }
 
@@ -91,9 +92,9 @@ impl CaptureTable for Chains {
     }
 
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
-        let (scan, read, follow) = self.follow(request)?;
-        let schema = follow.schema.clone();
-        let start = Start(Arc::new(move || follow.runner()));
+        let (scan, read, pass) = self.scan_and_pass(request)?;
+        let schema = pass.schema.clone();
+        let start = Start(Arc::new(move || pass.runner()));
         let pass = read.pass(&self.frames, schema, "chains: the steps of each key", start);
         Ok(Planned { scan, pass: Some(pass), more: Vec::new() })
     }
@@ -102,13 +103,13 @@ impl CaptureTable for Chains {
 impl GrowingTable for Chains {
     fn growing(&self, with_absent: bool) -> Result<GrowingWholes, TableError> {
         let (all, bounds) = everything(&self.schema);
-        let (scan, read, follow) = self.follow(&TableRequest::all_rows(&all, &bounds))?;
-        let steps = |&plan: &usize| WholeForm::Chain { steps: follow.steps[plan].len() };
-        let forms = follow.plans.iter().map(steps);
+        let (scan, read, pass) = self.scan_and_pass(&TableRequest::all_rows(&all, &bounds))?;
+        let steps = |&plan: &usize| WholeForm::Chain { steps: pass.steps[plan].len() };
+        let forms = pass.plans.iter().map(steps);
         let groups = self.frames.growing_groups(&self.set, forms, with_absent);
         let runner = move |missing: Vec<Missing>| {
             let missing: FindMissing = Arc::new(move || Ok(missing.clone()));
-            Follow { missing: Some(missing), ..follow.clone() }.runner()
+            ChainPass { missing: Some(missing), ..pass.clone() }.runner()
         };
         let (schema, columns) = (self.schema.clone(), read.half_columns(&self.frames));
         Ok(GrowingWholes::new(scan, schema, columns, groups, runner))
@@ -117,36 +118,36 @@ impl GrowingTable for Chains {
 
 impl Chains {
     /// The scan of the frames, the columns that it reads, and the pass that makes chains.
-    fn follow(
+    fn scan_and_pass(
         &self,
         request: &TableRequest<'_>,
-    ) -> Result<(Arc<dyn Scan>, PairingColumns, Follow), TableError> {
+    ) -> Result<(Arc<dyn Scan>, KeyedColumns, ChainPass), TableError> {
         let frames = &self.frames;
-        let read = PairingColumns::new(
+        let read = KeyedColumns::new(
             frames,
             request.columns.iter().filter_map(|&column| match &self.columns[column] {
-                PairedColumn::Standard(place) => Some(*place),
-                PairedColumn::Key(name) => frames.column(name),
+                SpanOrChainColumn::Standard(place) => Some(*place),
+                SpanOrChainColumn::Key(name) => frames.column(name),
                 _ => None,
             }),
         );
         let step = |steps: &[String], name: &String| steps.iter().position(|step| step == name);
         let steps = || frames.plans.iter().map(|plan| &plan.steps);
         let out = |&column: &usize| match &self.columns[column] {
-            PairedColumn::Standard(place) => ChainColumn::Own(read.at(*place)),
-            PairedColumn::Key(name) => {
+            SpanOrChainColumn::Standard(place) => ChainColumn::Own(read.at(*place)),
+            SpanOrChainColumn::Key(name) => {
                 ChainColumn::Own(read.at(frames.column(name).unwrap_or_default()))
             }
-            PairedColumn::Step(name) => {
+            SpanOrChainColumn::Step(name) => {
                 ChainColumn::Step(steps().map(|texts| step(texts, name)).collect())
             }
-            PairedColumn::Between(from, to) => {
+            SpanOrChainColumn::Between(from, to) => {
                 let from = |steps: &Vec<String>| {
                     step(steps, from).filter(|from| steps.get(from + 1) == Some(to))
                 };
                 ChainColumn::Between(steps().map(from).collect())
             }
-            PairedColumn::State => ChainColumn::State,
+            SpanOrChainColumn::State => ChainColumn::State,
             _ => ChainColumn::Total,
         };
         // Steps may be in any process, so bounds of one step do not apply to the others.
@@ -156,17 +157,17 @@ impl Chains {
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, frames, &inner)?);
         let columns: Vec<ChainColumn> = request.columns.iter().map(out).collect();
         let needs_missing = columns.iter().any(|column| matches!(column, ChainColumn::State));
-        let follow = Follow {
+        let pass = ChainPass {
             group: read.at(frames.hidden(Hidden::Group)),
             key: read.at(frames.hidden(Hidden::Key)),
             mark: read.at(frames.hidden(Hidden::Mark)),
-            ts: read.at(PairedFrames::standard(Standard::Ts)),
+            ts: read.at(KeyedFrames::standard(Standard::Ts)),
             plans: frames.groups.iter().map(|group| group.plan).collect(),
             steps: frames.plans.iter().map(|plan| plan.steps.clone()).collect(),
             columns,
             schema: Arc::new(self.schema.project(request.columns)?),
             missing: needs_missing.then(|| find_missing(&self.set, frames)),
         };
-        Ok((scan, read, follow))
+        Ok((scan, read, pass))
     }
 }

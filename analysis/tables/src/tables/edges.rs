@@ -8,7 +8,7 @@ use arrow_schema::SchemaRef;
 use super::chains::{self, Chains};
 use super::kernel::wakes::{WAKE, WakeEdges};
 use super::named::NamedTable;
-use super::paired::LinkColumn;
+use super::pair_planner::LinkColumn;
 use super::spans::{self, Spans};
 use crate::bounds::{Bounded, BoundedText, Bounds};
 use crate::causality::{

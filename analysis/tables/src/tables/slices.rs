@@ -10,7 +10,7 @@ use ppt_capture::columns::Time;
 use ppt_capture::frame_dsl::schema::{Clock, Frame, Interval, IntervalEnd};
 
 use super::named::NamedTable;
-use super::paired::LinkColumn;
+use super::pair_planner::LinkColumn;
 use super::spans::{self, Spans};
 use crate::bounds::{Bounded, BoundedNumber, BoundedText, Bounds};
 use crate::builder::{Builder, Dictionary, timestamp, word_type};

@@ -6,13 +6,13 @@ use arrow_schema::SchemaRef;
 use ppt_capture::frame_dsl::columns::whole_table;
 
 use super::frame::{FrameOfSource, kinds};
+use super::keyed_frames::{KeyedColumns, KeyedFrames, SpanOrChainColumn, is_span, whole_schema};
 use super::named::NamedTable;
-use super::paired::{LinkColumn, Paired};
-use super::pairing::{PairedColumn, PairedFrames, PairingColumns, is_span, whole_schema};
+use super::pair_planner::{LinkColumn, PairPlanner};
 use crate::bounds::Bounded;
 use crate::error::{SetError, TableError};
 use crate::growing::{GrowingTable, GrowingWholes, WholeForm, everything};
-use crate::pair::{FindMissing, Pair, PairColumn};
+use crate::pair_pass::{FindMissing, PairColumn, PairPass};
 use crate::set::CaptureSet;
 use crate::standard::STANDARD;
 use crate::table::{CaptureTable, Planned, TableRequest};
@@ -43,8 +43,8 @@ pub(super) struct Spans {
     /// Name of the frames.
     name: String,
     table: String,
-    frames: Arc<PairedFrames>,
-    columns: Vec<PairedColumn>,
+    frames: Arc<KeyedFrames>,
+    columns: Vec<SpanOrChainColumn>,
     schema: SchemaRef,
 }
 
@@ -55,7 +55,7 @@ impl Spans {
         table: String,
         kinds: &[FrameOfSource<'_>],
     ) -> Result<Spans, SetError> {
-        let frames = Arc::new(PairedFrames::new(set, name, kinds)?);
+        let frames = Arc::new(KeyedFrames::new(set, name, kinds)?);
         let (columns, schema) = whole_schema(&frames, kinds);
         Ok(Spans { set: set.clone(), name: name.1.to_owned(), table, frames, columns, schema })
     }
@@ -77,12 +77,12 @@ impl Spans {
         columns: &[LinkColumn],
         schema: SchemaRef,
     ) -> Result<Planned, TableError> {
-        self.paired().links(request, columns, schema)
+        self.planner().links(request, columns, schema)
     }
 
-    fn paired(&self) -> Paired<'_> {
+    fn planner(&self) -> PairPlanner<'_> {
         let explain_text = format!("spans: begins and ends of each key of {}", self.name);
-        Paired { set: &self.set, frames: &self.frames, explain_text, steps: false }
+        PairPlanner { set: &self.set, frames: &self.frames, explain_text, steps: false }
     }
 }
 
@@ -98,7 +98,7 @@ impl CaptureTable for Spans {
     fn plan(&self, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         self.comparable()?;
         let (read, columns, schema) = self.columns(request)?;
-        self.paired().plan(request, &read, (columns, schema), false)
+        self.planner().plan(request, &read, (columns, schema), false)
     }
 }
 
@@ -107,13 +107,14 @@ impl GrowingTable for Spans {
         let (all, bounds) = everything(&self.schema);
         let request = TableRequest::all_rows(&all, &bounds);
         let (read, columns, schema) = self.columns(&request)?;
-        let (scan, pair) = self.paired().pair(&request, &read, (columns, schema), false)?;
+        let (scan, pass) =
+            self.planner().scan_and_pass(&request, &read, (columns, schema), false)?;
         let frames = &self.frames;
-        let forms = pair.fifo.iter().map(|&fifo| WholeForm::Span { fifo });
+        let forms = pass.fifo.iter().map(|&fifo| WholeForm::Span { fifo });
         let groups = frames.growing_groups(&self.set, forms, with_absent);
         let runner = move |missing: Vec<Missing>| {
             let missing: FindMissing = Arc::new(move || Ok(missing.clone()));
-            Pair { missing: Some(missing), ..pair.clone() }.runner()
+            PairPass { missing: Some(missing), ..pass.clone() }.runner()
         };
         let schema = self.schema.clone();
         Ok(GrowingWholes::new(scan, schema, read.half_columns(frames), groups, runner))
@@ -125,24 +126,24 @@ impl Spans {
     fn columns(
         &self,
         request: &TableRequest<'_>,
-    ) -> Result<(PairingColumns, Vec<PairColumn>, SchemaRef), TableError> {
+    ) -> Result<(KeyedColumns, Vec<PairColumn>, SchemaRef), TableError> {
         let frames = &self.frames;
-        let place = |column: &PairedColumn| match column {
-            PairedColumn::Standard(place) | PairedColumn::Where(place) => Some(*place),
-            PairedColumn::Key(name) | PairedColumn::Begin(name) | PairedColumn::End(name) => {
-                frames.column(name)
-            }
+        let place = |column: &SpanOrChainColumn| match column {
+            SpanOrChainColumn::Standard(place) | SpanOrChainColumn::Where(place) => Some(*place),
+            SpanOrChainColumn::Key(name)
+            | SpanOrChainColumn::Begin(name)
+            | SpanOrChainColumn::End(name) => frames.column(name),
             _ => None,
         };
         let requested = || request.columns.iter().map(|&column| &self.columns[column]);
-        let read = PairingColumns::new(frames, requested().filter_map(place));
-        let out = |column: &PairedColumn| {
+        let read = KeyedColumns::new(frames, requested().filter_map(place));
+        let out = |column: &SpanOrChainColumn| {
             let at = place(column).map(|place| read.at(place)).unwrap_or_default();
             match column {
-                PairedColumn::Standard(_) | PairedColumn::Key(_) => PairColumn::Own(at),
-                PairedColumn::Begin(_) => PairColumn::Begin(at),
-                PairedColumn::End(_) | PairedColumn::Where(_) => PairColumn::End(at),
-                PairedColumn::State => PairColumn::State,
+                SpanOrChainColumn::Standard(_) | SpanOrChainColumn::Key(_) => PairColumn::Own(at),
+                SpanOrChainColumn::Begin(_) => PairColumn::Begin(at),
+                SpanOrChainColumn::End(_) | SpanOrChainColumn::Where(_) => PairColumn::End(at),
+                SpanOrChainColumn::State => PairColumn::State,
                 _ => PairColumn::Dur,
             }
         };

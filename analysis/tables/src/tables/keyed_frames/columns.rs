@@ -8,7 +8,7 @@ use ppt_capture::frame_dsl::columns::{WholeColumn, WholePart, free, whole_column
 use ppt_capture::frame_dsl::role::SpanHalf;
 
 use super::form::version;
-use super::frames::PairedFrames;
+use super::frames::KeyedFrames;
 use crate::builder::{timestamp, word_type};
 use crate::chunk_row_source::ChunkRowSource;
 use crate::standard::STANDARD;
@@ -16,7 +16,7 @@ use crate::tables::frame::FrameOfSource;
 
 /// A column of a table of spans or chains, for all schemas.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::tables) enum PairedColumn {
+pub(in crate::tables) enum SpanOrChainColumn {
     Standard(usize),
     /// A key; texts here and below are names of columns of the frames, or of steps.
     Key(String),
@@ -32,28 +32,28 @@ pub(in crate::tables) enum PairedColumn {
 
 /// The columns of the table of spans or chains of `kinds`, and its schema.
 pub(in crate::tables) fn whole_schema(
-    frames: &PairedFrames,
+    frames: &KeyedFrames,
     kinds: &[FrameOfSource<'_>],
-) -> (Vec<PairedColumn>, SchemaRef) {
-    let mut found: Vec<(PairedColumn, String)> = Vec::new();
+) -> (Vec<SpanOrChainColumn>, SchemaRef) {
+    let mut found: Vec<(SpanOrChainColumn, String)> = Vec::new();
     let mut seen = HashSet::new();
     for kind in kinds.iter().filter(|kind| seen.insert(version(kind))) {
         let steps = kind.frame.steps(&kind.info.schema);
         let step = |n: usize| steps.get(n).map(|step| step.0.clone()).unwrap_or_default();
         for WholeColumn { name, part } in whole_columns(&kind.info.schema, kind.frame) {
             let column = match part {
-                WholePart::Key(column) => PairedColumn::Key(column.name),
-                WholePart::Dur => PairedColumn::Dur,
+                WholePart::Key(column) => SpanOrChainColumn::Key(column.name),
+                WholePart::Dur => SpanOrChainColumn::Dur,
                 WholePart::Where(name) => {
                     let place = STANDARD.iter().position(|standard| standard.name() == name);
-                    PairedColumn::Where(place.unwrap_or_default())
+                    SpanOrChainColumn::Where(place.unwrap_or_default())
                 }
-                WholePart::Begin(column) => PairedColumn::Begin(column.name),
-                WholePart::End(column) => PairedColumn::End(column.name),
-                WholePart::Total => PairedColumn::Total,
-                WholePart::Step(n) => PairedColumn::Step(step(n)),
-                WholePart::Between(n) => PairedColumn::Between(step(n), step(n + 1)),
-                WholePart::State => PairedColumn::State,
+                WholePart::Begin(column) => SpanOrChainColumn::Begin(column.name),
+                WholePart::End(column) => SpanOrChainColumn::End(column.name),
+                WholePart::Total => SpanOrChainColumn::Total,
+                WholePart::Step(n) => SpanOrChainColumn::Step(step(n)),
+                WholePart::Between(n) => SpanOrChainColumn::Between(step(n), step(n + 1)),
+                WholePart::State => SpanOrChainColumn::State,
             };
             if !found.iter().any(|entry| entry.0 == column) {
                 found.push((column, name));
@@ -61,14 +61,14 @@ pub(in crate::tables) fn whole_schema(
         }
     }
     // The order of columns in one schema; columns of other schemas follow those of their kind.
-    let order = |column: &PairedColumn| match column {
-        PairedColumn::Standard(_) => 0,
-        PairedColumn::Key(_) => 1,
-        PairedColumn::Dur | PairedColumn::Total => 2,
-        PairedColumn::Where(_) => 3,
-        PairedColumn::Begin(_) | PairedColumn::Step(_) => 4,
-        PairedColumn::End(_) | PairedColumn::Between(..) => 5,
-        PairedColumn::State => 6,
+    let order = |column: &SpanOrChainColumn| match column {
+        SpanOrChainColumn::Standard(_) => 0,
+        SpanOrChainColumn::Key(_) => 1,
+        SpanOrChainColumn::Dur | SpanOrChainColumn::Total => 2,
+        SpanOrChainColumn::Where(_) => 3,
+        SpanOrChainColumn::Begin(_) | SpanOrChainColumn::Step(_) => 4,
+        SpanOrChainColumn::End(_) | SpanOrChainColumn::Between(..) => 5,
+        SpanOrChainColumn::State => 6,
     };
     found.sort_by_key(|entry| order(&entry.0));
     // Keys keep their names. Names may collide if the schema is not from a frame file.
@@ -83,10 +83,13 @@ pub(in crate::tables) fn whole_schema(
     }
     let standard = STANDARD.iter().map(|standard| standard.field(&taken));
     let schema = Schema::new(standard.chain(own).collect::<Vec<_>>());
-    ((0..STANDARD.len()).map(PairedColumn::Standard).chain(columns).collect(), Arc::new(schema))
+    (
+        (0..STANDARD.len()).map(SpanOrChainColumn::Standard).chain(columns).collect(),
+        Arc::new(schema),
+    )
 }
 
-fn field(frames: &PairedFrames, column: &PairedColumn, name: &str) -> Field {
+fn field(frames: &KeyedFrames, column: &SpanOrChainColumn, name: &str) -> Field {
     let like = |place: usize| frames.frames.schema().field(place).clone().with_name(name);
     let metadata_of = |entries: &[(&str, &str)]| {
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
@@ -105,18 +108,20 @@ fn field(frames: &PairedFrames, column: &PairedColumn, name: &str) -> Field {
         field.with_metadata(metadata)
     };
     match column {
-        PairedColumn::Key(of) => of_frames(of),
-        PairedColumn::Begin(of) => of_half(SpanHalf::Begin, of),
-        PairedColumn::End(of) => of_half(SpanHalf::End, of),
-        PairedColumn::Standard(place) => like(*place),
-        PairedColumn::Where(place) => like(*place).with_metadata(metadata_of(&[("role", "where")])),
-        PairedColumn::Dur => ns("dur"),
-        PairedColumn::Total => ns("total"),
-        PairedColumn::Between(..) => ns("between"),
-        PairedColumn::Step(_) => {
+        SpanOrChainColumn::Key(of) => of_frames(of),
+        SpanOrChainColumn::Begin(of) => of_half(SpanHalf::Begin, of),
+        SpanOrChainColumn::End(of) => of_half(SpanHalf::End, of),
+        SpanOrChainColumn::Standard(place) => like(*place),
+        SpanOrChainColumn::Where(place) => {
+            like(*place).with_metadata(metadata_of(&[("role", "where")]))
+        }
+        SpanOrChainColumn::Dur => ns("dur"),
+        SpanOrChainColumn::Total => ns("total"),
+        SpanOrChainColumn::Between(..) => ns("between"),
+        SpanOrChainColumn::Step(_) => {
             Field::new(name, timestamp(), true).with_metadata(metadata_of(&[("role", "step")]))
         }
-        PairedColumn::State => {
+        SpanOrChainColumn::State => {
             Field::new(name, word_type(), true).with_metadata(metadata_of(&[("role", "state")]))
         }
     }

@@ -1,4 +1,4 @@
-//! Pairs of frames: begins with ends, or steps with the next steps.
+//! Plans of pairs of frames: begins with ends, or steps with the next steps.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use arrow_array::StringArray;
 use arrow_schema::SchemaRef;
 use ppt_capture::frame_dsl::role::Across;
 
-use super::pairing::{Hidden, PairedFrames, PairingColumns, find_missing};
+use super::keyed_frames::{Hidden, KeyedColumns, KeyedFrames, find_missing};
 use crate::bounds::BoundedNumber;
 use crate::chunk_scan::ChunkScan;
 use crate::error::TableError;
-use crate::pair::{Pair, PairColumn};
+use crate::pair_pass::{PairColumn, PairPass};
 use crate::set::CaptureSet;
 use crate::standard::Standard;
 use crate::table::{Planned, Scan, Start, TableRequest};
@@ -29,18 +29,18 @@ pub(super) enum LinkColumn {
     Null,
 }
 
-/// The frames that make pairs.
+/// Plans the pairs that frames make.
 #[derive(Debug)]
-pub(super) struct Paired<'a> {
+pub(super) struct PairPlanner<'a> {
     pub set: &'a Arc<CaptureSet>,
-    pub frames: &'a Arc<PairedFrames>,
+    pub frames: &'a Arc<KeyedFrames>,
     /// The text for EXPLAIN.
     pub explain_text: String,
     /// Pairs of steps, instead of begins and ends.
     pub steps: bool,
 }
 
-impl Paired<'_> {
+impl PairPlanner<'_> {
     /// Plans the complete pairs, with the columns of another table.
     pub fn links(
         &self,
@@ -50,18 +50,14 @@ impl Paired<'_> {
     ) -> Result<Planned, TableError> {
         let own = columns.iter().filter_map(|column| match column {
             LinkColumn::Own(standard) | LinkColumn::End(standard) => {
-                Some(PairedFrames::standard(*standard))
+                Some(KeyedFrames::standard(*standard))
             }
             _ => None,
         });
-        let read = PairingColumns::new(self.frames, own);
+        let read = KeyedColumns::new(self.frames, own);
         let out = |shown: &LinkColumn| match shown {
-            LinkColumn::Own(standard) => {
-                PairColumn::Own(read.at(PairedFrames::standard(*standard)))
-            }
-            LinkColumn::End(standard) => {
-                PairColumn::End(read.at(PairedFrames::standard(*standard)))
-            }
+            LinkColumn::Own(standard) => PairColumn::Own(read.at(KeyedFrames::standard(*standard))),
+            LinkColumn::End(standard) => PairColumn::End(read.at(KeyedFrames::standard(*standard))),
             LinkColumn::Dur => PairColumn::Dur,
             LinkColumn::Word(word) => PairColumn::Word(word.clone()),
             LinkColumn::Zero => PairColumn::Zero,
@@ -75,24 +71,24 @@ impl Paired<'_> {
     pub fn plan(
         &self,
         request: &TableRequest<'_>,
-        read: &PairingColumns,
+        read: &KeyedColumns,
         (columns, schema): (Vec<PairColumn>, SchemaRef),
         closed: bool,
     ) -> Result<Planned, TableError> {
-        let (scan, pair) = self.pair(request, read, (columns, schema.clone()), closed)?;
-        let start = Start(Arc::new(move || pair.runner()));
+        let (scan, pass) = self.scan_and_pass(request, read, (columns, schema.clone()), closed)?;
+        let start = Start(Arc::new(move || pass.runner()));
         let pass = read.pass(self.frames, schema, &self.explain_text, start);
         Ok(Planned { scan, pass: Some(pass), more: Vec::new() })
     }
 
     /// The scan of the frames, and the pass that pairs them.
-    pub fn pair(
+    pub fn scan_and_pass(
         &self,
         request: &TableRequest<'_>,
-        read: &PairingColumns,
+        read: &KeyedColumns,
         (columns, schema): (Vec<PairColumn>, SchemaRef),
         closed: bool,
-    ) -> Result<(Arc<dyn Scan>, Pair), TableError> {
+    ) -> Result<(Arc<dyn Scan>, PairPass), TableError> {
         let frames = self.frames;
         // If pairs lie within a process, whole processes can be skipped.
         let within_process = frames.plans.iter().all(|plan| plan.across == Across::Process);
@@ -102,11 +98,11 @@ impl Paired<'_> {
             TableRequest { columns: &read.columns, bounds: &bounds, limit: None, ..*request };
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(self.set, frames, &inner)?);
         let needs_missing = columns.iter().any(|column| matches!(column, PairColumn::State));
-        let pair = Pair {
+        let pass = PairPass {
             group: read.at(frames.hidden(Hidden::Group)),
             key: read.at(frames.hidden(Hidden::Key)),
             mark: read.at(frames.hidden(Hidden::Mark)),
-            ts: read.at(PairedFrames::standard(Standard::Ts)),
+            ts: read.at(KeyedFrames::standard(Standard::Ts)),
             fifo: frames.groups.iter().map(|group| frames.plans[group.plan].fifo).collect(),
             columns,
             schema,
@@ -114,6 +110,6 @@ impl Paired<'_> {
             steps: self.steps,
             missing: needs_missing.then(|| find_missing(self.set, frames)),
         };
-        Ok((scan, pair))
+        Ok((scan, pass))
     }
 }

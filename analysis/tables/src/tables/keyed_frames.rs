@@ -1,4 +1,4 @@
-//! Frames that form spans or chains: their columns, and the groups in which they are paired.
+//! Frames whose keys join them to spans or chains: their columns, and the groups in which they are paired.
 
 mod columns;
 mod form;
@@ -7,9 +7,9 @@ mod read;
 
 use ppt_capture::frame_dsl::schema::Frame;
 
-pub(super) use self::columns::{PairedColumn, whole_schema};
-pub(super) use self::frames::{Hidden, PairedFrames};
-pub(super) use self::read::{PairingColumns, find_missing};
+pub(super) use self::columns::{SpanOrChainColumn, whole_schema};
+pub(super) use self::frames::{Hidden, KeyedFrames};
+pub(super) use self::read::{KeyedColumns, find_missing};
 
 /// Whether frames of this kind make spans.
 pub(super) fn is_span(frame: &Frame) -> bool {

@@ -45,7 +45,7 @@ pub(crate) type FindMissing = Arc<dyn Fn() -> Result<Vec<Missing>, TableError> +
 
 /// A pass that pairs frames: indices of its input columns, and its output columns.
 #[derive(Clone)]
-pub(crate) struct Pair {
+pub(crate) struct PairPass {
     pub group: usize,
     pub key: usize,
     pub mark: usize,
@@ -62,10 +62,10 @@ pub(crate) struct Pair {
     pub missing: Option<FindMissing>,
 }
 
-impl Pair {
+impl PairPass {
     pub fn runner(&self) -> Box<dyn Runner> {
-        Box::new(Pairing {
-            pair: self.clone(),
+        Box::new(PairRunner {
+            pass: self.clone(),
             key: None,
             halves: Halves::new(false),
             step: None,
@@ -85,8 +85,8 @@ struct TakenStep {
 }
 
 /// Pairs the frames of one key after the other.
-struct Pairing {
-    pair: Pair,
+struct PairRunner {
+    pass: PairPass,
     /// The current group and key.
     key: Option<(i32, Vec<u8>)>,
     halves: Halves<BatchRow>,
@@ -97,17 +97,17 @@ struct Pairing {
     missing: Option<Vec<Missing>>,
 }
 
-impl Runner for Pairing {
+impl Runner for PairRunner {
     fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
         if batch.num_rows() == 0 {
             return Ok(Vec::new());
         }
         let missing = self.take_missing()?;
         let missing_in = |group: i32| missing.get(group as usize).unwrap_or(&NOTHING);
-        let groups = batch.column(self.pair.group).as_primitive::<Int32Type>().clone();
-        let keys = batch.column(self.pair.key).as_fixed_size_binary().clone();
-        let marks = batch.column(self.pair.mark).as_primitive::<Int32Type>().clone();
-        let times = batch.column(self.pair.ts).as_primitive::<TimestampNanosecondType>().clone();
+        let groups = batch.column(self.pass.group).as_primitive::<Int32Type>().clone();
+        let keys = batch.column(self.pass.key).as_fixed_size_binary().clone();
+        let marks = batch.column(self.pass.mark).as_primitive::<Int32Type>().clone();
+        let times = batch.column(self.pass.ts).as_primitive::<TimestampNanosecondType>().clone();
         let number = self.kept.len();
         for row in 0..batch.num_rows() {
             let (group, key) = (groups.value(row), keys.value(row));
@@ -117,11 +117,11 @@ impl Runner for Pairing {
                     self.done.extend(self.halves.finish(missing_in(group)));
                 }
                 self.step = None;
-                let fifo = self.pair.fifo.get(group as usize).copied().unwrap_or_default();
+                let fifo = self.pass.fifo.get(group as usize).copied().unwrap_or_default();
                 self.halves = Halves::new(fifo);
             }
             let ts = times.is_valid(row).then(|| times.value(row));
-            if self.pair.steps {
+            if self.pass.steps {
                 let step = |ts| TakenStep { number: marks.value(row), ts, frame: (number, row) };
                 self.take_step(ts.map(step));
                 continue;
@@ -150,10 +150,10 @@ impl Runner for Pairing {
     }
 }
 
-impl Pairing {
+impl PairRunner {
     /// By group: when frames may be missing.
     fn take_missing(&mut self) -> Result<Vec<Missing>, TableError> {
-        match (self.missing.take(), &self.pair.missing) {
+        match (self.missing.take(), &self.pass.missing) {
             (Some(known), _) => Ok(known),
             (None, Some(find)) => find(),
             (None, None) => Ok(Vec::new()),
@@ -175,12 +175,12 @@ impl Pairing {
     /// Returns the finished rows.
     fn flush(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         let mut done = std::mem::take(&mut self.done);
-        done.retain(|row| !self.pair.closed || row.state == SpanState::Closed);
+        done.retain(|row| !self.pass.closed || row.state == SpanState::Closed);
         done.chunks(ROWS).map(|rows| self.batch(rows)).collect()
     }
 
     fn batch(&self, rows: &[SpanRow<BatchRow>]) -> Result<RecordBatch, TableError> {
-        let columns = self.pair.columns.iter().zip(self.pair.schema.fields());
+        let columns = self.pass.columns.iter().zip(self.pass.schema.fields());
         let column =
             |(out, field): (&PairColumn, &Arc<arrow_schema::Field>)| -> Result<ArrayRef, TableError> {
                 let all = rows.iter();
@@ -206,7 +206,7 @@ impl Pairing {
             };
         let columns = columns.map(column).collect::<Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        Ok(RecordBatch::try_new_with_options(self.pair.schema.clone(), columns, &options)?)
+        Ok(RecordBatch::try_new_with_options(self.pass.schema.clone(), columns, &options)?)
     }
 
     /// Drops rows that are not open, once that is worth the copy.
@@ -244,7 +244,7 @@ mod tests {
     /// A frame: key, mark, time. Its index identifies it.
     type PairFrame = (u8, i32, Option<i64>);
 
-    fn pairing(fifo: bool, missing: Option<FindMissing>) -> Pairing {
+    fn runner(fifo: bool, missing: Option<FindMissing>) -> PairRunner {
         let field = |name: &str, ty| Field::new(name, ty, true);
         let schema = Schema::new(vec![
             field("begin", DataType::Int64),
@@ -253,7 +253,7 @@ mod tests {
             field("dur", DataType::Int64),
             field("state", word_type()),
         ]);
-        let pair = Pair {
+        let pass = PairPass {
             group: 0,
             key: 1,
             mark: 2,
@@ -272,8 +272,8 @@ mod tests {
             missing,
         };
         let halves = Halves::new(false);
-        Pairing {
-            pair,
+        PairRunner {
+            pass,
             key: None,
             halves,
             step: None,
@@ -300,13 +300,13 @@ mod tests {
     type PairTimes = (Option<i64>, Option<i64>, Option<i64>, Option<i64>, String);
 
     /// The output for batches of `each` frames, and the largest number of rows in memory.
-    fn paired(mut pairing: Pairing, frames: &[PairFrame], each: usize) -> (Vec<PairTimes>, usize) {
+    fn pairs(mut runner: PairRunner, frames: &[PairFrame], each: usize) -> (Vec<PairTimes>, usize) {
         let (mut out, mut most) = (Vec::new(), 0);
         for (at, part) in frames.chunks(each).enumerate() {
-            out.extend(pairing.push(batch(part, (at * each) as i64)).unwrap());
-            most = most.max(pairing.kept.iter().map(RecordBatch::num_rows).sum());
+            out.extend(runner.push(batch(part, (at * each) as i64)).unwrap());
+            most = most.max(runner.kept.iter().map(RecordBatch::num_rows).sum());
         }
-        out.extend(pairing.finish().unwrap());
+        out.extend(runner.finish().unwrap());
         let mut rows = Vec::new();
         for batch in &out {
             let long = |at: usize, row: usize| {
@@ -337,9 +337,9 @@ mod tests {
             |begin, end, dur| (Some(begin), Some(end), Some(begin), Some(dur), "closed".to_owned());
         let orphan = (None, Some(4), Some(4), None, "orphan".to_owned());
         for each in 1..=frames.len() {
-            let (rows, _) = paired(pairing(false, None), &frames, each);
+            let (rows, _) = pairs(runner(false, None), &frames, each);
             assert_eq!(rows, [orphan.clone(), closed(0, 3, 30), closed(1, 2, 5)]);
-            let (rows, _) = paired(pairing(true, None), &frames, each);
+            let (rows, _) = pairs(runner(true, None), &frames, each);
             assert_eq!(rows, [orphan.clone(), closed(0, 2, 15), closed(1, 3, 20)]);
         }
     }
@@ -356,7 +356,7 @@ mod tests {
             (5, 0, Some(90)),
             (6, 7, Some(3)),
         ];
-        let (rows, _) = paired(pairing(false, Some(gap)), &frames, 3);
+        let (rows, _) = pairs(runner(false, Some(gap)), &frames, 3);
         let states: Vec<_> = rows.iter().map(|row| (row.2.unwrap(), row.4.as_str())).collect();
         let mut states = states;
         states.sort_unstable();
@@ -382,14 +382,14 @@ mod tests {
         frames.push(long);
         frames.extend((0..100_000).map(|n| (1, (n % 2) as i32, Some(60_000 + n))));
         for fifo in [false, true] {
-            let (whole, _) = paired(pairing(fifo, None), &frames, frames.len());
-            let (rows, most) = paired(pairing(fifo, None), &frames, 1000);
+            let (whole, _) = pairs(runner(fifo, None), &frames, frames.len());
+            let (rows, most) = pairs(runner(fifo, None), &frames, 1000);
             assert_eq!(rows, whole);
             let count = |state: &str| rows.iter().filter(|row| row.4 == state).count();
             assert_eq!((count("closed"), count("open")), (68_000, 2_001));
             assert!(most <= 2 * 20_000 + ROWS + 1000, "{most}");
         }
-        let (_, most) = paired(pairing(false, None), &frames[38_000..], 1000);
+        let (_, most) = pairs(runner(false, None), &frames[38_000..], 1000);
         assert!(most <= 2 + ROWS + 1000, "one open span holds one row: {most}");
     }
 }

@@ -9,7 +9,7 @@ use ppt_capture::Cause;
 use ppt_capture::frame_dsl::role::Across;
 use ppt_capture::frame_dsl::schema::{self, FieldType};
 
-use super::form::{PairForm, form_of, version};
+use super::form::{KeyForm, form_of, version};
 use crate::bounds::Bounds;
 use crate::builder::Builder;
 use crate::catalog::{Catalog, GapAt};
@@ -39,7 +39,7 @@ pub(in crate::tables) const HIDDEN: [Hidden; 3] = [Hidden::Group, Hidden::Key, H
 #[derive(Debug)]
 pub(in crate::tables) struct Group {
     scope: Scope,
-    /// Index in [`PairedFrames::plans`].
+    /// Index in [`KeyedFrames::plans`].
     pub plan: usize,
 }
 
@@ -95,7 +95,7 @@ impl PairPlan {
 
 /// The frames of one name, which are parts of spans or chains.
 #[derive(Debug)]
-pub(in crate::tables) struct PairedFrames {
+pub(in crate::tables) struct KeyedFrames {
     pub(super) frames: NamedFrames,
     schema: SchemaRef,
     /// Bytes of all keys.
@@ -104,20 +104,20 @@ pub(in crate::tables) struct PairedFrames {
     pub plans: Vec<PairPlan>,
     pub groups: Vec<Group>,
     /// By capture and source: the group of its frames, and how they are read.
-    sources: HashMap<(usize, u16), (i32, Arc<PairForm>)>,
+    sources: HashMap<(usize, u16), (i32, Arc<KeyForm>)>,
     boots: Vec<String>,
     /// Time scales that have frames, each with the name of a host.
     scales: Vec<(u32, String)>,
 }
 
-impl PairedFrames {
+impl KeyedFrames {
     pub fn new(
         set: &CaptureSet,
         (buffer, name): (&str, &str),
         kinds: &[FrameOfSource<'_>],
-    ) -> Result<PairedFrames, SetError> {
+    ) -> Result<KeyedFrames, SetError> {
         let frames = NamedFrames::new(set, (buffer, name), kinds)?;
-        let mut paired = PairedFrames {
+        let mut keyed = KeyedFrames {
             schema: frames.schema().clone(),
             frames,
             width: 0,
@@ -137,43 +137,43 @@ impl PairedFrames {
             }
         }
         let place = |name: &str| places.range(..name).map(|entry| *entry.1 as usize).sum::<usize>();
-        paired.width = places.values().map(|&len| len as usize).sum();
-        let mut forms: HashMap<_, Arc<PairForm>> = HashMap::new();
+        keyed.width = places.values().map(|&len| len as usize).sum();
+        let mut forms: HashMap<_, Arc<KeyForm>> = HashMap::new();
         for kind in kinds {
             let plan = PairPlan::new(kind);
-            let plan = position(&mut paired.plans, plan);
-            let boot = position(&mut paired.boots, set.boot(kind.capture).to_owned());
-            let scope = match paired.plans[plan].across {
+            let plan = position(&mut keyed.plans, plan);
+            let boot = position(&mut keyed.boots, set.boot(kind.capture).to_owned());
+            let scope = match keyed.plans[plan].across {
                 Across::Process => Scope::Process(set.process(kind.capture, kind.info)),
                 Across::Host => Scope::Boot(boot),
                 Across::Everywhere => Scope::Scale(set.clocks().scale(kind.capture)),
             };
             let known =
-                paired.groups.iter().position(|group| (group.scope, group.plan) == (scope, plan));
+                keyed.groups.iter().position(|group| (group.scope, group.plan) == (scope, plan));
             let group = known.unwrap_or_else(|| {
-                paired.groups.push(Group { scope, plan });
-                paired.groups.len() - 1
+                keyed.groups.push(Group { scope, plan });
+                keyed.groups.len() - 1
             });
             let form = forms.entry(version(kind));
             let form = form.or_insert_with(|| Arc::new(form_of(kind, place))).clone();
-            paired.sources.insert((kind.capture, kind.info.id), (group as i32, form));
+            keyed.sources.insert((kind.capture, kind.info.id), (group as i32, form));
             let catalog = set.captures()[kind.capture].catalog();
             let has_frames = catalog.owners.iter().any(|owner| owner.source == kind.info.id);
             let scale = set.clocks().scale(kind.capture);
-            if has_frames && paired.scales.iter().all(|entry| entry.0 != scale) {
-                paired.scales.push((scale, set.host(kind.capture)));
+            if has_frames && keyed.scales.iter().all(|entry| entry.0 != scale) {
+                keyed.scales.push((scale, set.host(kind.capture)));
             }
         }
         let hidden = HIDDEN.map(|hidden| match hidden {
             Hidden::Group => Field::new("ppt_group", DataType::Int32, true),
             Hidden::Key => {
-                Field::new("ppt_key", DataType::FixedSizeBinary(paired.width as i32), true)
+                Field::new("ppt_key", DataType::FixedSizeBinary(keyed.width as i32), true)
             }
             Hidden::Mark => Field::new("ppt_mark", DataType::Int32, true),
         });
-        let fields = paired.schema.fields().iter().cloned().chain(hidden.map(Arc::new));
-        paired.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Ok(paired)
+        let fields = keyed.schema.fields().iter().cloned().chain(hidden.map(Arc::new));
+        keyed.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Ok(keyed)
     }
 
     /// The index of a hidden column.
@@ -264,7 +264,8 @@ impl PairedFrames {
         self.missing_by(set, &catalogs, |gap| with_absent || gap.gap.cause != Cause::Absent)
     }
 
-    /// Texts that identify the groups across sets.
+    /// Texts that identify the groups across sets. `ppt export --follow` keeps them in files, with the names of
+    /// [`PairPlan`] and its fields.
     fn group_names(&self, set: &CaptureSet) -> Vec<String> {
         let name = |group: &Group| {
             let scope = match group.scope {
@@ -289,7 +290,7 @@ fn position<T: PartialEq>(all: &mut Vec<T>, wanted: T) -> usize {
     })
 }
 
-impl ChunkRowSource for PairedFrames {
+impl ChunkRowSource for KeyedFrames {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }

@@ -7,7 +7,7 @@ use crate::tables::frame::FrameOfSource;
 
 /// The reader of keys and marks from the frames of one schema.
 #[derive(Debug)]
-pub(super) struct PairForm {
+pub(super) struct KeyForm {
     /// The kind that frames carry; None if the buffer has only one kind.
     pub id: Option<u16>,
     keys: Vec<KeyBytes>,
@@ -52,7 +52,7 @@ pub(super) fn version(kind: &FrameOfSource<'_>) -> (u64, Option<u64>) {
     (kind.info.source.schema_hash, kind.info.schema.roles_hash())
 }
 
-pub(super) fn form_of(kind: &FrameOfSource<'_>, place: impl Fn(&str) -> usize) -> PairForm {
+pub(super) fn form_of(kind: &FrameOfSource<'_>, place: impl Fn(&str) -> usize) -> KeyForm {
     let schema = &kind.info.schema;
     let key = |field: &schema::Field| KeyBytes {
         from: field.offset as usize,
@@ -74,7 +74,7 @@ pub(super) fn form_of(kind: &FrameOfSource<'_>, place: impl Fn(&str) -> usize) -
         Some(_) => EDGES.map(|(name, usual)| value(name).unwrap_or(usual)).to_vec(),
         None => steps.iter().map(|step| step.1).collect(),
     };
-    PairForm {
+    KeyForm {
         id: schema.multi().then_some(kind.id as u16),
         keys: kind.frame.fields.iter().filter(|field| field.is_key()).map(key).collect(),
         mark: Mark {
@@ -86,7 +86,7 @@ pub(super) fn form_of(kind: &FrameOfSource<'_>, place: impl Fn(&str) -> usize) -
     }
 }
 
-impl PairForm {
+impl KeyForm {
     /// Writes the bytes of all keys to `to`.
     pub fn key(&self, frame: &[u8], to: &mut [u8]) {
         to.fill(0);
