@@ -14,8 +14,8 @@ use crate::builder::timestamp;
 use crate::error::TableError;
 use crate::gather::{BatchRow, gather};
 use crate::pair_pass::FindMissing;
+use crate::spans_and_chains::{ChainSteps, ChainVerdict, Missing, NOTHING};
 use crate::table::Runner;
-use crate::whole::{ChainSteps, ChainVerdict, Missing, NOTHING};
 
 /// Rows of an output batch.
 const ROWS: usize = 8192;

@@ -26,8 +26,8 @@ pub use self::waiting::{WaitingGroup, WaitingWholes};
 use crate::bounds::Bounds;
 use crate::error::TableError;
 use crate::pair_pass::PairPass;
+use crate::spans_and_chains::{ChainSteps, Halves, Missing, NOTHING, SpanFrame};
 use crate::table::{Runner, Scan};
-use crate::whole::{ChainSteps, Halves, Missing, NOTHING, SpanFrame};
 
 /// The result of settling a part.
 #[derive(Debug, Default)]

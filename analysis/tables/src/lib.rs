@@ -43,6 +43,7 @@ mod readings;
 mod rows;
 mod set;
 mod small;
+mod spans_and_chains;
 mod standard;
 mod table;
 mod tables;
@@ -51,7 +52,6 @@ mod thread_labels;
 mod time_bounds;
 mod totals;
 mod watch;
-mod whole;
 
 pub use bounds::{Bounded, BoundedNumber, BoundedText, Bounds, Range};
 pub use contents::{Contents, CounterReading, FrameChunk, MissingFrames, RingOwner};

@@ -17,8 +17,8 @@ use strum::IntoEnumIterator;
 
 use crate::error::TableError;
 use crate::gather::{BatchRow, gather};
+use crate::spans_and_chains::{Halves, Missing, NOTHING, SpanFrame, SpanRow, SpanState};
 use crate::table::Runner;
-use crate::whole::{Halves, Missing, NOTHING, SpanFrame, SpanRow, SpanState};
 
 /// Rows of an output batch.
 const ROWS: usize = 8192;

@@ -14,8 +14,8 @@ use crate::catalog::ChunkAt;
 use crate::error::{SetError, TableError};
 use crate::gap_times::Neighbours;
 use crate::set::CaptureSet;
+use crate::spans_and_chains::Missing;
 use crate::standard::Standard;
-use crate::whole::Missing;
 
 /// Largest number of edges of one identity for which neither a policy nor a time bounds them.
 const MAX_PAIRS: u64 = 1_000_000;

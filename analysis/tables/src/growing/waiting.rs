@@ -9,7 +9,7 @@ use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 
 use crate::error::TableError;
-use crate::whole::Missing;
+use crate::spans_and_chains::Missing;
 
 /// The column of waiting rows that has the number of their group.
 pub(super) const GROUP: &str = "ppt_group";

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::states::Recorded;
-use crate::whole::{Missing, NOTHING};
+use crate::spans_and_chains::{Missing, NOTHING};
 
 /// A run of sequence numbers that no frame has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,9 +18,9 @@ use crate::error::{SetError, TableError};
 use crate::growing::{GrowingTable, GrowingWholes, WholeForm, everything};
 use crate::pair_pass::FindMissing;
 use crate::set::CaptureSet;
+use crate::spans_and_chains::Missing;
 use crate::standard::{STANDARD, Standard};
 use crate::table::{CaptureTable, Planned, Scan, Start, TableRequest};
-use crate::whole::Missing;
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let named = |chains: Chains| {

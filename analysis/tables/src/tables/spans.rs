@@ -14,9 +14,9 @@ use crate::error::{SetError, TableError};
 use crate::growing::{GrowingTable, GrowingWholes, WholeForm, everything};
 use crate::pair_pass::{FindMissing, PairColumn, PairPass};
 use crate::set::CaptureSet;
+use crate::spans_and_chains::Missing;
 use crate::standard::STANDARD;
 use crate::table::{CaptureTable, Planned, TableRequest};
-use crate::whole::Missing;
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let named = |(buffer, spans): (String, Spans)| {

@@ -18,9 +18,9 @@ use crate::error::{SetError, TableError};
 use crate::gap_times::Neighbours;
 use crate::growing::{GrowingGroup, WholeForm};
 use crate::set::{CaptureSet, Opened};
+use crate::spans_and_chains::Missing;
 use crate::standard::{ChunkRows, STANDARD, Standard};
 use crate::tables::frame::{FrameOfSource, NamedFrames};
-use crate::whole::Missing;
 
 /// A column by which frames are paired, after the columns of the frames. It is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
