@@ -15,10 +15,8 @@ use crate::error::TableError;
 use crate::gather::{BatchRow, gather};
 use crate::pair_pass::FindMissing;
 use crate::spans_and_chains::{ChainSteps, ChainVerdict, Missing, NOTHING};
-use crate::table::Runner;
+use crate::table::{ROWS_PER_BATCH, Runner};
 
-/// Rows of an output batch.
-const ROWS: usize = 8192;
 /// Largest number of times of finished chains in memory.
 const MAX_TIMES: usize = 1 << 20;
 
@@ -146,7 +144,7 @@ impl ChainRunner {
         if let (None, Some(find), false) = (&self.missing, &self.pass.missing, done.is_empty()) {
             self.missing = Some(find()?);
         }
-        done.chunks(ROWS).map(|chains| self.batch(chains)).collect()
+        done.chunks(ROWS_PER_BATCH).map(|chains| self.batch(chains)).collect()
     }
 
     fn batch(&self, chains: &[OpenChain]) -> Result<RecordBatch, TableError> {

@@ -18,10 +18,7 @@ use strum::IntoEnumIterator;
 use crate::error::TableError;
 use crate::gather::{BatchRow, gather};
 use crate::spans_and_chains::{Halves, Missing, NOTHING, SpanFrame, SpanRow, SpanState};
-use crate::table::Runner;
-
-/// Rows of an output batch.
-const ROWS: usize = 8192;
+use crate::table::{ROWS_PER_BATCH, Runner};
 
 /// An output column. Numbers are indices of input columns.
 #[derive(Debug, Clone)]
@@ -176,7 +173,7 @@ impl PairRunner {
     fn flush(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         let mut done = std::mem::take(&mut self.done);
         done.retain(|row| !self.pass.closed || row.state == SpanState::Closed);
-        done.chunks(ROWS).map(|rows| self.batch(rows)).collect()
+        done.chunks(ROWS_PER_BATCH).map(|rows| self.batch(rows)).collect()
     }
 
     fn batch(&self, rows: &[SpanRow<BatchRow>]) -> Result<RecordBatch, TableError> {
@@ -223,7 +220,7 @@ impl PairRunner {
             return Ok(());
         }
         let kept: usize = self.kept.iter().map(RecordBatch::num_rows).sum();
-        if kept > 2 * open + ROWS {
+        if kept > 2 * open + ROWS_PER_BATCH {
             let rows: Vec<BatchRow> = self.halves.open().copied().collect();
             let batches: Vec<&RecordBatch> = self.kept.iter().collect();
             self.kept = vec![interleave_record_batch(&batches, &rows)?];
@@ -387,9 +384,9 @@ mod tests {
             assert_eq!(rows, whole);
             let count = |state: &str| rows.iter().filter(|row| row.4 == state).count();
             assert_eq!((count("closed"), count("open")), (68_000, 2_001));
-            assert!(most <= 2 * 20_000 + ROWS + 1000, "{most}");
+            assert!(most <= 2 * 20_000 + ROWS_PER_BATCH + 1000, "{most}");
         }
         let (_, most) = pairs(runner(false, None), &frames[38_000..], 1000);
-        assert!(most <= 2 + ROWS + 1000, "one open span holds one row: {most}");
+        assert!(most <= 2 + ROWS_PER_BATCH + 1000, "one open span holds one row: {most}");
     }
 }

@@ -10,6 +10,9 @@ use crate::bounds::{Bounded, Bounds};
 use crate::chunk_row_source::ChunkRowSource;
 use crate::error::TableError;
 
+/// The number of rows at which a batch is full, where rows are made one by one.
+pub(crate) const ROWS_PER_BATCH: usize = 8192;
+
 /// A table of a set of captures.
 pub trait CaptureTable: Debug + Send + Sync {
     /// The columns. The metadata of a field has its `unit`, `doc` and `role`.

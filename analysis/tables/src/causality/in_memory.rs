@@ -9,11 +9,11 @@ use arrow_schema::SchemaRef;
 use super::causes::Causes;
 use super::compact::{Buckets, CompactIdentity, CompactKey, Endpoint, SpotCodec};
 use super::endpoint::Endpoints;
-use super::matching::{MatchedFrame, Matching, ROWS};
+use super::matching::{MatchedFrame, Matching};
 use super::shown::MatchingTable;
 use crate::chunk_scan::ChunkScan;
 use crate::error::TableError;
-use crate::table::{Batches, Runner, Scan, TableRequest};
+use crate::table::{Batches, ROWS_PER_BATCH, Runner, Scan, TableRequest};
 
 /// Endpoints take at most 1/`MEMORY_DIVISOR` of the memory of a query, whose other operators need memory,
 /// too.
@@ -182,7 +182,7 @@ impl<I: CompactIdentity> Matched<I> {
     fn step(&mut self) -> Result<(), TableError> {
         let Some(matching) = &mut self.matching else { return Ok(()) };
         let codec = self.request.codec;
-        let end = self.sorted.len().min(self.next + ROWS);
+        let end = self.sorted.len().min(self.next + ROWS_PER_BATCH);
         for endpoint in &self.sorted[self.next..end] {
             let spot = endpoint.spot(codec);
             let key = endpoint.key(&spot);

@@ -26,10 +26,7 @@ use crate::builder::timestamp;
 use crate::error::TableError;
 use crate::set::OwnerKeys;
 use crate::standard::{STANDARD, Standard};
-use crate::table::Runner;
-
-/// Rows of an output batch.
-pub(super) const ROWS: usize = 8192;
+use crate::table::{ROWS_PER_BATCH, Runner};
 
 /// Indices of the input columns.
 pub(crate) const KEY: usize = 0;
@@ -242,15 +239,17 @@ impl Matching {
     pub(super) fn flush(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         let mut out = Vec::new();
         let edges = &self.found.edges;
-        for (edges, types) in edges.chunks(ROWS).zip(self.edge_types.chunks(ROWS)) {
+        for (edges, types) in
+            edges.chunks(ROWS_PER_BATCH).zip(self.edge_types.chunks(ROWS_PER_BATCH))
+        {
             let column = |&column: &usize| self.edge_array(edges, types, edge_column(column));
             out.push(self.batch(edges.len(), column)?);
         }
         // Keeps some capacity, but not that for a value with many edges.
         self.found.edges.clear();
-        self.found.edges.shrink_to(ROWS);
+        self.found.edges.shrink_to(ROWS_PER_BATCH);
         self.edge_types.clear();
-        for rows in std::mem::take(&mut self.unmatched).chunks(ROWS) {
+        for rows in std::mem::take(&mut self.unmatched).chunks(ROWS_PER_BATCH) {
             out.push(self.batch(rows.len(), |&column| self.unmatched_array(rows, column))?);
         }
         Ok(out)

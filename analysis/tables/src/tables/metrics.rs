@@ -11,10 +11,7 @@ use crate::error::{SetError, TableError};
 use crate::readings::{Change, Changed, Changes};
 use crate::set::CaptureSet;
 use crate::small::{Cell, CellType, batch, schema};
-use crate::table::{Batches, CaptureTable, Planned, Scan, TableRequest};
-
-/// Approximate number of rows of a batch.
-const ROWS: usize = 8192;
+use crate::table::{Batches, CaptureTable, Planned, ROWS_PER_BATCH, Scan, TableRequest};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
     let table = |kind: MetricTable| {
@@ -139,7 +136,7 @@ impl MetricScan {
         let capture = &self.set.captures()[part];
         let catalog = capture.catalog();
         let mut rows = Vec::new();
-        while rows.len() < ROWS {
+        while rows.len() < ROWS_PER_BATCH {
             let Some(changed) = changes.next(&catalog.sources) else { break };
             let info = &catalog.sources[changed.change.info];
             let metric = &info.metrics[changed.change.metric];

@@ -5,9 +5,6 @@ use arrow_schema::DataType;
 use crate::builder::{timestamp, word_type};
 use crate::kernel::KernelFrameKind;
 
-/// Rows of an output batch.
-pub(super) const ROWS: usize = 8192;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KernelTable {
     States,

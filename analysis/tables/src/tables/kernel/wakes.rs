@@ -9,7 +9,6 @@ use arrow_array::{Array, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType, SchemaRef};
 
 use super::chosen::Chosen;
-use super::columns::ROWS;
 use super::frames::KernelFrames;
 use super::read::{KernelBatch, ReadColumn, SEQNO, at, columns_read};
 use crate::bounds::Bounds;
@@ -20,7 +19,7 @@ use crate::error::TableError;
 use crate::kernel::{FramePosition, KernelFrameKind, KernelWord, Records, ThreadEvent};
 use crate::set::CaptureSet;
 use crate::standard::Standard;
-use crate::table::{Pass, Planned, Runner, Scan, Start, TableRequest};
+use crate::table::{Pass, Planned, ROWS_PER_BATCH, Runner, Scan, Start, TableRequest};
 
 /// The kind of these edges.
 pub(in crate::tables) const WAKE: &str = "wake";
@@ -175,7 +174,7 @@ impl Runner for WakeFollower {
                 Some(_) => self.woken = None,
                 None => {}
             }
-            if self.edges.len() >= ROWS {
+            if self.edges.len() >= ROWS_PER_BATCH {
                 done.push(self.batch()?);
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 
-use super::columns::{KernelColumn, KernelTable, ROWS};
+use super::columns::{KernelColumn, KernelTable};
 use super::frames::{Group, KernelFrames};
 use super::read::KernelBatch;
 use crate::builder::Builder;
@@ -14,7 +14,7 @@ use crate::kernel::{
     Call, Calls, FramePosition, Recorded, Records, StateStretch, ThreadEvent, ThreadTrack,
 };
 use crate::set::CaptureSet;
-use crate::table::Runner;
+use crate::table::{ROWS_PER_BATCH, Runner};
 
 /// A row of a table.
 enum KernelRow {
@@ -144,7 +144,7 @@ impl Runner for ThreadWalk {
             self.latest = here;
             self.follower.add_event(ts, capture, &event);
             self.collect();
-            if self.rows.len() >= ROWS {
+            if self.rows.len() >= ROWS_PER_BATCH {
                 done.push(self.batch()?);
             }
         }
