@@ -1,10 +1,10 @@
 //! Causes and effects as events, each at the time of its cause.
 
 use ppt_query::datafusion::prelude::DataFrame;
-use ppt_query::{Engine, QueryError};
+use ppt_query::{Engine, QueryError, sql_literal};
 
 use crate::event::{COLUMNS, EventRole, EventSchema};
-use crate::source::{column, quoted};
+use crate::source::column;
 
 /// Certain edges between frames of these `kinds`; None if frames of these kinds cannot have edges.
 /// `is_part`: without the edges of spans and chains, whose frames may be in other parts of their capture.
@@ -26,7 +26,7 @@ pub(crate) async fn edges(
     }
     let is_told = |end: &str| {
         let each = told.iter().map(|(buffer, frame)| {
-            let (buffer, frame) = (quoted(buffer), quoted(frame));
+            let (buffer, frame) = (sql_literal(buffer), sql_literal(frame));
             format!("({end}_buffer = {buffer} AND {end}_point = {frame})")
         });
         each.collect::<Vec<_>>().join(" OR ")

@@ -7,7 +7,7 @@ use ppt_query::arrow::datatypes::{DataType, Field, Int64Type};
 use ppt_query::datafusion::functions::core::expr_fn::coalesce;
 use ppt_query::datafusion::logical_expr::{Expr, lit};
 use ppt_query::datafusion::prelude::{DataFrame, cast, ident};
-use ppt_query::{CaptureTable, Engine, FrameTable, QueryError, dropped_causes};
+use ppt_query::{CaptureTable, Engine, FrameTable, QueryError, dropped_causes, sql_literal};
 
 use crate::edges::edges;
 use crate::event::{COLUMNS, ClockPair, EventRole, EventSchema, TraceFormat};
@@ -303,7 +303,7 @@ impl<'a> Events<'a> {
     ) -> Result<(EventSchema, DataFrame), QueryError> {
         let mut buffers = selection.buffers();
         let words = |words: &[&str]| {
-            let quoted = words.iter().map(|text| format!("'{}'", text.replace('\'', "''")));
+            let quoted = words.iter().map(|text| sql_literal(text));
             quoted.collect::<Vec<_>>().join(", ")
         };
         if buffers.is_empty() {

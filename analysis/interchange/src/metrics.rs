@@ -2,10 +2,10 @@
 
 use ppt_query::arrow::array::{Array, AsArray};
 use ppt_query::datafusion::prelude::DataFrame;
-use ppt_query::{Engine, QueryError, TotalValue};
+use ppt_query::{Engine, QueryError, TotalValue, sql_literal};
 
 use crate::event::{COLUMNS, EventRole, EventSchema, MAY_FALL, TraceFormat};
-use crate::source::{column, quoted};
+use crate::source::column;
 
 /// The counters and histograms of an engine.
 pub(crate) struct EngineMetrics<'a> {
@@ -88,8 +88,8 @@ impl<'a> EngineMetrics<'a> {
              FROM histograms WHERE buffer = {buffer} AND name = {name} \
              ORDER BY 1, ring, lo NULLS FIRST",
             start = self.start,
-            buffer = quoted(buffer),
-            name = quoted(name),
+            buffer = sql_literal(buffer),
+            name = sql_literal(name),
         );
         let rows = self.engine.sql(&sql).await?;
         let fields = rows.schema().as_arrow().fields().iter().skip(COLUMNS.len());
@@ -143,8 +143,8 @@ impl<'a> EngineMetrics<'a> {
                     host {host}, pid {pid}, {int} {tid}, arrow_cast({value}, 'Int64') AS value \
              FROM ranked GROUP BY capture, buffer, host, pid, ts ORDER BY 1",
             start = self.start,
-            buffer = quoted(buffer),
-            name = quoted(name),
+            buffer = sql_literal(buffer),
+            name = sql_literal(name),
         );
         let rows = self.engine.sql(&sql).await?;
         let value = rows.schema().as_arrow().field(COLUMNS.len()).clone();
@@ -171,7 +171,7 @@ impl<'a> EngineMetrics<'a> {
         let none = |ty: &str| format!("arrow_cast(NULL, '{ty}')");
         let (long, int, word) = (none("Int64"), none("Int32"), none("Dictionary(Int32, Utf8)"));
         let unit_is =
-            unit.map_or("unit IS NULL".to_owned(), |unit| format!("unit = {}", quoted(unit)));
+            unit.map_or("unit IS NULL".to_owned(), |unit| format!("unit = {}", sql_literal(unit)));
         // The rings of a reading have the same time.
         let sql = format!(
             "SELECT coalesce(arrow_cast(ts, 'Int64'), {start}) {begin}, {long} {dur}, \
@@ -185,8 +185,8 @@ impl<'a> EngineMetrics<'a> {
                    GROUP BY capture, buffer, host, pid, ts) \
              ORDER BY 1",
             start = self.start,
-            buffer = quoted(buffer),
-            name = quoted(name),
+            buffer = sql_literal(buffer),
+            name = sql_literal(name),
         );
         let rows = self.engine.sql(&sql).await?;
         let value = rows.schema().as_arrow().field(COLUMNS.len()).clone();

@@ -33,11 +33,6 @@ pub(crate) fn column(name: &str) -> String {
     format!("ppt:{name}")
 }
 
-/// A text literal of SQL.
-pub(crate) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
 /// The order of events. It is total, so that all ways of sorting agree.
 pub(crate) fn order(last_is_outer: bool) -> Vec<SortExpr> {
     let [begin, dur, _, _, capture, _, segment, ring, seqno, ..] =

@@ -24,6 +24,7 @@ mod limits;
 mod nesting;
 mod output;
 mod provider;
+mod sql_quotes;
 mod stacks;
 mod statement;
 pub mod summary;
@@ -48,6 +49,7 @@ pub use ppt_tables::{
     WaitingWholes, dropped_causes,
 };
 pub use ppt_text::{escaped as plain, escaped_json as plain_json};
+pub use sql_quotes::{sql_identifier, sql_literal};
 pub use statement::{Statement, StatementResult, statements};
 pub use window::Window;
 

@@ -3,7 +3,7 @@
 use ppt_query::arrow::datatypes::{Field, Schema};
 use ppt_query::stats::{Histogram, Sketch};
 use ppt_query::summary::{FieldSummary, FrameSummary, Group, SummaryRequest, SummaryValues, ends};
-use ppt_query::{Engine, FrameTable, RowUnit, SYMBOL};
+use ppt_query::{Engine, FrameTable, RowUnit, SYMBOL, sql_identifier};
 
 use crate::error::ReportError;
 use crate::frame_facts::{FieldFacts, FieldKeys, FieldWords, FrameFacts, GroupFacts, Groups};
@@ -284,8 +284,7 @@ fn by_number(groups: Vec<Group>, span: &ChartSpan) -> Vec<(usize, Group)> {
 
 /// A condition that selects rows within charts. It bounds the number of slices for all times of rows.
 fn within(table: &FrameTable, span: &ChartSpan) -> Option<String> {
-    let time = crate::times::time_columns(table.table.as_ref())
-        .map(|name| format!("\"{}\"", name.replace('"', "\"\"")));
+    let time = crate::times::time_columns(table.table.as_ref()).map(|name| sql_identifier(&name));
     let time: Vec<String> = time.collect();
     (!time.is_empty()).then(|| {
         let at = |ns: i64| format!("arrow_cast({ns}, 'Timestamp(Nanosecond, Some(\"UTC\"))')");

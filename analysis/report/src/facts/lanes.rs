@@ -10,7 +10,7 @@ use ppt_query::arrow::compute::cast;
 use ppt_query::arrow::datatypes::{DataType, Int32Type, Int64Type};
 use ppt_query::datafusion::logical_expr::lit;
 use ppt_query::datafusion::prelude::ident;
-use ppt_query::{Engine, FrameTable, ThreadFrames, ThreadLabels, plain};
+use ppt_query::{Engine, FrameTable, ThreadFrames, ThreadLabels, plain, sql_literal};
 use serde_json::Value;
 
 use super::account::FrameGap;
@@ -296,8 +296,7 @@ async fn lanes(
         };
         return Ok(threads.into_iter().map(row).collect());
     }
-    let buffers: Vec<String> =
-        buffers.iter().map(|buffer| format!("'{}'", buffer.replace('\'', "''"))).collect();
+    let buffers: Vec<String> = buffers.iter().map(|buffer| sql_literal(buffer)).collect();
     let sql = format!(
         "SELECT host, pid, tid, count(*) AS n FROM frames WHERE buffer IN ({}) \
          GROUP BY host, pid, tid ORDER BY n DESC, host, pid, tid",

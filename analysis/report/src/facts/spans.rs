@@ -1,6 +1,6 @@
 //! Kinds of spans, and their lanes on the timeline.
 
-use ppt_query::{Engine, FrameTable, RowUnit};
+use ppt_query::{Engine, FrameTable, RowUnit, sql_identifier};
 
 use crate::error::ReportError;
 use crate::frame_facts::FrameFacts;
@@ -52,8 +52,7 @@ pub(super) fn kinds(
 pub(super) async fn lanes(engine: &Engine, kinds: &[SpanKind]) -> Result<Vec<Lane>, ReportError> {
     let mut lanes = Vec::new();
     for kind in kinds {
-        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
-        let [host, pid, _] = standard(kind.spans.table.as_ref()).map(|name| quoted(&name));
+        let [host, pid, _] = standard(kind.spans.table.as_ref()).map(|name| sql_identifier(&name));
         let sql = format!(
             "SELECT {host}, {pid}, count(*) AS n FROM {} GROUP BY 1, 2 ORDER BY n DESC, 1, 2 \
              LIMIT {LANES}",

@@ -1,10 +1,10 @@
 //! `/v1/edges`: the causes and effects of frames.
 
+use ppt_query::sql_literal;
 use ppt_view::{FrameName, View};
 use serde::{Deserialize, Serialize};
 
 use crate::error::HttpRefusal;
-use crate::find::literal;
 use crate::frame::{FrameAsked, FrameKey};
 use crate::session::ViewSession;
 use crate::table::ask;
@@ -84,9 +84,9 @@ fn is_at(end: &str, name: &FrameName) -> String {
     format!(
         "({end}_capture = {} AND {end}_buffer = {} AND {end}_segment = {} AND {end}_ring = {} \
          AND {end}_seqno = {})",
-        literal(&name.capture),
-        literal(&name.buffer),
-        literal(&format!("{:016x}", name.segment)),
+        sql_literal(&name.capture),
+        sql_literal(&name.buffer),
+        sql_literal(&format!("{:016x}", name.segment)),
         name.ring,
         name.seqno,
     )

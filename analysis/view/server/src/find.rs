@@ -2,7 +2,7 @@
 
 use ppt_predicate::{Predicate, to_sql};
 use ppt_query::datafusion::common::DFSchema;
-use ppt_query::{Engine, QueryError};
+use ppt_query::{Engine, QueryError, sql_identifier, sql_literal};
 use ppt_view::WantedSlices;
 use serde::{Deserialize, Serialize};
 
@@ -57,15 +57,6 @@ const OPERATORS: [(&str, &str); 8] = [
 
 /// The columns that identify a frame.
 pub(crate) const KEY: &str = "capture, buffer, segment, ring, seqno";
-
-/// A text literal of SQL.
-pub(crate) fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
-fn identifier(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
 
 /// Words that make a text without operators an expression.
 const WORDS: [&str; 4] = [" between ", " in ", " like ", " is "];
@@ -122,7 +113,7 @@ impl FindCondition {
     ) -> Result<String, HttpRefusal> {
         let (frame, text) = match self {
             FindCondition::Name(name) => {
-                let part = literal(name);
+                let part = sql_literal(name);
                 let found = format!("strpos(name, {part}) > 0 AND {window}");
                 return Ok(format!("SELECT {columns} FROM slices WHERE {found}"));
             }
@@ -141,10 +132,12 @@ impl FindCondition {
                 continue;
             }
             let interval = interval(schema, text);
-            let length = interval.as_deref().map_or_else(|| "0".into(), identifier);
-            let at = interval
-                .map_or_else(|| "ts".into(), |interval| identifier(&format!("{interval}_start")));
-            let (name, from) = (literal(&table.frame), table.name.to_quoted_string());
+            let length = interval.as_deref().map_or_else(|| "0".into(), sql_identifier);
+            let at = interval.map_or_else(
+                || "ts".into(),
+                |interval| sql_identifier(&format!("{interval}_start")),
+            );
+            let (name, from) = (sql_literal(&table.frame), table.name.to_quoted_string());
             let others = "capture, buffer, segment, ring, seqno, host, pid, tid";
             parts.push(format!(
                 "SELECT {name} AS name, {at} AS ts, CAST({length} AS BIGINT) AS dur, {others} \
@@ -195,9 +188,9 @@ fn value_of(typed: &str) -> String {
     let is_quoted = typed.len() >= 2 && typed.starts_with('\'') && typed.ends_with('\'');
     match (is_number && is_unit, is_quoted) {
         (true, _) => typed.to_owned(),
-        (_, true) => literal(&typed[1..typed.len() - 1]),
+        (_, true) => sql_literal(&typed[1..typed.len() - 1]),
         _ if ["true", "false"].contains(&typed) => typed.to_owned(),
-        _ => literal(typed),
+        _ => sql_literal(typed),
     }
 }
 

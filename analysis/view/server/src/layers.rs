@@ -5,14 +5,13 @@
 
 use std::collections::HashMap;
 
-use ppt_query::{Engine, FrameTable, RowUnit};
+use ppt_query::{Engine, FrameTable, RowUnit, sql_literal};
 use ppt_text::escaped;
 use ppt_view::{About, Cell, FramePlace, NO_NAME, RowId, SINGLE, give_lanes};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::HttpRefusal;
-use crate::find::literal;
 use crate::frame::{FrameKey, quoted};
 use crate::session::ViewSession;
 use crate::table::{QueryTable, ask};
@@ -135,7 +134,7 @@ impl RowOwner {
     /// The condition of its rows in SQL.
     fn condition(&self) -> String {
         let tid = self.tid.map_or_else(String::new, |tid| format!(" AND tid = {tid}"));
-        format!("pid = {} AND host = {}{tid}", self.pid, literal(&self.host))
+        format!("pid = {} AND host = {}{tid}", self.pid, sql_literal(&self.host))
     }
 }
 
