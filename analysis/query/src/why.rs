@@ -1,5 +1,7 @@
 //! Where the slowest intervals spent their time, as the kernel says: what `ppt why` shows, typed.
 //!
+//! This file chooses the slowest intervals ([`Engine::why`]), and asks the modules about them.
+//!
 //! | module | decides |
 //! |---|---|
 //! | `request` | which fields of a frame name its request |
@@ -11,7 +13,7 @@
 //! | `about`, `names` | how slices of `libppt-with.so` and threads are called |
 //! | `stacks`, `functions` | in which functions threads ran |
 //! | `tail` | where all intervals above the 99th percentile spent their time |
-//! | `sentence` | which sentences describe an interval |
+//! | `sentence` | which sentences describe an interval, and what the causes of its parts are called |
 //! | `answer` | the types of the answer |
 
 mod about;

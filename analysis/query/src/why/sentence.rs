@@ -31,6 +31,38 @@ impl TimeUse {
             TimeUse::Unknown => "unknown".to_owned(),
         }
     }
+
+    /// Says what the thread did for `length`: `was blocked in futex for 8.00 ms until it was woken`.
+    fn past(&self, length: &str, details: &StateDetails<'_>) -> String {
+        let StateDetails { own_slice, times, .. } = details;
+        match self {
+            TimeUse::Running => format!("ran for {length}"),
+            TimeUse::Preempted { .. } | TimeUse::WokenLate(_) => {
+                format!("wanted a CPU for {length}")
+            }
+            TimeUse::Blocked { call, by } => {
+                let call = call.as_ref().map_or_else(String::new, |name| format!(" in {name}"));
+                format!("was blocked{call}{own_slice}{times} for {length}{}", by.until(details))
+            }
+            TimeUse::Faulting(by) => {
+                format!("waited for a page{times} for {length}{}", by.until(details))
+            }
+            TimeUse::Unknown => format!("was in an unknown state for {length}"),
+        }
+    }
+}
+
+/// Details in the description of a state. Each is a text that may be empty.
+#[derive(Default)]
+struct StateDetails<'a> {
+    /// The slice of the thread.
+    own_slice: &'a str,
+    /// How often the thread was in the state.
+    times: &'a str,
+    /// `, mostly` if other threads ended some of the waits.
+    mostly: &'a str,
+    /// The slice of the waker.
+    waker_slice: &'a str,
 }
 
 impl WokenBy {
@@ -51,8 +83,16 @@ impl WokenBy {
         }
     }
 
+    /// The end of a wait: ` until it was woken by thread 5`, between the texts of `details` about the waker.
+    fn until(&self, details: &StateDetails<'_>) -> String {
+        match self.phrase() {
+            who if who.is_empty() => who,
+            who => format!("{} until it was woken{who}{}", details.mostly, details.waker_slice),
+        }
+    }
+
     /// The awaited thread or process: ` for thread 5`.
-    pub(super) fn awaited(&self) -> String {
+    fn awaited(&self) -> String {
         match (self.kind.as_deref(), self.label()) {
             (_, Some(thread)) => format!(" for thread {thread}"),
             (Some("THREAD"), None) => " for another thread".to_owned(),
@@ -64,6 +104,43 @@ impl WokenBy {
 }
 
 impl SlowPart {
+    /// The causes of a part's time, in ns each. Running time is divided by slices.
+    pub(super) fn causes(&self) -> Vec<(String, i64)> {
+        let of_slices = |share: &RunningIn| (format!("running in {}", share.name), share.ns);
+        let mut causes: Vec<(String, i64)> = self.running_in.iter().map(of_slices).collect();
+        let rest = self.spent.ns - causes.iter().map(|cause| cause.1).sum::<i64>();
+        if rest > 0 {
+            causes.push((self.cause(), rest));
+        }
+        causes
+    }
+
+    /// The cause in words that are the same for all parts of the same kind.
+    pub fn cause(&self) -> String {
+        match &self.state {
+            TimeUse::Running => "running".to_owned(),
+            TimeUse::Preempted { .. } | TimeUse::WokenLate(_) => "waiting for a CPU".to_owned(),
+            TimeUse::Unknown => "unknown".to_owned(),
+            TimeUse::Faulting(by) => {
+                format!("waiting for a page{}{}", by.awaited(), self.in_waker_slice())
+            }
+            TimeUse::Blocked { call, by } => {
+                let call = call.as_ref().map_or_else(String::new, |name| format!(" in {name}"));
+                let own_slice = self
+                    .own_slice
+                    .as_ref()
+                    .map_or_else(String::new, |slice| format!(" ({})", slice.shared_words()));
+                format!("waiting{call}{own_slice}{}{}", by.awaited(), self.in_waker_slice())
+            }
+        }
+    }
+
+    fn in_waker_slice(&self) -> String {
+        self.waker_slice
+            .as_ref()
+            .map_or_else(String::new, |slice| format!(" in {}", slice.shared_words()))
+    }
+
     /// The slices that the thread ran in most and that a sentence mentions.
     fn mostly_in(&self) -> impl Iterator<Item = &RunningIn> {
         let all = self.spent.ns.max(1) as f64;
@@ -191,28 +268,26 @@ impl Slow {
 
 impl Clause<'_> {
     fn phrase(&self, share: f64) -> String {
-        let (ns, percent) = (duration(self.ns as f64), format!("{:.0} %", 100.0 * share));
-        let length = format!("{ns} ({percent})");
+        let state = &self.largest.state;
+        let ran = if *state == TimeUse::Running { self.ran_in() } else { String::new() };
+        let length = format!("{} ({:.0} %{ran})", duration(self.ns as f64), 100.0 * share);
         let times = match self.times {
             1 => String::new(),
             2 => " twice".to_owned(),
             times => format!(" {} times", grouped(times)),
         };
         let mostly = if self.count > 1 { ", mostly" } else { "" };
-        let until = |by: &WokenBy| match by.phrase() {
-            who if who.is_empty() => String::new(),
-            who => format!("{mostly} until it was woken{who}{}", self.waker_slice()),
+        let own_slice = self.largest.own_slice.as_ref();
+        let own_slice = own_slice.map_or_else(String::new, |slice| format!(" ({})", slice.label()));
+        let waker_slice = self.waker_slice();
+        let details = StateDetails {
+            own_slice: &own_slice,
+            times: &times,
+            mostly,
+            waker_slice: &waker_slice,
         };
-        match &self.largest.state {
-            TimeUse::Running => {
-                let slices = self.largest.running_words();
-                // The first one also names the whole of the share.
-                let slices = slices.map(|words| words.replacen(" % in ", " % of it in ", 1));
-                let slices = slices.map_or_else(String::new, |words| format!("; {words}"));
-                let functions = self.largest.functions.text();
-                let functions = functions.map_or_else(String::new, |words| format!("; {words}"));
-                format!("ran for {ns} ({percent}{slices}{functions})")
-            }
+        let did = state.past(&length, &details);
+        match state {
             TimeUse::Preempted { by, name } => {
                 let lost = if self.times == 1 { " once" } else { &times };
                 let to = match (name, by) {
@@ -220,22 +295,23 @@ impl Clause<'_> {
                     (Some(name), Some(by)) => format!("{mostly} to `{name}` ({by})"),
                     (None, Some(by)) => format!("{mostly} to {by}"),
                 };
-                format!("wanted a CPU for {length}, which it had lost{lost}{to}")
+                format!("{did}, which it had lost{lost}{to}")
             }
-            TimeUse::WokenLate(_) => {
-                format!("wanted a CPU for {length} after it was woken{times}")
-            }
-            TimeUse::Blocked { call, by } => {
-                let call = call.as_ref().map_or_else(String::new, |call| format!(" in {call}"));
-                let own_slice = &self.largest.own_slice;
-                let own_slice = own_slice
-                    .as_ref()
-                    .map_or_else(String::new, |slice| format!(" ({})", slice.label()));
-                format!("was blocked{call}{own_slice}{times} for {length}{}", until(by))
-            }
-            TimeUse::Faulting(by) => format!("waited for a page{times} for {length}{}", until(by)),
-            TimeUse::Unknown => format!("was in an unknown state for {length}"),
+            TimeUse::WokenLate(_) => format!("{did} after it was woken{times}"),
+            TimeUse::Running
+            | TimeUse::Blocked { .. }
+            | TimeUse::Faulting(_)
+            | TimeUse::Unknown => did,
         }
+    }
+
+    /// The slices and the functions in which the thread ran: `; 62 % of it in exec.run`.
+    fn ran_in(&self) -> String {
+        let slices = self.largest.running_words();
+        // The first one also names the whole of the share.
+        let slices = slices.map(|words| words.replacen(" % in ", " % of it in ", 1));
+        let all = slices.into_iter().chain(self.largest.functions.text());
+        all.map(|text| format!("; {text}")).collect()
     }
 
     /// The slice of the waker.
@@ -290,20 +366,7 @@ impl WakerHop {
         };
         let ns = duration(self.spent.ns as f64);
         let thread = self.label();
-        let until = |by: &WokenBy| match by.phrase() {
-            who if who.is_empty() => who,
-            who => format!(" until it was woken{who}"),
-        };
-        let did = match &self.state {
-            TimeUse::Running => format!("ran for {ns}"),
-            TimeUse::Preempted { .. } | TimeUse::WokenLate(_) => format!("wanted a CPU for {ns}"),
-            TimeUse::Blocked { call, by } => {
-                let call = call.as_ref().map_or_else(String::new, |name| format!(" in {name}"));
-                format!("was blocked{call} for {ns}{}", until(by))
-            }
-            TimeUse::Faulting(by) => format!("waited for a page for {ns}{}", until(by)),
-            TimeUse::Unknown => format!("was in an unknown state for {ns}"),
-        };
+        let did = self.state.past(&ns, &StateDetails::default());
         // For the first hop, the sentence before already says this.
         let slice = self.slice.as_ref().filter(|_| at > 0);
         let slice = slice.map_or_else(String::new, |slice| format!(" (in {})", slice.label()));

@@ -1,7 +1,6 @@
 //! Where the intervals above the 99th percentile spent their time.
 
-use super::answer::{Longest, RunningIn, Slow, SlowPart};
-use super::cut::TimeUse;
+use super::answer::{Longest, Slow, SlowPart};
 use super::functions::FunctionCounts;
 use crate::text::{duration, grouped};
 
@@ -71,28 +70,10 @@ impl Tail {
         }
         let cut = p99.is_some() && kind.above > looked_at;
         let above = if cut { kind.above.unwrap_or_default() } else { own.len() };
-        let mut causes: Vec<TailCause> = Vec::new();
-        for slow in &own {
-            let mut counted: Vec<String> = Vec::new();
-            for part in &slow.parts {
-                for (cause, ns) in part.causes() {
-                    let is_new = !counted.contains(&cause);
-                    match causes.iter_mut().find(|known| known.cause == cause) {
-                        Some(known) => {
-                            known.ns += ns;
-                            known.intervals += u64::from(is_new);
-                        }
-                        None => causes.push(TailCause { cause: cause.clone(), ns, intervals: 1 }),
-                    }
-                    counted.push(cause);
-                }
-            }
-        }
         let mut functions = FunctionCounts::default();
         let parts = own.iter().flat_map(|slow| &slow.parts);
         parts.for_each(|part| functions.add_all(&part.functions));
         functions.sort();
-        causes.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.cause.cmp(&b.cause)));
         Some(Tail {
             name: kind.name.clone(),
             all: kind.all,
@@ -100,10 +81,31 @@ impl Tail {
             above: above as u64,
             count: own.len() as u64,
             ns: own.iter().map(|interval| interval.dur).sum(),
-            causes,
+            causes: causes(&own),
             functions,
         })
     }
+}
+
+/// The causes of the time of these intervals, the largest first.
+fn causes(intervals: &[&Slow]) -> Vec<TailCause> {
+    let mut causes: Vec<TailCause> = Vec::new();
+    for slow in intervals {
+        let mut counted: Vec<String> = Vec::new();
+        for (cause, ns) in slow.parts.iter().flat_map(SlowPart::causes) {
+            let is_new = !counted.contains(&cause);
+            match causes.iter_mut().find(|known| known.cause == cause) {
+                Some(known) => {
+                    known.ns += ns;
+                    known.intervals += u64::from(is_new);
+                }
+                None => causes.push(TailCause { cause: cause.clone(), ns, intervals: 1 }),
+            }
+            counted.push(cause);
+        }
+    }
+    causes.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.cause.cmp(&b.cause)));
+    causes
 }
 
 impl Tail {
@@ -128,44 +130,5 @@ impl Tail {
                 self.name
             ),
         }
-    }
-}
-
-impl SlowPart {
-    /// The causes of a part's time, in ns each. Running time is divided by slices.
-    fn causes(&self) -> Vec<(String, i64)> {
-        let of_slices = |share: &RunningIn| (format!("running in {}", share.name), share.ns);
-        let mut causes: Vec<(String, i64)> = self.running_in.iter().map(of_slices).collect();
-        let rest = self.spent.ns - causes.iter().map(|cause| cause.1).sum::<i64>();
-        if rest > 0 {
-            causes.push((self.cause(), rest));
-        }
-        causes
-    }
-
-    /// The cause in words that are the same for all parts of the same kind.
-    pub fn cause(&self) -> String {
-        match &self.state {
-            TimeUse::Running => "running".to_owned(),
-            TimeUse::Preempted { .. } | TimeUse::WokenLate(_) => "waiting for a CPU".to_owned(),
-            TimeUse::Unknown => "unknown".to_owned(),
-            TimeUse::Faulting(by) => {
-                format!("waiting for a page{}{}", by.awaited(), self.in_waker_slice())
-            }
-            TimeUse::Blocked { call, by } => {
-                let call = call.as_ref().map_or_else(String::new, |name| format!(" in {name}"));
-                let own_slice = self
-                    .own_slice
-                    .as_ref()
-                    .map_or_else(String::new, |slice| format!(" ({})", slice.shared_words()));
-                format!("waiting{call}{own_slice}{}{}", by.awaited(), self.in_waker_slice())
-            }
-        }
-    }
-
-    fn in_waker_slice(&self) -> String {
-        self.waker_slice
-            .as_ref()
-            .map_or_else(String::new, |slice| format!(" in {}", slice.shared_words()))
     }
 }
