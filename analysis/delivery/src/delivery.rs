@@ -1,10 +1,11 @@
-//! The steps of a delivery.
+//! Delivers ranges of captures to a target: plans a range in the manifest, puts its files, and commits them.
+//! [The protocol](crate) says why a killed exporter can continue after any of these steps.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use crate::error::DeliveryError;
-use crate::growing_capture::{Cut, GrowingCapture};
+use crate::growing_capture::{GrowingCapture, RangeEnd};
 use crate::manifest::{
     CaptureProgress, CaptureState, DeliveredFile, DeliveryState, Manifest, MissingFrames, OpenFile,
     OpenWholes, PlannedRange, Settings,
@@ -176,7 +177,7 @@ impl Delivery {
     pub async fn plan(
         &mut self,
         capture: &str,
-        cut: &Cut,
+        range_end: &RangeEnd,
         ends: bool,
     ) -> Result<PlannedRange, DeliveryError> {
         let (from_chunk, from_byte) = self
@@ -186,10 +187,10 @@ impl Delivery {
         let range = PlannedRange {
             capture: capture.to_owned(),
             from_chunk,
-            until_chunk: cut.until_chunk,
+            until_chunk: range_end.until_chunk,
             from_byte,
-            until_byte: cut.until_byte,
-            frames: cut.frames,
+            until_byte: range_end.until_byte,
+            frames: range_end.frames,
             ends,
         };
         // The manifest before this one has the listed files. After a kill here, the next exporter writes
@@ -432,14 +433,14 @@ mod tests {
                 bytes: 1,
             });
         }
-        let cut = Cut { until_chunk: 1, until_byte: 9, frames: 3, is_all: true };
+        let range_end = RangeEnd { until_chunk: 1, until_byte: 9, frames: 3, is_all: true };
         // The exporter is killed once after the list was put, and once within the range.
         block_on(delivery.target.write(&delivery.manifest)).unwrap();
         let list = delivery.manifest.list_files().unwrap().unwrap();
         block_on(delivery.target.put(&list.name, list.bytes.clone())).unwrap();
         drop(delivery);
         let mut delivery = open().unwrap();
-        let range = block_on(delivery.plan("c", &cut, false)).unwrap();
+        let range = block_on(delivery.plan("c", &range_end, false)).unwrap();
         assert_eq!(std::fs::read(folder.path().join(&list.name)).unwrap(), list.bytes);
         drop(delivery);
         let mut delivery = open().unwrap();

@@ -54,9 +54,9 @@ pub struct CaptureGrowth {
     pub is_gone: bool,
 }
 
-/// The end of a range of chunks.
+/// The end of a range of chunks, and what the range has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct RangeEnd {
     /// The number after that of the last chunk.
     pub until_chunk: u64,
     /// The first byte of the capture after the range.
@@ -277,16 +277,21 @@ impl CaptureGrowth {
         self.end.is_some() || self.is_cut || self.is_gone
     }
 
-    /// The range of everything after the last frames. It begins at the chunk `from`.
-    pub fn rest(&self, from: u64) -> Cut {
-        Cut { until_chunk: from + 1, until_byte: self.whole, frames: self.frames(), is_all: true }
+    /// The end of a range of everything after the last frames, which begins at the chunk `from`.
+    pub fn rest(&self, from: u64) -> RangeEnd {
+        RangeEnd {
+            until_chunk: from + 1,
+            until_byte: self.whole,
+            frames: self.frames(),
+            is_all: true,
+        }
     }
 
-    /// A range that begins at the chunk `from`. It has at least `bytes` bytes of frames, or all frames if the
-    /// capture has fewer. None if there are neither frames nor possible readings of counters.
+    /// The end of a range that begins at the chunk `from`. The range has at least `bytes` bytes of frames, or
+    /// all frames if the capture has fewer. None if there are neither frames nor possible readings of counters.
     ///
     /// Times need two readings of ticks. A range with a first reading therefore ends after the second one.
-    pub fn cut(&self, from: u64, bytes: u64) -> Option<Cut> {
+    pub fn range_end(&self, from: u64, bytes: u64) -> Option<RangeEnd> {
         if self.ticks == 1 && !self.is_over() {
             return None;
         }
@@ -299,7 +304,7 @@ impl CaptureGrowth {
         let last = range.iter().map(|chunk| chunk.ordinal + 1).max();
         let may_have_readings = self.has_counters && self.whole > self.from;
         let last = last.or(may_have_readings.then_some(from))?;
-        Some(Cut {
+        Some(RangeEnd {
             // The names of two ranges differ even if damage changed the numbers of chunks.
             until_chunk: last.max(from + 1),
             until_byte: rest.first().map_or(self.whole, |next| next.offset),
@@ -331,24 +336,25 @@ mod tests {
     #[test]
     fn ranges_follow_each_other_without_a_hole() {
         let growth = growth(&[(1, 100), (2, 100), (5, 100), (6, 100)]);
-        let cut = growth.cut(0, 150).unwrap();
-        let expected = Cut { until_chunk: 3, until_byte: 584, frames: 4, is_all: false };
-        assert_eq!(cut, expected);
-        assert_eq!(cut.until_byte, growth.chunks[2].offset);
-        let all = growth.cut(0, u64::MAX).unwrap();
-        let expected = Cut { until_chunk: 7, until_byte: growth.whole, frames: 8, is_all: true };
+        let range_end = growth.range_end(0, 150).unwrap();
+        let expected = RangeEnd { until_chunk: 3, until_byte: 584, frames: 4, is_all: false };
+        assert_eq!(range_end, expected);
+        assert_eq!(range_end.until_byte, growth.chunks[2].offset);
+        let all = growth.range_end(0, u64::MAX).unwrap();
+        let expected =
+            RangeEnd { until_chunk: 7, until_byte: growth.whole, frames: 8, is_all: true };
         assert_eq!(all, expected);
-        assert_eq!(growth.cut(0, 400), Some(expected), "as many bytes as there are");
-        assert_eq!(growth.cut(0, 1).unwrap().frames, 2, "one chunk at least");
+        assert_eq!(growth.range_end(0, 400), Some(expected), "as many bytes as there are");
+        assert_eq!(growth.range_end(0, 1).unwrap().frames, 2, "one chunk at least");
     }
 
     #[test]
     fn readings_of_counters_need_no_frames() {
         let some = CaptureGrowth { has_counters: true, from: 200, ..growth(&[]) };
-        let expected = Cut { until_chunk: 10, until_byte: 256, frames: 0, is_all: true };
-        assert_eq!(some.cut(9, 1), Some(expected));
-        assert_eq!(CaptureGrowth { from: 256, ..some.clone() }.cut(9, 1), None);
-        assert_eq!(CaptureGrowth { has_counters: false, ..some }.cut(9, 1), None);
+        let expected = RangeEnd { until_chunk: 10, until_byte: 256, frames: 0, is_all: true };
+        assert_eq!(some.range_end(9, 1), Some(expected));
+        assert_eq!(CaptureGrowth { from: 256, ..some.clone() }.range_end(9, 1), None);
+        assert_eq!(CaptureGrowth { has_counters: false, ..some }.range_end(9, 1), None);
     }
 
     #[test]
@@ -356,18 +362,18 @@ mod tests {
         let mut growth = growth(&[(1, 100), (2, 100), (3, 100)]);
         (growth.chunks[0].ticks, growth.chunks[1].ticks, growth.chunks[2].ticks) = (1, 1, 2);
         growth.ticks = 1;
-        assert_eq!(growth.cut(0, 1), None);
+        assert_eq!(growth.range_end(0, 1), None);
         growth.ticks = 2;
-        assert_eq!(growth.cut(0, 1).unwrap().until_chunk, 3);
+        assert_eq!(growth.range_end(0, 1).unwrap().until_chunk, 3);
         growth.ticks = 1;
         growth.end = Some(EndReason::Stopped);
-        assert!(growth.cut(0, 1).is_some(), "nothing more comes");
+        assert!(growth.range_end(0, 1).is_some(), "nothing more comes");
     }
 
     #[test]
     fn a_chunk_that_comes_late_makes_no_name_twice() {
-        let late = growth(&[(3, 100)]).cut(9, 1).unwrap();
+        let late = growth(&[(3, 100)]).range_end(9, 1).unwrap();
         assert_eq!(late.until_chunk, 10);
-        assert_eq!(growth(&[]).cut(9, 1), None);
+        assert_eq!(growth(&[]).range_end(9, 1), None);
     }
 }

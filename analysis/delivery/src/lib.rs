@@ -37,7 +37,7 @@ mod target;
 
 pub use delivery::{Delivery, file_name};
 pub use error::DeliveryError;
-pub use growing_capture::{CaptureGrowth, Cut, GrowingCapture};
+pub use growing_capture::{CaptureGrowth, GrowingCapture, RangeEnd};
 pub use growing_captures::GrowingCaptures;
 pub use manifest::{
     CaptureProgress, CaptureState, DeliveredFile, DeliveryState, FileList, Manifest, MissingFrames,

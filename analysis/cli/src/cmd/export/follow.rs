@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ppt_delivery::{
-    CaptureGrowth, CaptureState, Cut, Delivery, EndReason, GrowingCaptures, PlannedRange, Settings,
-    Target, file_name,
+    CaptureGrowth, CaptureState, Delivery, EndReason, GrowingCaptures, PlannedRange, RangeEnd,
+    Settings, Target, file_name,
 };
 use ppt_query::text::grouped;
 use ppt_query::{Engine, EngineOptions, FrameTable, QueryError, Window};
@@ -214,7 +214,7 @@ impl<'a> Export<'a> {
             return Ok(false);
         }
         let (is_over, is_full) = (growth.is_over(), growth.bytes() >= most);
-        let cut = growth.cut(chunk, most).filter(|_| is_due || is_over || is_full);
+        let range_end = growth.range_end(chunk, most).filter(|_| is_due || is_over || is_full);
         let end = match growth.end {
             Some(EndReason::Rotated) => CaptureState::Continued,
             Some(_) => CaptureState::Complete,
@@ -222,18 +222,18 @@ impl<'a> Export<'a> {
             None => CaptureState::Growing,
         };
         let is_last = is_over && end != CaptureState::Continued;
-        let cut = cut.or_else(|| {
+        let range_end = range_end.or_else(|| {
             (is_over && self.has_more(at, &growth, is_last)).then(|| growth.rest(chunk))
         });
-        let Some(cut) = cut else {
+        let Some(range_end) = range_end else {
             if is_over {
                 self.delivery.close(&id, end).await?;
             }
             return Ok(false);
         };
-        let range = self.delivery.plan(&id, &cut, is_last && cut.is_all).await?;
+        let range = self.delivery.plan(&id, &range_end, is_last && range_end.is_all).await?;
         self.deliver(&range).await?;
-        let state = if cut.is_all { end } else { CaptureState::Growing };
+        let state = if range_end.is_all { end } else { CaptureState::Growing };
         self.delivery.commit(state).await?;
         Ok(is_full)
     }
@@ -271,8 +271,8 @@ impl<'a> Export<'a> {
         let ended: Vec<_> = open.filter_map(|open| last(&open.series)).collect();
         for capture in ended {
             let (until_chunk, until_byte) = (capture.next_chunk + 1, capture.bytes);
-            let cut = Cut { until_chunk, until_byte, frames: 0, is_all: true };
-            let range = self.delivery.plan(&capture.id, &cut, true).await?;
+            let range_end = RangeEnd { until_chunk, until_byte, frames: 0, is_all: true };
+            let range = self.delivery.plan(&capture.id, &range_end, true).await?;
             self.deliver(&range).await?;
             self.delivery.commit(capture.state).await?;
         }
