@@ -24,7 +24,7 @@ const WRITE_BATCH: usize = 8192;
 
 /// Options of Parquet files.
 #[derive(Debug, Clone, Default)]
-pub struct Parquet {
+pub struct ParquetOptions {
     /// Key-value metadata of the file.
     pub metadata: Vec<(String, String)>,
 }
@@ -52,18 +52,18 @@ impl<W: Write + Send> Encoder<W> {
     /// # Errors
     /// The output fails.
     pub fn new(out: W, format: ResultFormat, schema: &SchemaRef) -> io::Result<Encoder<W>> {
-        Encoder::with(out, format, schema, &Parquet::default())
+        Encoder::with_options(out, format, schema, &ParquetOptions::default())
     }
 
     /// An encoder for rows with these columns, with options for Parquet.
     ///
     /// # Errors
     /// The output fails.
-    pub fn with(
+    pub fn with_options(
         out: W,
         format: ResultFormat,
         schema: &SchemaRef,
-        parquet: &Parquet,
+        parquet: &ParquetOptions,
     ) -> io::Result<Encoder<W>> {
         let writer = match format {
             ResultFormat::Arrow => {
@@ -118,7 +118,7 @@ impl<W: Write + Send> Encoder<W> {
 }
 
 /// Dictionaries for words, delta encoding for times and integers, zstd for all.
-fn properties(schema: &SchemaRef, parquet: &Parquet) -> WriterProperties {
+fn properties(schema: &SchemaRef, parquet: &ParquetOptions) -> WriterProperties {
     let metadata = parquet.metadata.iter();
     let metadata = metadata.map(|(key, text)| KeyValue::new(key.clone(), text.clone()));
     let mut properties = WriterProperties::builder()

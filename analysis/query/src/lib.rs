@@ -34,7 +34,7 @@ pub mod whatif;
 pub mod why;
 mod window;
 
-pub use encode::{Encoder, Parquet};
+pub use encode::{Encoder, ParquetOptions};
 pub use engine::{Engine, EngineOptions, FrameTable, KERNEL_BUFFER, RowUnit};
 pub use error::QueryError;
 pub use joint_frame_scan::{FrameColumns, JointFrameScan, ScanBatches};

@@ -13,7 +13,7 @@ use ppt_query::arrow::compute::{cast, take_record_batch};
 use ppt_query::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use ppt_query::datafusion::physical_plan::{ExecutionPlanProperties, execute_stream_partitioned};
 use ppt_query::datafusion::prelude::{DataFrame, cast as cast_expr, ident};
-use ppt_query::{Encoder, Engine, FrameTable, Parquet, QueryError, ResultFormat};
+use ppt_query::{Encoder, Engine, FrameTable, ParquetOptions, QueryError, ResultFormat};
 use serde_json::{Value, json};
 
 use super::folder::ExportFolder;
@@ -97,8 +97,13 @@ pub(super) async fn parquet_file(
         count += batch.num_rows() as u64;
         let begun = match encoder.take() {
             Some(begun) => begun,
-            None => Encoder::with(Vec::new(), file.format, &rows.schema, &file.parquet_metadata())
-                .map_err(&fail)?,
+            None => Encoder::with_options(
+                Vec::new(),
+                file.format,
+                &rows.schema,
+                &file.parquet_options(),
+            )
+            .map_err(&fail)?,
         };
         encoder.insert(begun).write(&batch).map_err(&fail)?;
     }
@@ -116,15 +121,15 @@ pub(super) fn parquet_file_of_rows(
     let fail = Failure::writing(frame);
     let schema = first.schema();
     let text = schema_json((Some(buffer), frame), &schema).to_string();
-    let metadata = Parquet { metadata: vec![("ppt.schema".to_owned(), text)] };
+    let options = ParquetOptions { metadata: vec![("ppt.schema".to_owned(), text)] };
     let columns = time_columns(&schema, time);
     let fields = columns.iter().map(|column| {
         let field = schema.field(column.source);
         Field::new(&column.name, column.ty.clone(), true).with_metadata(field.metadata().clone())
     });
     let shown = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let mut encoder =
-        Encoder::with(Vec::new(), ResultFormat::Parquet, &shown, &metadata).map_err(&fail)?;
+    let mut encoder = Encoder::with_options(Vec::new(), ResultFormat::Parquet, &shown, &options)
+        .map_err(&fail)?;
     for batch in rows {
         let values = columns.iter().map(|column| cast(batch.column(column.source), &column.ty));
         let values =
@@ -208,8 +213,9 @@ impl FrameExport<'_> {
     async fn write(&mut self, out: impl Write + Send) -> Result<(), Failure> {
         let fail = Failure::writing(self.name);
         let mut rows = OrderedRows::collect(self.rows().await?).await?;
-        let parquet = self.parquet_metadata();
-        let mut encoder = Encoder::with(out, self.format, &rows.schema, &parquet).map_err(&fail)?;
+        let parquet = self.parquet_options();
+        let mut encoder =
+            Encoder::with_options(out, self.format, &rows.schema, &parquet).map_err(&fail)?;
         while let Some(batch) = rows.next().await? {
             encoder.write(&batch).map_err(&fail)?;
         }
@@ -235,8 +241,8 @@ impl FrameExport<'_> {
         Ok(rows.select(columns.collect::<Vec<_>>())?)
     }
 
-    /// Metadata of a Parquet file.
-    fn parquet_metadata(&self) -> Parquet {
+    /// The options of a Parquet file.
+    fn parquet_options(&self) -> ParquetOptions {
         let of_all = self.frame.buffer.is_empty();
         let buffer = (!of_all).then_some(self.frame.buffer.as_str());
         let schema = schema_json((buffer, &self.frame.frame), self.frame.table.schema());
@@ -249,7 +255,9 @@ impl FrameExport<'_> {
             "absent": loss.absent,
         });
         let texts = [("ppt.schema", schema), ("ppt.lost", lost)];
-        Parquet { metadata: texts.map(|(key, value)| (key.to_owned(), value.to_string())).to_vec() }
+        ParquetOptions {
+            metadata: texts.map(|(key, value)| (key.to_owned(), value.to_string())).to_vec(),
+        }
     }
 
     /// The folder of a partition. `values`: those of the columns of rows in `by`.
@@ -298,9 +306,9 @@ impl FrameExport<'_> {
                         format!("{}.{extension}", path_component(&self.frame.frame))
                     };
                     let file = File::create_new(path.join(name)).map_err(&fail)?;
-                    let (schema, parquet) = (rows.schema(), self.parquet_metadata());
+                    let (schema, parquet) = (rows.schema(), self.parquet_options());
                     let out = BufWriter::new(file);
-                    let encoder = Encoder::with(out, self.format, &schema, &parquet);
+                    let encoder = Encoder::with_options(out, self.format, &schema, &parquet);
                     files.insert(path.clone(), encoder.map_err(&fail)?);
                 }
                 if let Some(encoder) = files.get_mut(&path) {
