@@ -27,7 +27,7 @@ pub enum ViewError {
     },
     /// The folder of indexes cannot be used.
     #[error("{}: {error}", path.display())]
-    Cache {
+    IndexFolder {
         /// The path of the folder.
         path: PathBuf,
         /// The error of the system.

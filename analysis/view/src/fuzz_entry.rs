@@ -1,7 +1,7 @@
 //! Reads untrusted indexes, for fuzzers.
 
-use crate::cache::{self, BlockId, ChunkLimits, INDEX_VERSION};
 use crate::index::cell;
+use crate::index_files::{self, BlockId, ChunkLimits, INDEX_VERSION};
 use crate::reach::Surroundings;
 use crate::slice::OrderedSlice;
 use crate::tree::{LeafCell, PixelScale, Pixels, RowTree};
@@ -10,7 +10,7 @@ use crate::tree::{LeafCell, PixelScale, Pixels, RowTree};
 /// Uses its blocks as a view does. Returns the number of blocks.
 #[doc(hidden)]
 pub fn read_index(bytes: &[u8], frames: u32, kinds: usize) -> usize {
-    let blocks = cache::decode(bytes, "", |_| Some(ChunkLimits { frames, kinds }));
+    let blocks = index_files::decode(bytes, "", |_| Some(ChunkLimits { frames, kinds }));
     for block in blocks.values() {
         for row in &block.rows {
             let leaves = (0..).zip(&row.leaves);
@@ -42,9 +42,9 @@ pub fn read_index(bytes: &[u8], frames: u32, kinds: usize) -> usize {
 /// The bytes of an index file with one block of these bytes, with a valid checksum.
 #[doc(hidden)]
 pub fn sealed_index(body: &[u8]) -> Vec<u8> {
-    let mut bytes = cache::MAGIC.to_vec();
+    let mut bytes = index_files::MAGIC.to_vec();
     bytes.extend(INDEX_VERSION.to_le_bytes());
     bytes.extend(0u32.to_le_bytes());
-    cache::append(BlockId { ordinal: 0, crc: 0, thread: 0 }, body, &mut bytes);
+    index_files::append(BlockId { ordinal: 0, crc: 0, thread: 0 }, body, &mut bytes);
     bytes
 }

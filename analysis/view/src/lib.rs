@@ -36,7 +36,7 @@
 //! overlaps have it with [`BEGINS_BEFORE`]. Without these cells, the sums of adjacent windows are the sums of
 //! all slices.
 //!
-//! # Cache
+//! # Folder of indexes
 //! A block of the index depends only on the bytes of its chunk, the clocks of its capture, and the slices of
 //! other chunks that begin or end in it (`block.rs`, `reach.rs`). [`View::save`] writes blocks into a folder,
 //! and [`View::open`] uses those that are still valid.
@@ -48,7 +48,6 @@ mod about;
 mod block;
 mod block_bytes;
 mod build;
-mod cache;
 mod cell;
 mod chunk_reader;
 mod counters;
@@ -57,6 +56,7 @@ mod filter;
 mod frame_fields;
 mod fuzz_entry;
 mod index;
+mod index_files;
 mod layout;
 mod payload;
 mod reach;
@@ -69,7 +69,6 @@ mod window_cells;
 
 pub use about::{About, AboutCapture, AboutRow};
 pub use build::{BuildCost, Progress};
-pub use cache::INDEX_VERSION;
 pub use cell::{
     BACKWARD, BEGINS_BEFORE, BUCKETS, Cell, FramePlace, HEADS, NO_NAME, OVERLAP, SINGLE,
 };
@@ -79,6 +78,7 @@ pub use filter::{SliceFilter, WantedSlices};
 pub use frame_fields::{Content, FieldContent, FrameFields, FrameName};
 #[doc(hidden)]
 pub use fuzz_entry::{read_index, sealed_index};
+pub use index_files::INDEX_VERSION;
 pub use layout::{LostFrames, SliceName};
 pub use ppt_capture::Cause;
 pub use ppt_tables::{CaptureSet, ProcessRow, SetError, Trouble};

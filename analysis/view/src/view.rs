@@ -10,11 +10,11 @@ use ppt_tables::{CaptureSet, Contents, Trouble};
 use crate::about::{self, About};
 use crate::block::{IndexBlock, MAX_LEAF_SLICES};
 use crate::build::{BuildCost, Builder, Progress};
-use crate::cache::{self, BlockId, Cache, ChunkLimits};
 use crate::cell::Cell;
 use crate::chunk_reader::{ChunkCache, ChunkReader, OpenChunk};
 use crate::error::ViewError;
 use crate::index::{RowKey, TrackIndex, heads_cell, surroundings};
+use crate::index_files::{self, BlockId, ChunkLimits, IndexFolder};
 use crate::layout::{ChunkEntry, ViewLayout};
 use crate::row::RowId;
 use crate::slice::Slice;
@@ -35,7 +35,7 @@ pub struct View {
     index: Vec<RwLock<Option<Arc<TrackIndex>>>>,
     /// The blocks of each capture that were built before.
     stored: Mutex<Vec<HashMap<BlockId, Arc<IndexBlock>>>>,
-    cache: Option<Cache>,
+    index_folder: Option<IndexFolder>,
     recent: ChunkCache,
     progress: Mutex<Progress>,
     /// The most bytes of cached slices.
@@ -64,35 +64,35 @@ impl View {
     /// A file cannot be read, or is not a capture.
     pub fn open(
         captures: &[PathBuf],
-        cache: Option<&Path>,
+        index_folder: Option<&Path>,
         memory: usize,
     ) -> Result<View, ViewError> {
-        View::from_set(CaptureSet::open(captures)?, cache, memory)
+        View::from_set(CaptureSet::open(captures)?, index_folder, memory)
     }
 
     /// Makes a view of captures. Reads only the heads of chunks, and frames that may be about another thread
-    /// than the one that wrote them. `cache` is a folder for indexes alone, which is created if it does not
-    /// exist. `memory` limits the bytes of frames that are read; it does not limit the index.
+    /// than the one that wrote them. `index_folder` is a folder for indexes alone, which is created if it does
+    /// not exist. `memory` limits the bytes of frames that are read; it does not limit the index.
     ///
     /// # Errors
     /// Counters cannot be read.
     pub fn from_set(
         set: CaptureSet,
-        cache: Option<&Path>,
+        index_folder: Option<&Path>,
         memory: usize,
     ) -> Result<View, ViewError> {
-        View::from_layout(set, cache, memory, None)
+        View::from_layout(set, index_folder, memory, None)
     }
 
     fn from_layout(
         set: CaptureSet,
-        cache: Option<&Path>,
+        index_folder: Option<&Path>,
         memory: usize,
         before: Option<&ViewLayout>,
     ) -> Result<View, ViewError> {
         let set = Arc::new(set);
         let layout = ViewLayout::read(&set, before)?;
-        let cache = cache.map(Cache::new);
+        let index_folder = index_folder.map(IndexFolder::new);
         let mut view = View {
             index: layout.tracks.iter().map(|_| RwLock::new(None)).collect(),
             stored: Mutex::default(),
@@ -100,7 +100,7 @@ impl View {
             progress: Mutex::default(),
             set,
             layout,
-            cache,
+            index_folder,
             memory,
         };
         view.load_stored();
@@ -113,7 +113,7 @@ impl View {
     /// Counters cannot be read.
     pub fn grown(&self, set: CaptureSet) -> Result<View, ViewError> {
         let mut view = View::from_layout(set, None, self.memory, Some(&self.layout))?;
-        view.cache.clone_from(&self.cache);
+        view.index_folder.clone_from(&self.index_folder);
         let built = self.blocks();
         let stored = self.stored();
         let blocks_of = |capture: &Contents| {
@@ -133,7 +133,7 @@ impl View {
         Ok(view)
     }
 
-    /// Loads the blocks of all captures from the cache.
+    /// Loads the blocks of all captures from the folder of indexes.
     fn load_stored(&mut self) {
         let mut chunks: Vec<HashMap<BlockId, usize>> =
             self.layout.captures.iter().map(|_| HashMap::new()).collect();
@@ -146,8 +146,11 @@ impl View {
                 let kinds = self.layout.kinds(entry).kinds.len();
                 Some(ChunkLimits { frames: entry.chunk.count, kinds })
             };
-            let bytes = self.cache.as_ref().map_or_else(Vec::new, |cache| cache.load(capture.id()));
-            cache::decode(&bytes, capture.id(), limits)
+            let bytes = self
+                .index_folder
+                .as_ref()
+                .map_or_else(Vec::new, |folder| folder.load(capture.id()));
+            index_files::decode(&bytes, capture.id(), limits)
         };
         let stored = self.layout.captures.iter().zip(&chunks).map(load).collect();
         self.stored = Mutex::new(stored);
@@ -222,14 +225,14 @@ impl View {
         builder.run()
     }
 
-    /// Writes the index into the folder of the cache, if the view has one.
+    /// Writes the index into the folder of indexes, if the view has one.
     ///
     /// # Errors
     /// Other users can access the folder, or it cannot be written.
     pub fn save(&self) -> Result<(), ViewError> {
-        let Some(cache) = &self.cache else { return Ok(()) };
+        let Some(folder) = &self.index_folder else { return Ok(()) };
         for (number, capture) in self.layout.captures.iter().enumerate() {
-            cache.store(capture.id(), &self.index_bytes(number))?;
+            folder.store(capture.id(), &self.index_bytes(number))?;
         }
         Ok(())
     }
@@ -238,7 +241,7 @@ impl View {
     pub fn index_bytes(&self, capture: usize) -> Vec<u8> {
         let blocks = self.blocks();
         let blocks = blocks[capture].iter().map(|(id, block)| (*id, &**block));
-        cache::encode(self.layout.captures[capture].id(), blocks)
+        index_files::encode(self.layout.captures[capture].id(), blocks)
     }
 
     /// The built blocks of each capture, in the order of its file.

@@ -177,7 +177,10 @@ fn a_folder_that_cannot_be_written_costs_the_index_alone() {
         let view = View::open(captures, Some(folder), 1 << 24).unwrap();
         build(&view);
         let refused = view.save().unwrap_err();
-        assert!(matches!(&refused, ViewError::Cache { path, .. } if path == folder), "{refused}");
+        assert!(
+            matches!(&refused, ViewError::IndexFolder { path, .. } if path == folder),
+            "{refused}"
+        );
         assert_eq!(view.index_bytes(0), alone.index_bytes(0));
     }
 }
@@ -190,7 +193,7 @@ fn a_folder_of_others_is_refused() {
     let view = kept.open();
     build(&view);
     let refused = view.save().unwrap_err();
-    assert!(matches!(refused, ViewError::Cache { .. }), "{refused}");
+    assert!(matches!(refused, ViewError::IndexFolder { .. }), "{refused}");
     assert!(refused.to_string().contains("only its user"), "{refused}");
     assert_eq!(fs::read_dir(kept.cache()).unwrap().count(), 0);
 }

@@ -106,13 +106,13 @@ fn next_block<'a>(from: &mut UnreadBytes<'a>) -> Option<(BlockId, &'a [u8])> {
 
 /// A folder of indexes.
 #[derive(Debug, Clone)]
-pub(crate) struct Cache {
+pub(crate) struct IndexFolder {
     folder: PathBuf,
 }
 
-impl Cache {
-    pub fn new(folder: &Path) -> Cache {
-        Cache { folder: folder.to_owned() }
+impl IndexFolder {
+    pub fn new(folder: &Path) -> IndexFolder {
+        IndexFolder { folder: folder.to_owned() }
     }
 
     fn path(&self, capture: &str) -> PathBuf {
@@ -143,7 +143,7 @@ impl Cache {
     /// # Errors
     /// Other users can access the folder, or it cannot be written.
     pub fn store(&self, capture: &str, bytes: &[u8]) -> Result<(), ViewError> {
-        let failed = |error| ViewError::Cache { path: self.folder.clone(), error };
+        let failed = |error| ViewError::IndexFolder { path: self.folder.clone(), error };
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
         self.check().map_err(failed)?;
         let rules = Rules { force: true, readers: Readers::Owner, ..Rules::default() };
