@@ -1,4 +1,4 @@
-// Reads the rows of a window in the format of `tiles.rs`.
+// Reads the rows of a window in the format of `row_bytes.rs`.
 
 export const BEGINS_BEFORE = 1;
 export const SINGLE = 2;

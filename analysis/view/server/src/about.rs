@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::error::HttpRefusal;
 use crate::layers;
+use crate::row_bytes::causes;
 use crate::session::{SessionState, ViewSession};
-use crate::tiles::causes;
 
 /// All that a page needs before its first window. `sets` is the number of sets of captures.
 pub(crate) fn about(session: &ViewSession, sets: usize) -> Result<Value, HttpRefusal> {

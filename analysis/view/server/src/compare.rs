@@ -26,7 +26,7 @@ const RESAMPLES: usize = 2000;
 
 /// A range of time of each set.
 #[derive(Debug, Deserialize)]
-pub(crate) struct CompareAsked {
+pub(crate) struct CompareQuery {
     first: TimeRange,
     second: TimeRange,
 }
@@ -88,7 +88,7 @@ type Lengths = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
 /// Compares the intervals of two sets.
 pub(crate) async fn compare(
     sessions: [&ViewSession; 2],
-    asked: &CompareAsked,
+    asked: &CompareQuery,
 ) -> Result<ComparedSets, HttpRefusal> {
     let windows = [&asked.first, &asked.second].map(|range| within(&range.from, &range.to));
     let [first, second] = windows;

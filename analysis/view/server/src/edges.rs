@@ -5,7 +5,7 @@ use ppt_view::{FrameName, View};
 use serde::{Deserialize, Serialize};
 
 use crate::error::HttpRefusal;
-use crate::frame::{FrameAsked, FrameKey};
+use crate::frame::{FrameKey, FrameQuery};
 use crate::session::ViewSession;
 use crate::table::ask;
 
@@ -15,8 +15,8 @@ const MAX_FRAMES: usize = 64;
 const MAX_EDGES: usize = 200;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct EdgesAsked {
-    frames: Vec<FrameAsked>,
+pub(crate) struct EdgesQuery {
+    frames: Vec<FrameQuery>,
 }
 
 #[derive(Debug, Serialize)]
@@ -52,7 +52,7 @@ struct EdgeEnd {
 }
 
 /// The edges that begin or end at the requested frames.
-pub(crate) async fn edges(session: &ViewSession, asked: &EdgesAsked) -> Result<Edges, HttpRefusal> {
+pub(crate) async fn edges(session: &ViewSession, asked: &EdgesQuery) -> Result<Edges, HttpRefusal> {
     if !(1..=MAX_FRAMES).contains(&asked.frames.len()) {
         return Err(HttpRefusal::bad(format!("edges of 1 to {MAX_FRAMES} frames at a time")));
     }

@@ -24,7 +24,7 @@ const ROWS_PER_TURN: usize = 4096;
 
 /// A request for the rows that begin from `from` (included) to `to` (excluded).
 #[derive(Debug, Deserialize)]
-pub(crate) struct ExportAsked {
+pub(crate) struct ExportQuery {
     format: ExportForm,
     from: String,
     to: String,
@@ -43,7 +43,7 @@ enum ExportForm {
 /// The file, as an attachment.
 pub(crate) async fn export(
     session: &ViewSession,
-    asked: &ExportAsked,
+    asked: &ExportQuery,
 ) -> Result<HttpAnswer, HttpRefusal> {
     let (from, to) = (time(&asked.from)?, time(&asked.to)?);
     if from >= to {
@@ -73,7 +73,7 @@ pub(crate) async fn export(
 }
 
 /// A Parquet file of a kind of frames, or of a table made of frames.
-async fn parquet(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpRefusal> {
+async fn parquet(engine: &Engine, asked: &ExportQuery) -> Result<Vec<u8>, HttpRefusal> {
     let name =
         asked.table.as_deref().ok_or_else(|| HttpRefusal::bad("`table` names what to export"))?;
     let tables = engine.exportable(Some(name))?;
@@ -92,7 +92,7 @@ async fn parquet(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpRe
 }
 
 /// A trace for Perfetto with all tables, or with one.
-async fn perfetto(engine: &Engine, asked: &ExportAsked) -> Result<Vec<u8>, HttpRefusal> {
+async fn perfetto(engine: &Engine, asked: &ExportQuery) -> Result<Vec<u8>, HttpRefusal> {
     let form = TraceFormat::Perfetto;
     let selection = match asked.table.as_deref() {
         None => TraceSelection::everything(engine, form)?,

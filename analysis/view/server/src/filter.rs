@@ -13,7 +13,7 @@ use crate::threads::thread_row;
 const MAX_THREADS: usize = 20_000;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct FilterAsked {
+pub(crate) struct FilterQuery {
     text: String,
     from: String,
     to: String,
@@ -37,7 +37,7 @@ struct FilterRow {
 /// The threads with matches, and the command for a terminal.
 pub(crate) async fn filter(
     session: &ViewSession,
-    asked: &FilterAsked,
+    asked: &FilterQuery,
 ) -> Result<Filter, HttpRefusal> {
     let condition = FindCondition::parse(&asked.text)?;
     let window = within(&asked.from, &asked.to)?;

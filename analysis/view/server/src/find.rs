@@ -13,7 +13,7 @@ use crate::table::{MAX_ROWS, ask};
 use crate::times::time;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct FindAsked {
+pub(crate) struct FindQuery {
     text: String,
     from: String,
     to: String,
@@ -197,7 +197,7 @@ fn value_of(typed: &str) -> String {
 /// The first 500 matches in a range of time.
 pub(crate) async fn find(
     session: &ViewSession,
-    asked: &FindAsked,
+    asked: &FindQuery,
 ) -> Result<FindHits, HttpRefusal> {
     let condition = FindCondition::parse(&asked.text)?;
     let (from, to) = (time(&asked.from)?, time(&asked.to)?);

@@ -23,7 +23,7 @@ pub(crate) struct FrameKey {
 /// A requested frame: by its key, or by its numbers in a view.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum FrameAsked {
+pub(crate) enum FrameQuery {
     Key(FrameKey),
     Cell { view: u64, chunk: u32, frame: u32 },
 }
@@ -63,15 +63,15 @@ impl FrameKey {
     }
 }
 
-impl FrameAsked {
+impl FrameQuery {
     /// The view that has the frame, and the name of the frame.
     pub fn name(
         &self,
         session: &ViewSession,
     ) -> Result<(std::sync::Arc<View>, FrameName), HttpRefusal> {
         match self {
-            FrameAsked::Key(key) => Ok((session.view().1, key.name()?)),
-            FrameAsked::Cell { view, chunk, frame } => {
+            FrameQuery::Key(key) => Ok((session.view().1, key.name()?)),
+            FrameQuery::Cell { view, chunk, frame } => {
                 let view = session.view_of(*view)?;
                 let place = FramePlace { chunk: *chunk, frame: *frame };
                 let name = view.frame_name(place).ok_or(ppt_view::ViewError::NoSuchFrame)?;
@@ -82,7 +82,7 @@ impl FrameAsked {
 }
 
 /// The fields of a frame, its row and times, and the command that prints it in a terminal.
-pub(crate) fn frame(session: &ViewSession, asked: &FrameAsked) -> Result<Value, HttpRefusal> {
+pub(crate) fn frame(session: &ViewSession, asked: &FrameQuery) -> Result<Value, HttpRefusal> {
     let (view, name) = asked.name(session)?;
     let found = view.frame(&name)?;
     let times = || {

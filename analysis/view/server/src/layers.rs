@@ -37,7 +37,7 @@ pub(crate) enum TableRow {
 
 /// A request for a span, a chain or a state, by its row and its beginning.
 #[derive(Debug, Deserialize)]
-pub(crate) struct EntryAsked {
+pub(crate) struct EntryQuery {
     row: String,
     at: String,
 }
@@ -296,7 +296,7 @@ fn queries<'a>(
 }
 
 /// The fields of a row of a table that begins at the requested time, and its first frame.
-pub(crate) async fn entry(session: &ViewSession, asked: &EntryAsked) -> Result<Value, HttpRefusal> {
+pub(crate) async fn entry(session: &ViewSession, asked: &EntryQuery) -> Result<Value, HttpRefusal> {
     let layer = TableRow::parse(&asked.row)
         .ok_or_else(|| ppt_view::ViewError::NoSuchRow(asked.row.clone()))?;
     let at = time(&asked.at)?;

@@ -13,12 +13,12 @@
 //! |---|---|
 //! | `GET /`, `/view.css`, `/m/NAME.js` | the page, without data and without a token |
 //! | `GET /v1/about` | captures, processes, rows, names, progress (`about.rs`) |
-//! | `POST /v1/window` | the cells of rows in a window (`tiles.rs` has the layout) |
+//! | `POST /v1/window` | the cells of rows in a window (`row_bytes.rs` has the layout) |
 //! | `POST /v1/lengths` | a histogram of the lengths of a row |
 //! | `POST /v1/entry` | a span, a chain or a state of a thread (`layers.rs`) |
 //! | `POST /v1/frame` | the fields of a frame (`frame.rs`) |
 //! | `POST /v1/edges` | the causes and effects of frames (`edges.rs`) |
-//! | `GET /v1/points`, `POST /v1/ways` | the points; the paths from one point to another (`ways.rs`) |
+//! | `GET /v1/points`, `POST /v1/ways` | the points; the paths from one point to another (`paths.rs`) |
 //! | `POST /v1/why` | the causes of the slowest intervals in a range of time (`why.rs`) |
 //! | `POST /v1/filter` | the rows with matches of a search (`filter.rs`) |
 //! | `POST /v1/find`, `/v1/sql`, `/v1/panel`; `GET /v1/panels` | answers in rows (`find.rs`, `sql.rs`, `panels.rs`) |
@@ -51,13 +51,13 @@ mod layers;
 mod panels;
 mod paths;
 mod routes;
+mod row_bytes;
 mod server;
 mod session;
 mod slices;
 mod sql;
 mod table;
 mod threads;
-mod tiles;
 mod times;
 mod token;
 mod why;

@@ -13,7 +13,7 @@ use crate::table::{MAX_ROWS, QueryTable, ask};
 use crate::times::time;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct PanelAsked {
+pub(crate) struct PanelQuery {
     id: String,
     from: Option<String>,
     to: Option<String>,
@@ -65,7 +65,7 @@ pub(crate) fn panels() -> Value {
 }
 
 /// Answers a panel.
-pub(crate) async fn panel(session: &ViewSession, asked: &PanelAsked) -> Result<Panel, HttpRefusal> {
+pub(crate) async fn panel(session: &ViewSession, asked: &PanelQuery) -> Result<Panel, HttpRefusal> {
     let range = asked.from.as_deref().zip(asked.to.as_deref());
     let window = || range.map_or(Ok("true".into()), |(from, to)| within(from, to));
     match asked.id.as_str() {

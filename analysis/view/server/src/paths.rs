@@ -14,7 +14,7 @@ use crate::threads::thread_row;
 const MAX_SLOWEST: usize = 20;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct PathsAsked {
+pub(crate) struct PathsQuery {
     from: String,
     to: String,
 }
@@ -67,7 +67,7 @@ pub(crate) async fn points(session: &ViewSession) -> Result<Vec<String>, HttpRef
 /// The paths from one point to another.
 pub(crate) async fn paths(
     session: &ViewSession,
-    asked: &PathsAsked,
+    asked: &PathsQuery,
 ) -> Result<PathsAnswer, HttpRefusal> {
     let about = session.view().1.about();
     let engine = session.engine()?;

@@ -10,14 +10,14 @@ use crate::session::ViewSession;
 use crate::table::{MAX_ROWS, QueryTable, ask};
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct SqlAsked {
+pub(crate) struct SqlQuery {
     sql: String,
 }
 
 /// The first 500 rows of one statement.
 pub(crate) async fn sql(
     session: &ViewSession,
-    asked: &SqlAsked,
+    asked: &SqlQuery,
 ) -> Result<QueryTable, HttpRefusal> {
     check(&asked.sql)?;
     let engine = session.engine()?;

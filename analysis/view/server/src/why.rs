@@ -14,7 +14,7 @@ use crate::times::time;
 const MAX_SLOWEST: usize = 20;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct WhyAsked {
+pub(crate) struct WhyQuery {
     from: String,
     to: String,
 }
@@ -48,7 +48,7 @@ struct PartAnswer {
 }
 
 /// The slowest intervals in a range of time.
-pub(crate) async fn why(session: &ViewSession, asked: &WhyAsked) -> Result<Why, HttpRefusal> {
+pub(crate) async fn why(session: &ViewSession, asked: &WhyQuery) -> Result<Why, HttpRefusal> {
     let (from, to) = (time(&asked.from)?, time(&asked.to)?);
     let bound = |ns: i64| u64::try_from(ns).ok().map(Bound::Epoch);
     // `Window::to` is included.

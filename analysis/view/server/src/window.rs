@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ppt_view::{Cell, Phase, RowId, SliceFilter, View, ViewError, WindowRequest};
+use ppt_view::{About, Cell, Phase, RowId, SliceFilter, View, ViewError, WindowRequest};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::body::{HttpAnswer, Pieces, json as answer, pieces};
+use crate::body::{self, HttpAnswer, Pieces, pieces};
 use crate::error::HttpRefusal;
 use crate::find::FindCondition;
 use crate::layers::{self, TableRow};
+use crate::row_bytes;
 use crate::session::ViewSession;
-use crate::tiles;
 use crate::times::time;
 
 /// The most pixels of a window.
@@ -21,12 +21,12 @@ const MAX_PIXELS: u32 = 4096;
 const MAX_ROWS: usize = 256;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct WindowAsked {
+pub(crate) struct WindowQuery {
     from: String,
     to: String,
     px: u32,
     rows: Vec<String>,
-    phase: PhaseAsked,
+    phase: PhaseQuery,
     /// The condition of a search. Rows of the index then have only its matches, for which frames are read in
     /// each phase.
     #[serde(default, rename = "where")]
@@ -35,19 +35,19 @@ pub(crate) struct WindowAsked {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum PhaseAsked {
+enum PhaseQuery {
     Index,
     Frames,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct LengthsAsked {
+pub(crate) struct LengthsQuery {
     row: String,
     from: String,
     to: String,
 }
 
-impl WindowAsked {
+impl WindowQuery {
     fn request(&self) -> Result<WindowRequest, HttpRefusal> {
         let (from, to) = (time(&self.from)?, time(&self.to)?);
         if from >= to {
@@ -62,8 +62,8 @@ impl WindowAsked {
         let index_rows = self.rows.iter().filter(|row| TableRow::parse(row).is_none());
         let rows = index_rows.map(|row| row.parse::<RowId>()).collect::<Result<_, _>>()?;
         let phase = match self.phase {
-            PhaseAsked::Index => Phase::Index,
-            PhaseAsked::Frames => Phase::Frames,
+            PhaseQuery::Index => Phase::Index,
+            PhaseQuery::Frames => Phase::Frames,
         };
         Ok(WindowRequest { from, to, pixels: self.px, rows, phase })
     }
@@ -73,7 +73,7 @@ impl WindowAsked {
 /// reader is gone.
 pub(crate) fn window(
     session: &Arc<ViewSession>,
-    asked: &WindowAsked,
+    asked: &WindowQuery,
 ) -> Result<HttpAnswer, HttpRefusal> {
     let request = asked.request()?;
     let layers: Vec<TableRow> = asked.rows.iter().filter_map(|row| TableRow::parse(row)).collect();
@@ -88,39 +88,55 @@ pub(crate) fn window(
     tokio::spawn(async move {
         let pieces = Arc::new(pieces);
         let window = (request.from, request.to, request.pixels);
-        if !index_rows(view.clone(), request, filter, pieces.clone()).await || layers.is_empty() {
-            return;
-        }
-        let about = view.about();
-        for group in layers::groups(&layers) {
-            let cells = match session.engine() {
-                Ok(engine) => {
-                    let work = layers::cells(&engine, &about, group, window);
-                    tokio::select! {
-                        cells = work => cells,
-                        () = pieces.closed() => return,
-                    }
-                }
-                Err(error) => Err(error.into()),
-            };
-            let tile = |row: &TableRow, cells: Option<Vec<Cell>>| match cells {
-                Some(cells) => tiles::tile_of_cells(&row.id(), cells, window.0),
-                None => tiles::failed(&row.id(), &ViewError::NoSuchRow(row.id()).to_string()),
-            };
-            let tiles: Vec<Vec<u8>> = match cells {
-                Ok(cells) => group.iter().zip(cells).map(|(row, cells)| tile(row, cells)).collect(),
-                Err(refusal) => {
-                    group.iter().map(|row| tiles::failed(&row.id(), &refusal.text)).collect()
-                }
-            };
-            for tile in tiles {
-                if !pieces.send(tile.into()).await {
-                    return;
-                }
-            }
+        if index_rows(view.clone(), request, filter, pieces.clone()).await && !layers.is_empty() {
+            table_rows(&session, &view.about(), &layers, window, &pieces).await;
         }
     });
     Ok(answer)
+}
+
+/// Sends the rows from tables. Stops when the reader is gone.
+async fn table_rows(
+    session: &ViewSession,
+    about: &About,
+    rows: &[TableRow],
+    window: (i64, i64, u32),
+    pieces: &Pieces,
+) {
+    for group in layers::groups(rows) {
+        let encoded = tokio::select! {
+            encoded = encoded_group(session, about, group, window) => encoded,
+            () = pieces.closed() => return,
+        };
+        for row in encoded {
+            if !pieces.send(row.into()).await {
+                return;
+            }
+        }
+    }
+}
+
+/// The bytes of rows of one table.
+async fn encoded_group(
+    session: &ViewSession,
+    about: &About,
+    group: &[TableRow],
+    window: (i64, i64, u32),
+) -> Vec<Vec<u8>> {
+    let cells = match session.engine() {
+        Ok(engine) => layers::cells(&engine, about, group, window).await,
+        Err(error) => Err(error.into()),
+    };
+    let encoded = |row: &TableRow, cells: Option<Vec<Cell>>| match cells {
+        Some(cells) => row_bytes::encode_cells(&row.id(), cells, window.0),
+        None => row_bytes::encode_failure(&row.id(), &ViewError::NoSuchRow(row.id()).to_string()),
+    };
+    match cells {
+        Ok(cells) => group.iter().zip(cells).map(|(row, cells)| encoded(row, cells)).collect(),
+        Err(refusal) => {
+            group.iter().map(|row| row_bytes::encode_failure(&row.id(), &refusal.text)).collect()
+        }
+    }
 }
 
 /// Sends the rows of the index. False if the reader is gone.
@@ -140,9 +156,9 @@ async fn index_rows(
         for (id, row) in request.rows.iter().zip(rows) {
             let id = id.to_string();
             let bytes = match row {
-                Ok(row) => tiles::tile(&id, &row, request.from),
+                Ok(row) => row_bytes::encode(&id, &row, request.from),
                 Err(ViewError::Cancelled) => return false,
-                Err(error) => tiles::failed(&id, &error.to_string()),
+                Err(error) => row_bytes::encode_failure(&id, &error.to_string()),
             };
             let sent = runtime.block_on(pieces.send(bytes.into()));
             if !sent || gone.load(Ordering::Relaxed) {
@@ -157,10 +173,10 @@ async fn index_rows(
 /// A histogram of the lengths of slices in a row.
 pub(crate) fn lengths(
     session: &ViewSession,
-    asked: &LengthsAsked,
+    asked: &LengthsQuery,
 ) -> Result<HttpAnswer, HttpRefusal> {
     let (from, to) = (time(&asked.from)?, time(&asked.to)?);
     let buckets = session.view().1.lengths(asked.row.parse()?, from, to)?;
     let buckets: Vec<String> = buckets.iter().map(u64::to_string).collect();
-    Ok(answer(&json!({ "buckets": buckets })))
+    Ok(body::json(&json!({ "buckets": buckets })))
 }

@@ -15,13 +15,13 @@
 use ppt_view::{Cause, Cell, RowId, WindowRow};
 use serde_json::json;
 
-/// The names of causes of losses, indexed by the numbers in tiles.
+/// The names of causes of losses, indexed by the numbers in rows.
 pub(crate) fn causes() -> Vec<&'static str> {
     Cause::ALL.iter().map(|cause| cause.name()).collect()
 }
 
 /// The bytes of a row with cells from a table.
-pub(crate) fn tile_of_cells(id: &str, cells: Vec<Cell>, origin: i64) -> Vec<u8> {
+pub(crate) fn encode_cells(id: &str, cells: Vec<Cell>, origin: i64) -> Vec<u8> {
     let row = WindowRow {
         row: RowId::Process(0),
         cells,
@@ -30,11 +30,11 @@ pub(crate) fn tile_of_cells(id: &str, cells: Vec<Cell>, origin: i64) -> Vec<u8> 
         is_built: true,
         has_more: false,
     };
-    tile(id, &row, origin)
+    encode(id, &row, origin)
 }
 
 /// The bytes of a row with this id. Times are relative to `origin`.
-pub(crate) fn tile(id: &str, row: &WindowRow, origin: i64) -> Vec<u8> {
+pub(crate) fn encode(id: &str, row: &WindowRow, origin: i64) -> Vec<u8> {
     let mut columns = Columns { bytes: Vec::new(), origin };
     let cells = &row.cells;
     columns.times(cells.iter().map(|cell| cell.from));
@@ -76,7 +76,7 @@ pub(crate) fn tile(id: &str, row: &WindowRow, origin: i64) -> Vec<u8> {
 }
 
 /// The bytes of a row with an error instead of cells.
-pub(crate) fn failed(row: &str, error: &str) -> Vec<u8> {
+pub(crate) fn encode_failure(row: &str, error: &str) -> Vec<u8> {
     message(&json!({ "row": row, "error": error }), &[])
 }
 
