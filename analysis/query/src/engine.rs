@@ -22,7 +22,7 @@ use crate::functions;
 use crate::keep_apart::KeepApart;
 use crate::limits::prepared;
 use crate::nesting::RECURSION;
-use crate::provider::Provided;
+use crate::table_provider::ProvidedTable;
 use crate::tracing;
 use crate::window::Window;
 
@@ -98,7 +98,8 @@ impl Engine {
         let catalog = Arc::new(MemoryCatalogProvider::new());
         let tables = directory.buffers().iter().map(|(name, tables)| (name.as_str(), tables));
         let visible = |name: &str, table: &Arc<dyn CaptureTable>| {
-            let provided = Provided::new(name, table.clone(), options.pushdown, options.memory);
+            let provided =
+                ProvidedTable::new(name, table.clone(), options.pushdown, options.memory);
             options.window.applied(Arc::new(provided), table.as_ref(), &set)
         };
         for (name, tables) in tables.chain([(Directory::PLAIN, directory.plain())]) {
@@ -154,7 +155,7 @@ impl Engine {
     /// All rows of a fixed table, also those outside of the window.
     pub(crate) fn unwindowed_table(&self, name: &str) -> Result<Option<DataFrame>, QueryError> {
         let Some(table) = self.directory.plain().get(name) else { return Ok(None) };
-        let provided = Provided::new(name, table.clone(), self.pushdown, self.memory);
+        let provided = ProvidedTable::new(name, table.clone(), self.pushdown, self.memory);
         Ok(Some(self.context.read_table(Arc::new(provided))?))
     }
 
@@ -173,7 +174,7 @@ impl Engine {
         let Some((_, _, table)) = all.find(|kind| kind.0 == buffer && kind.1 == frame) else {
             return Ok(None);
         };
-        let provided = Provided::new(frame, table.clone(), self.pushdown, self.memory);
+        let provided = ProvidedTable::new(frame, table.clone(), self.pushdown, self.memory);
         Ok(Some(self.context.read_table(Arc::new(provided))?))
     }
 

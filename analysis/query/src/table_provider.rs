@@ -1,4 +1,4 @@
-//! Provides tables of captures to DataFusion.
+//! A table of captures as DataFusion's [`TableProvider`]. [`Engine::new`](crate::Engine::new) registers it.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::bounds;
 use crate::error::external;
 use crate::exec::{PassExec, ScanExec, projected};
 
-/// A table for DataFusion.
+/// A table of captures for DataFusion.
 #[derive(Debug)]
-pub(crate) struct Provided {
+pub(crate) struct ProvidedTable {
     name: String,
     table: Arc<dyn CaptureTable>,
     pushdown: bool,
@@ -25,14 +25,14 @@ pub(crate) struct Provided {
     memory: Option<usize>,
 }
 
-impl Provided {
+impl ProvidedTable {
     pub fn new(
         name: &str,
         table: Arc<dyn CaptureTable>,
         pushdown: bool,
         memory: Option<usize>,
-    ) -> Provided {
-        Provided { name: name.to_owned(), table, pushdown, memory }
+    ) -> ProvidedTable {
+        ProvidedTable { name: name.to_owned(), table, pushdown, memory }
     }
 
     fn plan(
@@ -66,7 +66,7 @@ impl Provided {
 }
 
 #[async_trait]
-impl TableProvider for Provided {
+impl TableProvider for ProvidedTable {
     fn schema(&self) -> SchemaRef {
         self.table.schema().clone()
     }
