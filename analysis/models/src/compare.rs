@@ -200,75 +200,111 @@ fn welch(one: f64, other: f64, counts: [f64; 2]) -> f64 {
     if freedom.is_finite() { freedom } else { counts[0] + counts[1] - 2.0 }
 }
 
-fn change(first: &Units, second: &Units, options: Comparing) -> Change {
-    let (one, other) =
-        (UnitMoments::from_units(&first.units), UnitMoments::from_units(&second.units));
-    let counts = [one.count, other.count];
-    let values = [first.value, second.value];
-    let level = 1.0 - (1.0 - options.level) / options.family.max(1) as f64;
-    let drawn = (first.units.len() >= MIN_UNITS && second.units.len() >= MIN_UNITS)
-        .then(|| draw(&first.units, &second.units, options.resampling));
-    let freedom = welch(one.variance, other.variance, counts);
-    let variance = one.variance + other.variance;
-    // The variance of resamples is (n − 1)/n of the unbiased one.
-    let resampled = one.variance * (one.count - 1.0) / one.count
-        + other.variance * (other.count - 1.0) / other.count;
-    let wider = if resampled > 0.0 { (variance / resampled).sqrt() } else { 1.0 };
-    let difference = |level: f64| {
-        let value = values[1] - values[0];
-        let wide = t_quantile((1.0 + level) / 2.0, freedom) * variance.sqrt();
+/// Both sides of a change: estimates how much they differ, at any level.
+struct UnitSides {
+    values: [f64; 2],
+    moments: [UnitMoments; 2],
+    /// The means of both sides in each resample; None if a side has too few units.
+    drawn: Option<Vec<[f64; 2]>>,
+    /// The variance of the difference.
+    variance: f64,
+    /// Factor by which the intervals of resamples are too narrow.
+    wider: f64,
+}
+
+impl UnitSides {
+    fn new(first: &Units, second: &Units, resampling: Resampling) -> UnitSides {
+        let moments = [first, second].map(|side| UnitMoments::from_units(&side.units));
+        let [one, other] = &moments;
+        let drawn = (first.units.len() >= MIN_UNITS && second.units.len() >= MIN_UNITS)
+            .then(|| draw(&first.units, &second.units, resampling));
+        let variance = one.variance + other.variance;
+        // The variance of resamples is (n − 1)/n of the unbiased one.
+        let resampled = one.variance * (one.count - 1.0) / one.count
+            + other.variance * (other.count - 1.0) / other.count;
+        let wider = if resampled > 0.0 { (variance / resampled).sqrt() } else { 1.0 };
+        UnitSides { values: [first.value, second.value], moments, drawn, variance, wider }
+    }
+
+    /// The degrees of freedom of the sum of two variances of means.
+    fn freedom(&self, variances: [f64; 2]) -> f64 {
+        let [one, other] = &self.moments;
+        welch(variances[0], variances[1], [one.count, other.count])
+    }
+
+    /// The second value minus the first.
+    fn difference_at(&self, level: f64) -> Estimate {
+        let [one, other] = &self.moments;
+        let value = self.values[1] - self.values[0];
+        let freedom = self.freedom([one.variance, other.variance]);
+        let wide = t_quantile((1.0 + level) / 2.0, freedom) * self.variance.sqrt();
         // Centred at the measured value, which is not always the mean of the units.
         let off = value - (other.mean - one.mean);
-        let bootstrap = drawn.as_ref().map(|drawn| {
+        let bootstrap = self.drawn.as_ref().map(|drawn| {
             let each = drawn.iter().map(|values| values[1] - values[0] + off).collect();
-            expanded_by(each, level, wider, freedom)
+            expanded_by(each, level, self.wider, freedom)
         });
         Estimate { value, interval: ConfidenceInterval::around(value, wide), bootstrap }
-    };
-    let above_0 = first.units.iter().chain(&second.units).chain(&values).all(|unit| *unit > 0.0);
-    let ratio = |level: f64| {
-        let value = values[1] / values[0];
-        let part = |moments: &UnitMoments| moments.variance / (moments.mean * moments.mean);
-        let freedom = welch(part(&one), part(&other), counts);
-        let wide = t_quantile((1.0 + level) / 2.0, freedom) * (part(&one) + part(&other)).sqrt();
+    }
+
+    /// The second value by the first.
+    fn ratio_at(&self, level: f64) -> Estimate {
+        let [one, other] = &self.moments;
+        let value = self.values[1] / self.values[0];
+        let relative = [one, other].map(|side| side.variance / (side.mean * side.mean));
+        let freedom = self.freedom(relative);
+        let wide = t_quantile((1.0 + level) / 2.0, freedom) * (relative[0] + relative[1]).sqrt();
         let off = value / (other.mean / one.mean);
-        let bootstrap = drawn.as_ref().map(|drawn| {
+        let bootstrap = self.drawn.as_ref().map(|drawn| {
             let each = drawn.iter().map(|values| off * values[1] / values[0]).collect();
-            expanded_by(each, level, wider, freedom)
+            expanded_by(each, level, self.wider, freedom)
         });
         let interval = ConfidenceInterval { low: value * (-wide).exp(), high: value * wide.exp() };
         Estimate { value, interval, bootstrap }
-    };
-    let pooled = (one.variance * one.count * (one.count - 1.0)
-        + other.variance * other.count * (other.count - 1.0))
-        / (one.count + other.count - 2.0);
-    let small = 1.0 - 3.0 / (4.0 * (one.count + other.count - 2.0) - 1.0);
-    let effect = small * (values[1] - values[0]) / pooled.sqrt();
-    let decisive = if above_0 { ratio(level) } else { difference(level) };
-    let nothing = f64::from(u8::from(above_0));
-    let margin = if above_0 { options.margin } else { 0.0 };
-    let range = decisive.believed();
-    let direction = match range {
-        confidence_interval if confidence_interval.low > nothing => Direction::Higher,
-        confidence_interval if confidence_interval.high < nothing => Direction::Lower,
-        confidence_interval
-            if confidence_interval.low >= nothing - margin
-                && confidence_interval.high <= nothing + margin =>
-        {
-            Direction::Same
-        }
-        _ => Direction::Unclear,
-    };
+    }
+
+    /// The difference in standard deviations of units; None if units do not vary.
+    fn effect(&self) -> Option<f64> {
+        let [one, other] = &self.moments;
+        let pooled = (one.variance * one.count * (one.count - 1.0)
+            + other.variance * other.count * (other.count - 1.0))
+            / (one.count + other.count - 2.0);
+        let small = 1.0 - 3.0 / (4.0 * (one.count + other.count - 2.0) - 1.0);
+        let effect = small * (self.values[1] - self.values[0]) / pooled.sqrt();
+        effect.is_finite().then_some(effect)
+    }
+}
+
+fn change(first: &Units, second: &Units, options: Comparing) -> Change {
+    let sides = UnitSides::new(first, second, options.resampling);
+    let level = 1.0 - (1.0 - options.level) / options.family.max(1) as f64;
+    let mut all = first.units.iter().chain(&second.units).chain(&sides.values);
+    let above_0 = all.all(|unit| *unit > 0.0);
+    let decisive = if above_0 { sides.ratio_at(level) } else { sides.difference_at(level) };
+    let (nothing, margin) = if above_0 { (1.0, options.margin) } else { (0.0, 0.0) };
     Change {
         statistic: second.statistic,
-        values,
-        difference: difference(options.level),
-        ratio: above_0.then(|| ratio(options.level)),
-        effect: effect.is_finite().then_some(effect),
-        direction,
+        values: sides.values,
+        difference: sides.difference_at(options.level),
+        ratio: above_0.then(|| sides.ratio_at(options.level)),
+        effect: sides.effect(),
+        direction: direction(decisive.believed(), nothing, margin),
         level,
         decisive,
-        decisive_difference: difference(level),
+        decisive_difference: sides.difference_at(level),
+    }
+}
+
+/// The verdict about an interval, in which `nothing` stands for no change.
+fn direction(range: ConfidenceInterval, nothing: f64, margin: f64) -> Direction {
+    if range.low > nothing {
+        Direction::Higher
+    } else if range.high < nothing {
+        Direction::Lower
+    } else if range.low >= nothing - margin && range.high <= nothing + margin {
+        Direction::Same
+    } else {
+        Direction::Unclear
     }
 }
 
