@@ -90,19 +90,8 @@ impl Facts {
         let times = tables.iter().filter_map(|table| table.1.groups.first()?.time);
         let span =
             span::shown(times.chain(readings.during()), span::union(drained, readings.during()));
-        let (mut frames, mut wholes) = (Vec::new(), Vec::new());
-        for (table, total) in &tables {
-            let swept = swept.as_mut().filter(|_| total.unit == RowUnit::Frame);
-            let known = swept.and_then(|swept| {
-                let is_of_span = swept.is_of(span.as_ref());
-                let fields = swept.take_fields(table)?;
-                Some(KnownFields { slices: fields.slices.filter(|_| is_of_span), ..fields })
-            });
-            let span = (span.as_ref(), known);
-            let facts =
-                fields::frame(engine, &summary_request, (table, total), &tables, span).await?;
-            if total.unit == RowUnit::Frame { &mut frames } else { &mut wholes }.push(facts);
-        }
+        let (mut frames, mut wholes) =
+            table_facts(engine, &summary_request, &tables, swept.as_mut(), span.as_ref()).await?;
         [&mut frames, &mut wholes].into_iter().for_each(|facts| sort_by_cost(facts));
         let intervals = number_intervals(&mut frames, 0);
         let names = [&intervals[..], &number_intervals(&mut wholes, intervals.len())].concat();
@@ -114,11 +103,7 @@ impl Facts {
         slowest::add(engine, &whole_tables, &mut wholes, None).await?;
         let answer = engine.why_each(SLOWEST).await?;
         for slow in answer.slowest {
-            let has_name =
-                |table: &&&FrameTable| table.buffer == slow.buffer && table.frame == slow.name;
-            let spans = frame_tables.iter().find(has_name).filter(|_| slow.is_span);
-            let spans = spans.and_then(|span| engine.spans(span));
-            let spans = spans.map(|span| span.name.table().to_owned());
+            let spans = spans_of(engine, &frame_tables, &slow);
             add_why(slow, spans.as_deref(), frames.iter_mut().chain(&mut wholes));
         }
         let account = Account::gather(engine).await?;
@@ -184,6 +169,29 @@ async fn summaries(
     Ok(tables)
 }
 
+/// The facts of all tables: of frames, and of spans and chains. Takes the fields that a common pass has
+/// summed up out of `swept`.
+async fn table_facts(
+    engine: &Engine,
+    request: &summary::SummaryRequest,
+    tables: &[(FrameTable, FrameSummary)],
+    mut swept: Option<&mut SweptFacts>,
+    span: Option<&ChartSpan>,
+) -> Result<(Vec<FrameFacts>, Vec<FrameFacts>), ReportError> {
+    let (mut frames, mut wholes) = (Vec::new(), Vec::new());
+    for (table, total) in tables {
+        let swept = swept.as_deref_mut().filter(|_| total.unit == RowUnit::Frame);
+        let known = swept.and_then(|swept| {
+            let is_of_span = swept.is_of(span);
+            let fields = swept.take_fields(table)?;
+            Some(KnownFields { slices: fields.slices.filter(|_| is_of_span), ..fields })
+        });
+        let facts = fields::frame(engine, request, (table, total), tables, (span, known)).await?;
+        if total.unit == RowUnit::Frame { &mut frames } else { &mut wholes }.push(facts);
+    }
+    Ok((frames, wholes))
+}
+
 /// Sorts kinds by cost, and their fields by [`by_cost`].
 fn sort_by_cost(facts: &mut [FrameFacts]) {
     facts.sort_by(|a, b| {
@@ -215,6 +223,13 @@ fn number_intervals(kinds: &mut [FrameFacts], first: usize) -> Vec<String> {
         facts.fields[field].interval = Some(first + number);
     }
     names
+}
+
+/// The name of the table of spans that has `slow`; None if it is not a span.
+fn spans_of(engine: &Engine, tables: &[&FrameTable], slow: &why::Slow) -> Option<String> {
+    let has_name = |table: &&&FrameTable| table.buffer == slow.buffer && table.frame == slow.name;
+    let table = tables.iter().find(has_name).filter(|_| slow.is_span)?;
+    Some(engine.spans(table)?.name.table().to_owned())
 }
 
 /// Adds the reasons to the interval of a frame, or to the spans named `spans`.

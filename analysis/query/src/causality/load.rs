@@ -68,6 +68,16 @@ struct LoadedEdge {
     queue: bool,
 }
 
+/// The threads of all owners, as the graph numbers them.
+struct LoadedThreads {
+    /// By owner: its thread.
+    thread_of: Vec<u32>,
+    /// By thread: its process.
+    processes: Vec<u32>,
+    /// By thread: its clock.
+    clocks: Vec<u32>,
+}
+
 /// Collects rows for a graph.
 #[derive(Debug, Default)]
 pub(crate) struct Loader {
@@ -202,33 +212,61 @@ impl Loader {
         // If a frame has several rows, one with a lost cause is kept.
         self.frames.sort_unstable_by_key(|frame| (frame.id, !frame.is_cause_lost));
         self.frames.dedup_by_key(|frame| frame.id);
-        let (owners, gaps) = (&self.owners.all, &mut self.gaps);
-        gaps.values_mut().for_each(|gap| gap.sort_unstable());
+        self.gaps.values_mut().for_each(|gap| gap.sort_unstable());
+        let cut = self.cut();
+        let capture =
+            |owner: &FrameOwner| self.clocks.capture(&owner.capture).unwrap_or(usize::MAX);
+        let captures: Vec<usize> = self.owners.all.iter().map(capture).collect();
+        let LoadedThreads { thread_of, processes, clocks } = self.threads(&captures);
+        let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
+        order.sort_unstable_by_key(|&at| {
+            let frame = &self.frames[at as usize];
+            (frame.ts, thread_of[frame.id.owner as usize], frame.id)
+        });
+        let vertices = order.iter().map(|&at| {
+            let frame = &self.frames[at as usize];
+            let bounds = self.clocks.around(captures[frame.id.owner as usize], frame.ts);
+            let (lo, hi) = bounds.unwrap_or((i64::MIN, i64::MAX));
+            Vertex {
+                point: frame.point,
+                thread: thread_of[frame.id.owner as usize],
+                lo,
+                ts: frame.ts,
+                hi,
+                cut: cut[at as usize],
+            }
+        });
+        let links = self.links(&order);
+        let graph = Graph::new(processes, vertices, links).map_err(external)?.with_clocks(clocks);
+        let frames = order.iter().map(|&at| self.frames[at as usize].id).collect();
+        Ok(Causality { graph, points: self.points.all, frames, owners: self.owners.all })
+    }
+
+    /// By frame: whether its cause is lost, or frames of its ring are missing before it.
+    fn cut(&self) -> Vec<bool> {
         let none: Vec<i64> = Vec::new();
-        let gaps_of: Vec<&Vec<i64>> = owners
-            .iter()
-            .map(|owner| {
-                let key = (owner.capture.clone(), owner.segment.clone(), owner.ring);
-                gaps.get(&key).unwrap_or(&none)
-            })
-            .collect();
-        let mut cut = vec![false; self.frames.len()];
-        for (at, frame) in self.frames.iter().enumerate() {
+        let gaps_of = self.owners.all.iter().map(|owner| {
+            let key = (owner.capture.clone(), owner.segment.clone(), owner.ring);
+            self.gaps.get(&key).unwrap_or(&none)
+        });
+        let gaps_of: Vec<&Vec<i64>> = gaps_of.collect();
+        let is_cut = |(at, frame): (usize, &LoadedFrame)| {
             let last = at.checked_sub(1).map(|index| self.frames[index].id);
             let last =
                 last.filter(|last| last.owner == frame.id.owner).map_or(0, |last| last.seqno);
             let gaps = gaps_of[frame.id.owner as usize];
             let next = gaps.partition_point(|&first| first <= last);
-            cut[at] =
-                frame.is_cause_lost || gaps.get(next).is_some_and(|&first| first < frame.id.seqno);
-        }
-        let capture =
-            |owner: &FrameOwner| self.clocks.capture(&owner.capture).unwrap_or(usize::MAX);
-        let captures: Vec<usize> = owners.iter().map(capture).collect();
+            frame.is_cause_lost || gaps.get(next).is_some_and(|&first| first < frame.id.seqno)
+        };
+        self.frames.iter().enumerate().map(is_cut).collect()
+    }
+
+    /// The threads of the owners, whose `captures` these are.
+    fn threads(&self, captures: &[usize]) -> LoadedThreads {
         // A thread has a ring in each buffer, and may be in several captures.
         let mut threads = Numbering::default();
         let mut clocks: Vec<u32> = Vec::new();
-        let thread_of: Vec<u32> = (owners.iter().zip(&captures).enumerate())
+        let thread_of: Vec<u32> = (self.owners.all.iter().zip(captures).enumerate())
             .map(|(number, (owner, &capture))| {
                 let unknown = owner.tid.is_none().then_some(number);
                 let host = self.clocks.host(capture);
@@ -246,28 +284,15 @@ impl Loader {
         let mut processes = Numbering::default();
         let processes: Vec<u32> =
             threads.all.iter().map(|thread| processes.number((thread.0, thread.1))).collect();
-        let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
-        order.sort_unstable_by_key(|&at| {
-            let frame = &self.frames[at as usize];
-            (frame.ts, thread_of[frame.id.owner as usize], frame.id)
-        });
+        LoadedThreads { thread_of, processes, clocks }
+    }
+
+    /// The edges between frames of the graph. `order`: by vertex, the index of its frame.
+    fn links(&self, order: &[u32]) -> Vec<GraphLink> {
         let mut vertex_of = vec![0; order.len()];
-        for (vertex, &at) in (0..).zip(&order) {
+        for (vertex, &at) in (0..).zip(order) {
             vertex_of[at as usize] = vertex;
         }
-        let vertices = order.iter().map(|&at| {
-            let frame = &self.frames[at as usize];
-            let bounds = self.clocks.around(captures[frame.id.owner as usize], frame.ts);
-            let (lo, hi) = bounds.unwrap_or((i64::MIN, i64::MAX));
-            Vertex {
-                point: frame.point,
-                thread: thread_of[frame.id.owner as usize],
-                lo,
-                ts: frame.ts,
-                hi,
-                cut: cut[at as usize],
-            }
-        });
         let vertex = |id: FrameId| {
             let at = self.frames.binary_search_by_key(&id, |frame| frame.id).ok()?;
             Some(vertex_of[at])
@@ -277,10 +302,7 @@ impl Loader {
             let LoadedEdge { kind, certainty, queue, .. } = *edge;
             Some(GraphLink { dst, src, kind, certainty, queue })
         });
-        let links = links.collect();
-        let graph = Graph::new(processes, vertices, links).map_err(external)?.with_clocks(clocks);
-        let frames = order.iter().map(|&at| self.frames[at as usize].id).collect();
-        Ok(Causality { graph, points: self.points.all, frames, owners: self.owners.all })
+        links.collect()
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use datafusion::prelude::ident;
 use futures::StreamExt;
-use ppt_causality::{Graph, Mode, Path, PointTypes, RouteStep, StepPlace, in_flight};
+use ppt_causality::{
+    Graph, Mode, Path, PathTimes, Paths, PointTypes, RouteStep, StepPlace, in_flight,
+};
 use ppt_stats::{Budget, Samples, Summary};
 use ppt_tables::Processes;
 use strum::IntoEnumIterator;
@@ -181,49 +183,17 @@ impl Engine {
         let paths = graph.paths(&starts, &ends, Mode::Nearest);
         let paths = paths.map_err(|error| QueryError::Failed(error.to_string()))?;
         let budget = Budget::new(256 << 20);
-        let mut latency = Samples::new(&budget);
-        let mut ambiguous = 0;
-        let mut times: BTreeMap<Option<u32>, i128> = BTreeMap::new();
-        let (mut between, mut queues, mut spans) = (0, 0, Vec::new());
-        paths.each(|path| {
-            latency.push(path.latency(graph));
-            ambiguous += u64::from(path.ambiguous);
-            let own = path.times(graph);
-            for (process, ns) in own.within {
-                *times.entry(Some(process)).or_default() += ns;
-            }
-            between += own.between;
-            queues += own.queues;
-            spans.push((graph.ts(path.src), graph.ts(path.dst)));
-        });
+        let PathSums { latency, ambiguous, times, spans } = PathSums::new(graph, &paths, &budget);
         let processes = Processes::new(self.set());
-        let named = times.into_iter().map(|(process, time)| {
-            let name = process_name(&causality, &processes, process.unwrap_or_default());
-            (name.unwrap_or_default(), time)
-        });
-        let outside = [("between processes".to_owned(), between), ("in queues".to_owned(), queues)];
-        let parts = shares(named.chain(outside).collect());
-        let stage = |stage: ppt_causality::Stage| Stage {
-            stage: causality.stage(&stage),
-            kind: step_word(stage.by),
-            place: place_word(stage.place),
-            count: stage.count,
-            time: stage.time,
-            share: stage.share,
-            p50: stage.p50,
-            p99: stage.p99,
-        };
-        let stages = paths.critical_path(&budget).into_iter().map(stage).collect();
+        let parts = time_shares(&causality, &processes, times);
+        let stages = paths.critical_path(&budget);
+        let stages = stages.iter().map(|stage| named_stage(&causality, stage)).collect();
         let slow: Vec<Path> = paths.slowest(slowest);
         let mut shown: Vec<GraphPath> =
             slow.iter().map(|path| graph_path(&causality, path, &processes)).collect();
         self.explain_longest_steps(&causality, &processes, &slow, &mut shown).await?;
         let reached = paths.ends() as u64;
-        let count = |points: &[u32]| {
-            (0..graph.len() as u32).filter(|&number| points.contains(&graph.point(number))).count()
-                as u64
-        };
-        let (beginnings, all_ends) = (count(&starts), count(&ends));
+        let (beginnings, all_ends) = (frames_at(graph, &starts), frames_at(graph, &ends));
         let disconnection = if reached < all_ends {
             Some(self.disconnection(&causality, &starts, &ends).await?)
         } else {
@@ -346,6 +316,69 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The sums over all paths.
+struct PathSums {
+    latency: Samples<i64>,
+    ambiguous: u64,
+    times: PathTimes,
+    /// The begin and the end of each path, ns since the epoch.
+    spans: Vec<(i64, i64)>,
+}
+
+impl PathSums {
+    fn new(graph: &Graph, paths: &Paths<'_>, budget: &Budget) -> PathSums {
+        let mut sums = PathSums {
+            latency: Samples::new(budget),
+            ambiguous: 0,
+            times: PathTimes::default(),
+            spans: Vec::new(),
+        };
+        paths.each(|path| {
+            sums.latency.push(path.latency(graph));
+            sums.ambiguous += u64::from(path.ambiguous);
+            let own = path.times(graph);
+            for (process, ns) in own.within {
+                *sums.times.within.entry(process).or_default() += ns;
+            }
+            sums.times.between += own.between;
+            sums.times.queues += own.queues;
+            sums.spans.push((graph.ts(path.src), graph.ts(path.dst)));
+        });
+        sums
+    }
+}
+
+/// The time within each process, between processes, and in queues. The largest first.
+fn time_shares(causality: &Causality, processes: &Processes, times: PathTimes) -> Vec<PlaceShare> {
+    let within = times.within.into_iter().map(|(process, time)| {
+        let name = process_name(causality, processes, process);
+        (name.unwrap_or_default(), time)
+    });
+    let outside =
+        [("between processes".to_owned(), times.between), ("in queues".to_owned(), times.queues)];
+    shares(within.chain(outside).collect())
+}
+
+/// A stage, with the names of its points.
+fn named_stage(causality: &Causality, stage: &ppt_causality::Stage) -> Stage {
+    Stage {
+        stage: causality.stage(stage),
+        kind: step_word(stage.by),
+        place: place_word(stage.place),
+        count: stage.count,
+        time: stage.time,
+        share: stage.share,
+        p50: stage.p50,
+        p99: stage.p99,
+    }
+}
+
+/// The number of frames of these points.
+fn frames_at(graph: &Graph, points: &[u32]) -> u64 {
+    let all = 0..graph.len() as u32;
+    all.filter(|&number| points.contains(&graph.point(number))).count() as u64
 }
 
 /// The name of a process of a graph.

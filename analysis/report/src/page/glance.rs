@@ -5,13 +5,21 @@ use crate::facts::Facts;
 use crate::frame_facts::{FieldFacts, FrameFacts};
 use crate::html::escape_html;
 use crate::page_svg;
+use crate::span::ChartSpan;
 use ppt_query::text::{grouped, three};
 
 /// Maximum number of rows.
 const MAX_ROWS: usize = 200;
 
+/// A row of the table. Rows are sorted by cost, then by the number of frames.
+struct GlanceRow {
+    cost: f64,
+    count: u64,
+    html: String,
+}
+
 pub fn section(facts: &Facts) -> String {
-    let mut rows = Vec::new();
+    let kinds = || facts.frames.iter().chain(&facts.wholes);
     let busiest = facts
         .frames
         .iter()
@@ -19,38 +27,10 @@ pub fn section(facts: &Facts) -> String {
         .filter_map(|facts| facts.busy)
         .fold(0.0, f64::max)
         .max(1.0);
-    for (at, frame) in facts.frames.iter().chain(&facts.wholes).enumerate() {
-        let rate = frame.rate.map_or(String::new(), |rate| format!("{}/s", rounded(rate)));
-        let spark = match &facts.span {
-            Some(span) if !frame.counts.is_empty() => {
-                let rates = page_svg::frames_per_second(&frame.counts, span);
-                page_svg::bars(&rates, "cx", "frames over time")
-            }
-            _ => String::new(),
-        };
-        let intervals: Vec<_> =
-            frame.fields.iter().enumerate().filter(|entry| entry.1.interval.is_some()).collect();
-        let name = |field: &str, link: &str, number| {
-            let dot =
-                if field.is_empty() { String::new() } else { format!(".{}", escape_html(field)) };
-            format!("{}<a href=\"#{link}\">{}{dot}</a>", swatch(number), escape_html(&frame.label))
-        };
-        if intervals.is_empty() {
-            let name = if is_empty(frame) {
-                format!("{}{}", swatch(None), escape_html(&frame.label))
-            } else {
-                name("", &anchor(at), None)
-            };
-            let cells = [grouped(frame.count), spark, rate];
-            rows.push((0.0, frame.count, row(&name, &cells, None)));
-            continue;
-        }
-        for (index, field) in intervals {
-            let name = name(&field.label, &field_anchor(at, index), field.interval);
-            rows.push((field.cost(), frame.count, interval(frame, field, &name, &spark, busiest)));
-        }
-    }
-    rows.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+    let rows = kinds().enumerate();
+    let mut rows: Vec<GlanceRow> =
+        rows.flat_map(|(at, frame)| rows_of(frame, at, facts.span.as_ref(), busiest)).collect();
+    rows.sort_by(|a, b| b.cost.total_cmp(&a.cost).then(b.count.cmp(&a.count)));
     let more = match rows.len().saturating_sub(MAX_ROWS) {
         0 => String::new(),
         more => {
@@ -63,15 +43,22 @@ pub fn section(facts: &Facts) -> String {
                 frames.</p></section>\n"
             .to_owned();
     }
-    let rows: String = rows.into_iter().map(|row| row.2).collect();
+    let rows: String = rows.into_iter().map(|row| row.html).collect();
     // Captures without intervals do not need these columns.
-    let timed = facts
-        .frames
-        .iter()
-        .chain(&facts.wholes)
-        .flat_map(|frame| &frame.fields)
-        .any(|facts| facts.interval.is_some());
-    let (class, note) = if timed {
+    let mut fields = kinds().flat_map(|frame| &frame.fields);
+    let is_timed = fields.any(|facts| facts.interval.is_some());
+    let (class, note) = class_and_note(is_timed);
+    format!(
+        "<section id=glance>\n<h2>At a glance</h2>\n<p class=note>{note}</p>\n\
+         <table class=\"{class}\"><thead><tr><th class=w>frame and interval<th>count\
+         <th>over time<th>rate<th>p50<th>p99<th>max<th>busy<th>spread<tbody>\n{rows}</table>\n\
+         {more}</section>\n"
+    )
+}
+
+/// The class of the table, and the note above it.
+fn class_and_note(is_timed: bool) -> (&'static str, &'static str) {
+    if is_timed {
         (
             "glance",
             "A frame is one event, as the program wrote it. What took most time comes first. Busy is the sum of the lengths, divided by the time that passed: at 100 %, one thread was inside \
@@ -84,13 +71,45 @@ pub fn section(facts: &Facts) -> String {
              (<code>interval time NAME;</code> in the frame file), which would add lengths, \
              percentiles and slices.",
         )
+    }
+}
+
+/// The rows of a kind of frames, `at` is its number on the page: one for each interval, or a single one.
+fn rows_of(
+    frame: &FrameFacts,
+    at: usize,
+    span: Option<&ChartSpan>,
+    busiest: f64,
+) -> Vec<GlanceRow> {
+    let rate = frame.rate.map_or(String::new(), |rate| format!("{}/s", rounded(rate)));
+    let spark = match span {
+        Some(span) if !frame.counts.is_empty() => {
+            let rates = page_svg::frames_per_second(&frame.counts, span);
+            page_svg::bars(&rates, "cx", "frames over time")
+        }
+        _ => String::new(),
     };
-    format!(
-        "<section id=glance>\n<h2>At a glance</h2>\n<p class=note>{note}</p>\n\
-         <table class=\"{class}\"><thead><tr><th class=w>frame and interval<th>count\
-         <th>over time<th>rate<th>p50<th>p99<th>max<th>busy<th>spread<tbody>\n{rows}</table>\n\
-         {more}</section>\n"
-    )
+    let name = |field: &str, link: &str, number| {
+        let dot = if field.is_empty() { String::new() } else { format!(".{}", escape_html(field)) };
+        format!("{}<a href=\"#{link}\">{}{dot}</a>", swatch(number), escape_html(&frame.label))
+    };
+    let fields = frame.fields.iter().enumerate().filter(|entry| entry.1.interval.is_some());
+    let intervals = fields.map(|(index, field)| {
+        let name = name(&field.label, &field_anchor(at, index), field.interval);
+        let html = interval(frame, field, &name, &spark, busiest);
+        GlanceRow { cost: field.cost(), count: frame.count, html }
+    });
+    let intervals: Vec<GlanceRow> = intervals.collect();
+    if !intervals.is_empty() {
+        return intervals;
+    }
+    let name = if is_empty(frame) {
+        format!("{}{}", swatch(None), escape_html(&frame.label))
+    } else {
+        name("", &anchor(at), None)
+    };
+    let cells = [grouped(frame.count), spark, rate];
+    vec![GlanceRow { cost: 0.0, count: frame.count, html: row(&name, &cells, None) }]
 }
 
 /// The row of an interval. `busiest` is the largest `busy` on the page.

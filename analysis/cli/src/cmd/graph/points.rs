@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ppt_query::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use ppt_query::arrow::error::ArrowError;
 use ppt_query::causality::short;
-use ppt_query::graph::{PointEdge, PointGraph, ThreadWakes};
+use ppt_query::graph::{PointEdge, PointGraph, ThreadWakes, Unmatched};
 use ppt_query::plain;
 use ppt_query::text::{duration, grouped};
 
@@ -32,64 +32,15 @@ pub(super) fn write(
     }
     if !graph.edges.is_empty() {
         writeln!(out)?;
-        let head = ["from", "to", "by", "count", "possible", "p50", "p99", "max", "of the time"];
-        let mut lines = vec![head.map(str::to_owned).to_vec()];
-        lines.extend(graph.edges.iter().map(|edge| {
-            vec![
-                plain(short(&edge.from)),
-                plain(short(&edge.to)),
-                plain(&by(edge)),
-                grouped(edge.count),
-                grouped(edge.possible),
-                duration(edge.p50),
-                duration(edge.p99),
-                duration(edge.max as f64),
-                percent(edge.share),
-            ]
-        }));
-        columns(&lines, &[0, 1, 2], out)?;
+        write_edges(&graph.edges, out)?;
     }
     if !graph.unmatched.is_empty() {
         writeln!(out, "\nunmatched:")?;
-        let lines = graph.unmatched.iter().map(|unmatched| {
-            let side = match unmatched.side.as_str() {
-                "in" => "in: nothing led to it",
-                _ => "out: it led to nothing",
-            };
-            let reason = match unmatched.reason.as_str() {
-                "loss" => "frames are missing, or nobody knows when they were",
-                _ => "there is none",
-            };
-            vec![
-                plain(&unmatched.point),
-                plain(&unmatched.of),
-                side.to_owned(),
-                reason.to_owned(),
-                grouped(unmatched.count),
-            ]
-        });
-        columns(&lines.collect::<Vec<_>>(), &[0, 1, 2, 3], out)?;
+        write_unmatched(&graph.unmatched, out)?;
     }
     if !wakes.is_empty() {
         writeln!(out, "\nwho woke whom, and how long the woken thread then waited for a CPU:")?;
-        let head = ["process", "thread", "woke", "count", "p50", "p99", "max"];
-        let mut lines = vec![head.map(str::to_owned).to_vec()];
-        lines.extend(wakes.iter().take(WAKES).map(|wakes| {
-            vec![
-                wakes.pid.to_string(),
-                wakes.waker.to_string(),
-                wakes.woken.to_string(),
-                grouped(wakes.count),
-                duration(wakes.p50),
-                duration(wakes.p99),
-                duration(wakes.max as f64),
-            ]
-        }));
-        columns(&lines, &[0, 1, 2], out)?;
-        let more = wakes.len().saturating_sub(WAKES);
-        if more > 0 {
-            writeln!(out, "{more} more pairs of threads: `--format json` has all")?;
-        }
+        write_wakes(wakes, out)?;
     }
     let impossible: u64 = graph.types.iter().map(|matching| matching.impossible).sum();
     let possible = graph.possible();
@@ -100,6 +51,68 @@ pub(super) fn write(
             grouped(possible),
             grouped(impossible)
         )?;
+    }
+    Ok(())
+}
+
+fn write_edges(edges: &[PointEdge], out: &mut impl Write) -> io::Result<()> {
+    let head = ["from", "to", "by", "count", "possible", "p50", "p99", "max", "of the time"];
+    let mut lines = vec![head.map(str::to_owned).to_vec()];
+    lines.extend(edges.iter().map(|edge| {
+        vec![
+            plain(short(&edge.from)),
+            plain(short(&edge.to)),
+            plain(&by(edge)),
+            grouped(edge.count),
+            grouped(edge.possible),
+            duration(edge.p50),
+            duration(edge.p99),
+            duration(edge.max as f64),
+            percent(edge.share),
+        ]
+    }));
+    columns(&lines, &[0, 1, 2], out)
+}
+
+fn write_unmatched(unmatched: &[Unmatched], out: &mut impl Write) -> io::Result<()> {
+    let lines = unmatched.iter().map(|unmatched| {
+        let side = match unmatched.side.as_str() {
+            "in" => "in: nothing led to it",
+            _ => "out: it led to nothing",
+        };
+        let reason = match unmatched.reason.as_str() {
+            "loss" => "frames are missing, or nobody knows when they were",
+            _ => "there is none",
+        };
+        vec![
+            plain(&unmatched.point),
+            plain(&unmatched.of),
+            side.to_owned(),
+            reason.to_owned(),
+            grouped(unmatched.count),
+        ]
+    });
+    columns(&lines.collect::<Vec<_>>(), &[0, 1, 2, 3], out)
+}
+
+fn write_wakes(wakes: &[ThreadWakes], out: &mut impl Write) -> io::Result<()> {
+    let head = ["process", "thread", "woke", "count", "p50", "p99", "max"];
+    let mut lines = vec![head.map(str::to_owned).to_vec()];
+    lines.extend(wakes.iter().take(WAKES).map(|wakes| {
+        vec![
+            wakes.pid.to_string(),
+            wakes.waker.to_string(),
+            wakes.woken.to_string(),
+            grouped(wakes.count),
+            duration(wakes.p50),
+            duration(wakes.p99),
+            duration(wakes.max as f64),
+        ]
+    }));
+    columns(&lines, &[0, 1, 2], out)?;
+    let more = wakes.len().saturating_sub(WAKES);
+    if more > 0 {
+        writeln!(out, "{more} more pairs of threads: `--format json` has all")?;
     }
     Ok(())
 }
