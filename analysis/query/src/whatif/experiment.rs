@@ -13,6 +13,7 @@ use super::row::RowView;
 use crate::causality::Numbering;
 use crate::engine::Engine;
 use crate::error::QueryError;
+use crate::sql_quotes::sql_literal;
 
 /// The buffers of rounds and of pauses.
 const BUFFER: &str = "rounds";
@@ -108,15 +109,10 @@ impl LiveExperiment {
     }
 }
 
-/// A name within a string of SQL.
-fn quoted(name: &str) -> String {
-    name.replace('\'', "''")
-}
-
 /// The condition that a slice has this name, perhaps without its buffer.
 fn is_named(name: &str) -> String {
-    let name = quoted(name);
-    format!("(name = '{name}' OR ends_with(name, '.{name}'))")
+    let (whole, end) = (sql_literal(name), sql_literal(&format!(".{name}")));
+    format!("(name = {whole} OR ends_with(name, {end}))")
 }
 
 /// The rank of each thread, which is a host, a process and a ring. Rows come in any order, but the order of intervals
@@ -195,8 +191,8 @@ impl Engine {
                 )
             }
             Metric::Path(from, to) => {
-                let (from, to) = (quoted(from), quoted(to));
-                format!("SELECT src_ts, latency FROM paths('{from}', '{to}') WHERE latency >= 0")
+                let (from, to) = (sql_literal(from), sql_literal(to));
+                format!("SELECT src_ts, latency FROM paths({from}, {to}) WHERE latency >= 0")
             }
             Metric::End => return Ok(None),
         };
