@@ -1,5 +1,6 @@
-/* A client and a worker take turns, until stdin ends: `pairs THINK_US WORK_US [sleep|nice]`. Both compute for so long,
- * however long they wait for a CPU. `sleep`: the client sleeps instead. `nice`: the worker has a nice value of its own. */
+/* A client and a worker take turns, until stdin ends: `pairs THINK_US WORK_US [sleep|nice|lock]`. Both compute for so
+ * long, however long they wait for a CPU. `sleep`: the client sleeps instead. `nice`: the worker has a nice value of its
+ * own. `lock`: instead of them, three threads think and work, and hold a lock while they compute within their work. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
@@ -48,14 +49,40 @@ static void *work(void *unused) {
     return unused;
 }
 
+static void *work_locked(void *first) {
+    for (uint64_t id = (uintptr_t)first;; id += 3) {
+        compute_for(think_ns);
+        PPT_BEGIN_REQUEST(f) { f.id = id; }
+        PPT_BEGIN_WORK(f) { f.id = id; }
+        pthread_mutex_lock(&lock);
+        compute_for(work_ns);
+        pthread_mutex_unlock(&lock);
+        PPT_END_WORK(f) { f.id = id; }
+        PPT_END_REQUEST(f) { f.id = id; }
+    }
+    return first;
+}
+
+static void wait_for_end(void) {
+    char byte;
+    while (read(0, &byte, 1) > 0)
+        ;
+}
+
 int main(int argc, char **argv) {
     think_ns = argc > 1 ? atoll(argv[1]) * 1000 : 2000000;
     work_ns = argc > 2 ? atoll(argv[2]) * 1000 : 6000000;
     mode = argc > 3 ? argv[3] : "";
+    int is_locked = strcmp(mode, "lock") == 0;
     pthread_t worker;
-    pthread_create(&worker, NULL, work, NULL);
+    for (uintptr_t number = 0; number < (is_locked ? 3 : 1); number++)
+        pthread_create(&worker, NULL, is_locked ? work_locked : work, (void *)number);
     puts("ready");
     fflush(stdout);
+    if (is_locked) {
+        wait_for_end();
+        return 0;
+    }
     for (uint64_t id = 0;; id++) {
         struct pollfd in = {0, POLLIN, 0};
         char byte;

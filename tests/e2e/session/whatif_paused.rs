@@ -150,6 +150,35 @@ fn a_faster_span_is_worth_what_a_faster_program_is() {
     println!("refused each time, as the machine is busy: {refusals:?}");
 }
 
+/// Spans with a lock in them overlap. Only the switches of threads show that they wait.
+#[test]
+fn a_lock_within_the_span_is_noticed() {
+    let Some(_turn) = turn() else { return };
+    let bench = built();
+    let target = bench.start("pairs", &["4000", "4000", "lock"]);
+    let mut refusals = Vec::new();
+    for _ in 0..rounds(3, 6) {
+        let args = [&PAUSED[..], &["--for", "28s"]].concat();
+        drop(Attach::start(live(&bench, &target, &args)).stderr.rest());
+        assert!(!is_heavier(&target));
+        let stderr = asked(&bench, &[]).unwrap_err();
+        let said = explained(&stderr);
+        let Some((_, rest)) = said.split_once("threads wait in work for ") else {
+            let causes = ["baselines", "permutations", "look at a CPU", "paused for"];
+            assert!(causes.iter().any(|cause| stderr.contains(cause)), "{stderr}");
+            refusals.push(stderr);
+            continue;
+        };
+        let table = bench.table("out.bin", &["--frame", "pauses"]);
+        let sum = |name: &str| table.numbers(name).iter().sum::<i64>() as f64;
+        let share = 100.0 * sum("waited") / sum("in_span");
+        assert!(rest.starts_with(&format!("{share:.0} %")), "{share}: {stderr}");
+        assert!(share > 20.0 && share < 90.0, "{share}");
+        return target.finish();
+    }
+    println!("refused each time, as the machine is busy: {refusals:?}");
+}
+
 #[test]
 fn nobody_stays_heavier_or_paused_if_ppt_is_killed() {
     let Some(_turn) = turn() else { return };
