@@ -7,8 +7,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use crate::error::DeliveryError;
 use crate::growing_capture::{GrowingCapture, RangeEnd};
 use crate::manifest::{
-    CaptureProgress, CaptureState, DeliveredFile, DeliveryState, Manifest, MissingFrames, OpenFile,
-    OpenWholes, PlannedRange, Settings,
+    CaptureProgress, CaptureState, DeliveredFile, DeliveryState, Manifest, OpenFile, OpenWholes,
+    PlannedRange, Settings, UndeliveredFrames,
 };
 use crate::target::Target;
 
@@ -343,7 +343,7 @@ impl Delivery {
         for (series, mut files) in series {
             files.sort_by_key(|file| file.number);
             let mut add = |what: String, frames: Option<u64>| {
-                missing.push(MissingFrames { series: series.to_owned(), what, frames });
+                missing.push(UndeliveredFrames { series: series.to_owned(), what, frames });
             };
             let mut before: Option<&CaptureProgress> = None;
             for file in files {

@@ -40,8 +40,8 @@ pub use error::DeliveryError;
 pub use growing_capture::{CaptureGrowth, GrowingCapture, RangeEnd};
 pub use growing_captures::GrowingCaptures;
 pub use manifest::{
-    CaptureProgress, CaptureState, DeliveredFile, DeliveryState, FileList, Manifest, MissingFrames,
-    OpenFile, OpenWholes, PlannedRange, Settings,
+    CaptureProgress, CaptureState, DeliveredFile, DeliveryState, FileList, Manifest, OpenFile,
+    OpenWholes, PlannedRange, Settings, UndeliveredFrames,
 };
 pub use outage::OutageWatch;
 pub use ppt_capture::EndReason;

@@ -24,7 +24,7 @@ pub struct Manifest {
     /// The captures, in the order in which they were found.
     pub captures: Vec<CaptureProgress>,
     /// Frames that no file will have.
-    pub missing: Vec<MissingFrames>,
+    pub missing: Vec<UndeliveredFrames>,
     /// The range that is being written. Some or all of its files may exist.
     pub planned: Option<PlannedRange>,
     /// The complete files that are in no list.
@@ -152,7 +152,7 @@ impl CaptureState {
 /// Frames that no file has, because their capture was gone before it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MissingFrames {
+pub struct UndeliveredFrames {
     /// The id of the series, or of a capture without a series.
     pub series: String,
     /// The missing files, in words.

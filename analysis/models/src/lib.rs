@@ -47,7 +47,7 @@ pub use limit::{Crossing, CrossingRange};
 pub use measured::{CompareError, MeasuredField, NoStatistic, Repetition, Statistic, Units};
 pub use plan::{ModelPlan, PlanError, PlannedComponent, PlannedResource};
 pub use residuals::{Finding, Residuals};
-pub use resource::{Component, ComponentShare, Limit, Resource, ResourceError, Total};
+pub use resource::{Component, ComponentShare, Limit, Resource, ResourceError, ResourceUse};
 pub use robust::{Method, Robust, Slope};
 pub use table::{RunTable, Runs};
 pub use verdict::{FormulaVerdict, Judgement, Reason};

@@ -54,7 +54,7 @@ pub enum ResourceError {
 
 /// The use of a resource at some load.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Total {
+pub struct ResourceUse {
     /// The value.
     pub value: f64,
     /// The interval of the mean of many measurements, by Student's t, as if components were independent.
@@ -70,7 +70,7 @@ pub struct Total {
     pub beyond: Option<Beyond>,
 }
 
-impl Total {
+impl ResourceUse {
     /// The better interval of the mean: over runs, if there are enough.
     pub fn believed(&self) -> ConfidenceInterval {
         self.bootstrap.unwrap_or(self.mean)
@@ -113,7 +113,7 @@ pub struct Limit {
     pub bootstrap: Option<CrossingRange>,
     /// The use of the resource at that load, or at the largest measured load if the bound is never met. Its
     /// parts show whose uncertainty decides the answer.
-    pub at_limit: Total,
+    pub at_limit: ResourceUse,
 }
 
 impl Limit {
@@ -263,7 +263,7 @@ impl Resource {
     ///
     /// # Errors
     /// The result is not a number.
-    pub fn predict(&self, load: f64) -> Result<Total, PredictError> {
+    pub fn predict(&self, load: f64) -> Result<ResourceUse, PredictError> {
         if !load.is_finite() {
             let at = ColumnValues(vec![(self.load.clone(), load)]);
             return Err(PredictError::NoValue { term: self.load.clone(), at });
@@ -290,7 +290,7 @@ impl Resource {
         });
         let parts = parts.collect();
         let measured = self.measured();
-        Ok(Total {
+        Ok(ResourceUse {
             value,
             mean: ConfidenceInterval::around(value, wide * variance.sqrt()),
             single: ConfidenceInterval::around(value, wide * single_variance.sqrt()),

@@ -64,10 +64,10 @@ pub struct FieldFacts {
     pub groups: Option<Groups>,
     /// Whether the interval is between two steps of a chain.
     pub is_step: bool,
-    pub slowest: Vec<Slow>,
+    pub slowest: Vec<SlowestRow>,
     /// What the threads of the slowest intervals did, by the kernel's record.
     pub why: Vec<why::Slow>,
-    /// Names of the columns in [`Slow::cells`].
+    /// Names of the columns in [`SlowestRow::cells`].
     pub columns: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ impl FrameFacts {
 
 /// One of the slowest intervals, with its frame.
 #[derive(Debug)]
-pub struct Slow {
+pub struct SlowestRow {
     /// Beginning, ns since the epoch.
     pub start: i64,
     pub length: i64,

@@ -11,5 +11,5 @@ mod states;
 
 pub(crate) use calls::{Call, Calls};
 pub(crate) use event::{KernelFrameKind, KernelWord, ThreadEvent};
-pub(crate) use records::{FrameChunk, FramePosition, KernelLoss, Records, RecordsBuilder};
+pub(crate) use records::{FramePosition, KernelChunk, KernelLoss, Records, RecordsBuilder};
 pub(crate) use states::{Recorded, StateStretch, ThreadTrack};

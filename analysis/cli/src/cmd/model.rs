@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use ppt_models::{Component, Fit, Limit, ModelPlan, PlannedResource, Resource, Total};
+use ppt_models::{Component, Fit, Limit, ModelPlan, PlannedResource, Resource, ResourceUse};
 use ppt_query::{Engine, plain, plain_json};
 use ppt_report::Panel;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::{answer, numbers, open, run, signals};
 struct ResourceModel {
     planned: PlannedResource,
     assessed: Vec<AssessedFit>,
-    at: Option<(f64, Total)>,
+    at: Option<(f64, ResourceUse)>,
     limit: Option<Limit>,
     /// Empty if no picture was requested.
     picture: Vec<[Panel; 2]>,

@@ -12,7 +12,7 @@ use ppt_query::{Bounded, BoundedNumber, CaptureTable, Engine, FrameTable, RowUni
 
 use super::sweep::SweptFacts;
 use crate::error::ReportError;
-use crate::frame_facts::{FrameFacts, SLOWEST, Slow};
+use crate::frame_facts::{FrameFacts, SLOWEST, SlowestRow};
 use crate::{text_rows, times};
 
 /// Maximum number of other fields that are shown with an interval.
@@ -86,7 +86,7 @@ fn slow_intervals(
     batch: &RecordBatch,
     (start, length): (usize, usize),
     others: &[usize],
-) -> Result<Vec<Slow>, ReportError> {
+) -> Result<Vec<SlowestRow>, ReportError> {
     let number = |column: usize| cast(batch.column(column), &DataType::Int64);
     let (starts, lengths) = (number(start)?, number(length)?);
     let (starts, lengths) =
@@ -97,7 +97,7 @@ fn slow_intervals(
             continue;
         }
         let text = |name| schema.index_of(name).map(|at| texts[at].clone()).unwrap_or_default();
-        intervals.push(Slow {
+        intervals.push(SlowestRow {
             start: starts.value(at),
             length: lengths.value(at),
             host: text("host"),

@@ -66,9 +66,9 @@ impl Records {
     }
 }
 
-/// A chunk of frames.
+/// A chunk of the kernel's frames.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FrameChunk {
+pub(crate) struct KernelChunk {
     /// Number of the first frame.
     pub first: u64,
     /// Number of frames.
@@ -98,7 +98,7 @@ pub(crate) struct KernelLoss {
 /// Collects the input of [`Records`].
 #[derive(Debug, Default)]
 pub(crate) struct RecordsBuilder {
-    pub parts: Vec<FrameChunk>,
+    pub parts: Vec<KernelChunk>,
     pub losses: Vec<KernelLoss>,
     pub recorded: Recorded,
 }
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn records(parts: &[(u64, u64, i64, i64)], losses: &[(u64, i64, i64, i32, u64)]) -> Records {
-        let part = |&(first, count, from, to)| FrameChunk {
+        let part = |&(first, count, from, to)| KernelChunk {
             first,
             count,
             has_bad: false,

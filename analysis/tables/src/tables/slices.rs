@@ -23,7 +23,7 @@ use crate::standard::{ChunkRows, Standard};
 use crate::table::{CaptureTable, Pass, Planned, Scan, Start, TableRequest};
 
 pub(super) fn make(set: &Arc<CaptureSet>) -> Result<Vec<NamedTable>, SetError> {
-    Ok(vec![NamedTable::fixed("slices", Slices::new(set, spans::all(set)?))])
+    Ok(vec![NamedTable::fixed("slices", SlicesTable::new(set, spans::all(set)?))])
 }
 
 /// A column, read from frames or computed by nesting.
@@ -93,7 +93,7 @@ fn data_type(column: SliceColumn) -> DataType {
 }
 
 #[derive(Debug)]
-struct Slices {
+struct SlicesTable {
     set: Arc<CaptureSet>,
     intervals: Arc<Intervals>,
     spans: Vec<Spans>,
@@ -101,8 +101,8 @@ struct Slices {
     schema: SchemaRef,
 }
 
-impl Slices {
-    fn new(set: &Arc<CaptureSet>, spans: Vec<(String, Spans)>) -> Slices {
+impl SlicesTable {
+    fn new(set: &Arc<CaptureSet>, spans: Vec<(String, Spans)>) -> SlicesTable {
         let intervals = Arc::new(Intervals::new(set));
         let shown: Vec<usize> = (0..SHOWN.len()).collect();
         let schema = Arc::new(intervals.schema.project(&shown).unwrap_or_else(|_| Schema::empty()));
@@ -112,11 +112,11 @@ impl Slices {
             .map(|span| span.1)
             .filter(|spans| spans.comparable().is_ok())
             .collect();
-        Slices { set: set.clone(), intervals, spans, schema }
+        SlicesTable { set: set.clone(), intervals, spans, schema }
     }
 }
 
-impl CaptureTable for Slices {
+impl CaptureTable for SlicesTable {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -141,7 +141,7 @@ impl CaptureTable for Slices {
     }
 }
 
-impl Slices {
+impl SlicesTable {
     /// Plans the rows of a kind's closed spans.
     fn plan_spans(&self, spans: &Spans, request: &TableRequest<'_>) -> Result<Planned, TableError> {
         let name = Arc::new(StringArray::from_iter_values([spans.name()]));

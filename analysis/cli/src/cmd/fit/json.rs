@@ -1,6 +1,6 @@
 //! Fits as JSON.
 
-use ppt_models::{ConfidenceInterval, Crossing, CrossingRange, Limit, Prediction, Total};
+use ppt_models::{ConfidenceInterval, Crossing, CrossingRange, Limit, Prediction, ResourceUse};
 use serde_json::{Value, json};
 
 use super::assessed::AssessedFit;
@@ -65,7 +65,7 @@ pub(in crate::cmd) fn limit(limit: &Limit) -> Value {
     })
 }
 
-pub(in crate::cmd) fn total(total: &Total) -> Value {
+pub(in crate::cmd) fn total(total: &ResourceUse) -> Value {
     let parts = total.parts.iter().map(
         |part| json!({"name": part.name, "value": part.value, "uncertainty": part.uncertainty}),
     );

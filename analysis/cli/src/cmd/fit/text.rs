@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use ppt_models::{
-    Beyond, ConfidenceInterval, Crossing, CrossingRange, Limit, Method, Prediction, Robust, Total,
+    Beyond, ConfidenceInterval, Crossing, CrossingRange, Limit, Method, Prediction, ResourceUse,
+    Robust,
 };
 use ppt_query::plain;
 use ppt_query::text::{grouped, measured, three};
@@ -159,7 +160,7 @@ pub(in crate::cmd) fn limit(
 pub(in crate::cmd) fn total(
     load: &str,
     at: f64,
-    total: &Total,
+    total: &ResourceUse,
     unit: &str,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -172,7 +173,11 @@ pub(in crate::cmd) fn total(
 }
 
 /// The share of each component, and the component with most of the uncertainty.
-pub(in crate::cmd) fn parts(total: &Total, unit: &str, out: &mut impl Write) -> io::Result<()> {
+pub(in crate::cmd) fn parts(
+    total: &ResourceUse,
+    unit: &str,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let names = total.parts.iter().map(|part| plain(&part.name).chars().count()).max().unwrap_or(0);
     for part in &total.parts {
         let (name, value) = (plain(&part.name), measured(part.value, unit));

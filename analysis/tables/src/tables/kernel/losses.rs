@@ -11,7 +11,7 @@ use super::read::{KernelBatch, columns_read};
 use crate::bounds::Bounds;
 use crate::chunk_scan::{ChunkScan, kind_bit};
 use crate::error::TableError;
-use crate::kernel::{FrameChunk, KernelFrameKind, KernelLoss, Recorded, Records, RecordsBuilder};
+use crate::kernel::{KernelChunk, KernelFrameKind, KernelLoss, Recorded, Records, RecordsBuilder};
 use crate::set::CaptureSet;
 use crate::table::{Scan, TableRequest};
 
@@ -68,7 +68,7 @@ impl KernelFrames {
                 let times = time
                     .and_then(|time| time.bounds(words, &stamps, &catalog.clocks, offset))
                     .and_then(|(from, to)| Some((from.try_into().ok()?, to.try_into().ok()?)));
-                builder.parts.push(FrameChunk {
+                builder.parts.push(KernelChunk {
                     first: chunk.first_seq,
                     count: chunk.count.into(),
                     has_bad: chunk.bad > 0,
