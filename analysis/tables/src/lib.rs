@@ -18,6 +18,7 @@
 mod align;
 mod bounds;
 mod builder;
+mod capture_names;
 mod catalog;
 mod causality;
 mod chain_pass;
@@ -37,7 +38,6 @@ mod loss_counts;
 mod nest;
 mod pair_pass;
 mod part;
-mod paths;
 mod processes;
 mod readings;
 mod rows;

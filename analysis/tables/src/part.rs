@@ -36,5 +36,5 @@ impl CaptureSet {
 /// # Errors
 /// A pattern matches nothing, or `names` is empty.
 pub fn capture_files(names: &[std::path::PathBuf]) -> Result<Vec<std::path::PathBuf>, SetError> {
-    crate::paths::expand(names)
+    crate::capture_names::expand(names)
 }

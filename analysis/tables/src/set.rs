@@ -16,10 +16,10 @@ pub use self::opened::Trouble;
 pub(crate) use self::row_names::RowNames;
 use self::row_names::process;
 use crate::builder::Dictionary;
+use crate::capture_names::expand;
 use crate::catalog::{Catalog, ChunkOwner, GapAt};
 use crate::error::SetError;
 use crate::hosts::{CaptureClock, Clocks, TimeBounds};
-use crate::paths::expand;
 use crate::watch::ScanProgress;
 
 /// The kind of sources with the kernel's frames.
