@@ -71,7 +71,7 @@ impl Parents {
 
 /// A pass that nests slices: indices of its input columns, and its output columns.
 #[derive(Debug, Clone)]
-pub(crate) struct Nest {
+pub(crate) struct NestPass {
     pub thread: usize,
     pub start: usize,
     pub dur: usize,
@@ -82,10 +82,10 @@ pub(crate) struct Nest {
     pub parents: Arc<Parents>,
 }
 
-impl Nest {
+impl NestPass {
     pub fn runner(&self) -> Box<dyn Runner> {
-        let (nest, thread) = (self.clone(), None);
-        Box::new(Nesting { nest, thread, open: Vec::new(), waiting: BTreeMap::new(), next: 0 })
+        let (pass, thread) = (self.clone(), None);
+        Box::new(NestRunner { pass, thread, open: Vec::new(), waiting: BTreeMap::new(), next: 0 })
     }
 }
 
@@ -118,7 +118,7 @@ struct Waiting {
     batch: RecordBatch,
     /// Number of open slices.
     open: usize,
-    /// By row, as the following two.
+    /// For each row, like `self_time` and `parent`.
     depth: Vec<i32>,
     self_time: Vec<i64>,
     parent: Vec<Option<ParentFrame>>,
@@ -126,8 +126,8 @@ struct Waiting {
 
 /// Nests the slices of one thread after the other.
 #[derive(Debug)]
-struct Nesting {
-    nest: Nest,
+struct NestRunner {
+    pass: NestPass,
     thread: Option<i64>,
     open: Vec<OpenParent>,
     /// Batches with an open slice, by number.
@@ -136,15 +136,15 @@ struct Nesting {
     next: u64,
 }
 
-impl Runner for Nesting {
+impl Runner for NestRunner {
     fn push(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>, TableError> {
         let rows = batch.num_rows();
-        let threads = batch.column(self.nest.thread).as_primitive::<Int64Type>().clone();
+        let threads = batch.column(self.pass.thread).as_primitive::<Int64Type>().clone();
         let starts =
-            batch.column(self.nest.start).as_primitive::<TimestampNanosecondType>().clone();
-        let lengths = batch.column(self.nest.dur).as_primitive::<Int64Type>().clone();
-        let seqnos = batch.column(self.nest.seqno).as_primitive::<Int64Type>().clone();
-        let owners = batch.column(self.nest.owner).as_primitive::<Int32Type>().clone();
+            batch.column(self.pass.start).as_primitive::<TimestampNanosecondType>().clone();
+        let lengths = batch.column(self.pass.dur).as_primitive::<Int64Type>().clone();
+        let seqnos = batch.column(self.pass.seqno).as_primitive::<Int64Type>().clone();
+        let owners = batch.column(self.pass.owner).as_primitive::<Int32Type>().clone();
         let number = self.next;
         self.next += 1;
         let (depth, self_time) = (vec![0; rows], vec![0; rows]);
@@ -157,6 +157,7 @@ impl Runner for Nesting {
             }
             let (start, length) = (starts.value(row), lengths.value(row));
             let end = start.saturating_add(length);
+            // A slice with a negative length lies in another if its start does.
             while self.open.last().is_some_and(|open| open.end < end.max(start)) {
                 self.close();
             }
@@ -191,7 +192,7 @@ impl Runner for Nesting {
     }
 }
 
-impl Nesting {
+impl NestRunner {
     fn close_all(&mut self) {
         while !self.open.is_empty() {
             self.close();
@@ -210,11 +211,11 @@ impl Nesting {
     /// The batches without an open slice. A long slice delays its own batch only.
     fn done(&mut self) -> Result<Vec<RecordBatch>, TableError> {
         let done = self.waiting.extract_if(.., |_, waiting| waiting.open == 0);
-        done.map(|(_, waiting)| self.nest.batch(&waiting)).collect()
+        done.map(|(_, waiting)| self.pass.batch(&waiting)).collect()
     }
 }
 
-impl Nest {
+impl NestPass {
     fn batch(&self, waiting: &Waiting) -> Result<RecordBatch, TableError> {
         let column = |column: &NestColumn| match *column {
             NestColumn::Input(index) => Ok(waiting.batch.column(index).clone()),
@@ -274,7 +275,8 @@ mod tests {
         let owner = ParentOwner { buffer: 0, segment: 0, ring: Some(0) };
         let parents = Parents { buffers, segments, owners: vec![owner] };
         let (schema, parents) = (Arc::new(schema), Arc::new(parents));
-        Nest { thread: 0, start: 1, dur: 2, seqno: 3, owner: 4, columns, schema, parents }.runner()
+        NestPass { thread: 0, start: 1, dur: 2, seqno: 3, owner: 4, columns, schema, parents }
+            .runner()
     }
 
     /// Thread, start, end.

@@ -16,7 +16,7 @@ use crate::bounds::{Bounded, BoundedNumber, BoundedText, Bounds};
 use crate::builder::{Builder, Dictionary, timestamp, word_type};
 use crate::chunk_scan::{ChunkRowSource, ChunkScan, Ts, Wanted, kind_bit};
 use crate::error::{SetError, TableError};
-use crate::nest::{Nest, NestColumn, Nested, Parents};
+use crate::nest::{NestColumn, NestPass, Nested, Parents};
 use crate::rows::RowsInChunk;
 use crate::set::{CaptureSet, OwnerKeys};
 use crate::standard::{ChunkRows, Standard};
@@ -186,7 +186,7 @@ impl SlicesTable {
         let inner = TableRequest { columns: &read, bounds: &bounds, limit: None, ..*request };
         let scan: Arc<dyn Scan> = Arc::new(ChunkScan::new(&self.set, &self.intervals, &inner)?);
         let at = |column| read.iter().position(|&index| index == place(column)).unwrap_or_default();
-        let nest = Nest {
+        let nest = NestPass {
             thread: at(SliceColumn::Thread),
             start: at(SliceColumn::Start),
             dur: at(SliceColumn::Dur),
