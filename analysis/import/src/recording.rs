@@ -1,4 +1,4 @@
-//! Writes frames that were not drained from a ring as a capture.
+//! Writes a capture of frames that come from a file, not from a ring.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -52,8 +52,8 @@ pub struct Recording<W: Write> {
     id: [u8; 16],
     source: Source,
     origin: Origin,
-    /// The time of each kind of frame, if all have the same clock.
-    at: Vec<Option<Time>>,
+    /// For each kind of frame, its time field. All None if their clocks differ.
+    times: Vec<Option<Time>>,
     multi: bool,
     /// The size of a frame in words of 8 bytes.
     words: usize,
@@ -112,11 +112,11 @@ impl<W: Write> Recording<W> {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let json = schema.to_json().into_bytes();
-        let times = schema.frames.iter().map(|frame| frame.at().and_then(Time::from_field));
-        let mut at: Vec<Option<Time>> = times.collect();
-        let scale = at.iter().flatten().next().map(|time| time.scale());
-        if at.iter().flatten().any(|time| Some(time.scale()) != scale) {
-            at.fill(None);
+        let fields = schema.frames.iter().map(|frame| frame.at().and_then(Time::from_field));
+        let mut times: Vec<Option<Time>> = fields.collect();
+        let scale = times.iter().flatten().next().map(|time| time.scale());
+        if times.iter().flatten().any(|time| Some(time.scale()) != scale) {
+            times.fill(None);
         }
         let source = Source {
             schema_hash: schema.hash(),
@@ -137,7 +137,7 @@ impl<W: Write> Recording<W> {
             stamps: Stamps::from_json(&json),
             source: Source { schema_json: json, ..source },
             origin,
-            at,
+            times,
             multi: schema.multi(),
             words: schema.stride as usize / 8,
             clock: InputClock::default(),
@@ -167,7 +167,7 @@ impl<W: Write> Recording<W> {
         if frame.len() != self.stride() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame of another size"));
         }
-        let time = self.at.get(usize::from(id)).copied().flatten();
+        let time = self.times.get(usize::from(id)).copied().flatten();
         let word = time.map_or(0, |time| time.word(frame));
         if matches!(self.out, CaptureOut::Waiting(_)) {
             self.begin(time, word)?;
