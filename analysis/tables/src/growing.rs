@@ -54,9 +54,9 @@ pub struct Settling {
     /// The time up to which all frames have arrived, ns since the epoch; None if all frames have arrived.
     pub until: Option<i64>,
     /// Whether the part is of another capture than the previous part.
-    pub is_next: bool,
+    pub is_new_capture: bool,
     /// Largest number of frames that may wait.
-    pub most: usize,
+    pub max_waiting: usize,
     /// Whether [`SettledWholes::links`] and [`SettledWholes::done`] are wanted.
     pub with_links: bool,
 }
@@ -154,7 +154,7 @@ impl GrowingWholes {
                 halves.push(batch);
             }
         }
-        let groups = self.known_groups(&waiting, settling.is_next);
+        let groups = self.known_groups(&waiting, settling.is_new_capture);
         let (own, others) = self.divide(waiting, &groups)?;
         match own.halves {
             Some(own) if own.schema().fields() == self.scan.schema().fields() => halves.push(own),
@@ -202,12 +202,12 @@ impl GrowingWholes {
     }
 
     /// The groups of the part in the order of their numbers, followed by those of waiting frames only.
-    fn known_groups(&self, waiting: &WaitingWholes, is_next: bool) -> Vec<WaitingGroup> {
+    fn known_groups(&self, waiting: &WaitingWholes, is_new_capture: bool) -> Vec<WaitingGroup> {
         let known: HashMap<&str, &WaitingGroup> =
             waiting.groups.iter().map(|group| (group.name.as_str(), group)).collect();
         let before = |name: &str| -> Vec<(i64, i64)> {
             let Some(group) = known.get(name) else { return Vec::new() };
-            let last = if is_next { &group.missing[..] } else { &[] };
+            let last = if is_new_capture { &group.missing[..] } else { &[] };
             at_most_max_times(group.before.iter().chain(last).copied())
         };
         let own = self.groups.iter().map(|group| WaitingGroup {
@@ -220,7 +220,7 @@ impl GrowingWholes {
         let others = waiting.groups.iter().filter(|group| !names.contains(&group.name));
         let other = |group: &WaitingGroup| WaitingGroup {
             before: before(&group.name),
-            missing: if is_next { Vec::new() } else { group.missing.clone() },
+            missing: if is_new_capture { Vec::new() } else { group.missing.clone() },
             name: group.name.clone(),
         };
         groups.extend(others.map(other));
@@ -309,7 +309,7 @@ impl GrowingWholes {
         let half = HalfValues::new(all, &self.columns);
         let waits = |row: u32| half.ts(row as usize).is_none_or(|ts| ts <= until);
         let count = sorted.waiting.iter().filter(|&&row| waits(row)).count();
-        if count <= settling.most {
+        if count <= settling.max_waiting {
             return 0;
         }
         let is_same =
@@ -318,7 +318,7 @@ impl GrowingWholes {
         runs.sort_by_key(|run| half.ts(run[0] as usize));
         let (mut gone, mut left) = (HashSet::new(), count);
         for run in runs {
-            if left <= settling.most / 2 {
+            if left <= settling.max_waiting / 2 {
                 break;
             }
             let before = gone.len();
@@ -341,7 +341,7 @@ impl GrowingWholes {
         passed((self.runner)(missing), halves.clone())
     }
 
-    /// The rows of waiting frames, each with the number of its group.
+    /// The rows that waiting frames would make if no more frames came, each with the number of its group.
     fn rows_that_wait(
         &self,
         halves: &RecordBatch,

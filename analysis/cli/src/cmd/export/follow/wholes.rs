@@ -121,8 +121,8 @@ impl WholesOfRange {
             let settling = Settling {
                 settled: self.open.until,
                 until,
-                is_next: before.capture != range.capture,
-                most: MAX_WAITING,
+                is_new_capture: before.capture != range.capture,
+                max_waiting: MAX_WAITING,
                 with_links,
             };
             let growing = whole.growing.growing(with_absent).map_err(QueryError::from)?;
