@@ -46,7 +46,7 @@ pub(crate) struct FileOrder {
     kinds: Vec<FrameKinds>,
     layouts: Vec<EventColumns>,
     /// Kinds whose rows would wait for too long: queries sort them.
-    sorted: BTreeSet<usize>,
+    sorted_by_queries: BTreeSet<usize>,
     /// Time for events that have none, ns since the epoch.
     start: i64,
     /// Whether, of equal slices, the one that was written last encloses the others.
@@ -66,7 +66,7 @@ pub(crate) struct KindBatch {
 
 impl FileOrder {
     /// Reads when the frames of `kinds` begin. Rows that wait for others take at most `memory` bytes:
-    /// see [`Self::sorted`].
+    /// see [`Self::sorted_by_queries`].
     pub async fn new(
         events: &Events<'_>,
         kinds: Vec<FrameKinds>,
@@ -81,19 +81,19 @@ impl FileOrder {
             next: 0,
             kinds,
             layouts,
-            sorted: BTreeSet::new(),
+            sorted_by_queries: BTreeSet::new(),
             start: events.start(),
             last_is_outer: events.last_is_outer(true),
             may_be_unknown: true,
         };
         let measured = BatchIndex::read(engine, &order.kinds, (&columns, events.start())).await?;
         let Some(measured) = measured else {
-            order.sorted =
+            order.sorted_by_queries =
                 order.kinds.iter().flat_map(FrameKinds::each).map(|entry| entry.0).collect();
             return Ok(order);
         };
         order.may_be_unknown = measured.may_be_unknown;
-        (order.sorted, order.blocks) = measured.choose_sorted(memory);
+        (order.sorted_by_queries, order.blocks) = measured.choose_sorted(memory);
         // Unwanted frames are not read.
         if order.next_unread_begin().is_some() {
             let together = engine.joint_frame_scan(&columns)?;
@@ -103,10 +103,10 @@ impl FileOrder {
     }
 
     /// The kinds that queries sort: number, frames, and index of the interval.
-    pub fn sorted(&self) -> impl Iterator<Item = (usize, &FrameKinds, Option<usize>)> {
+    pub fn sorted_by_queries(&self) -> impl Iterator<Item = (usize, &FrameKinds, Option<usize>)> {
         let kinds = self.kinds.iter();
         let each = kinds.flat_map(|of| of.each().map(move |(kind, interval)| (kind, of, interval)));
-        each.filter(|(kind, ..)| self.sorted.contains(kind))
+        each.filter(|(kind, ..)| self.sorted_by_queries.contains(kind))
     }
 
     /// The earliest begin of unread rows, if any of them are wanted.
@@ -142,7 +142,9 @@ impl FileOrder {
     ) -> Result<(), QueryError> {
         let (kinds, layout) = (&self.kinds[table], &self.layouts[table]);
         let times = layout.times.times(batch);
-        for (kind, interval) in kinds.each().filter(|entry| !self.sorted.contains(&entry.0)) {
+        for (kind, interval) in
+            kinds.each().filter(|entry| !self.sorted_by_queries.contains(&entry.0))
+        {
             let rows = 0..batch.num_rows();
             let mut order: Vec<u32> =
                 rows.filter(|&row| times.is_event(interval, row)).map(|row| row as u32).collect();
@@ -170,7 +172,7 @@ impl FileOrder {
 
 /// Events of a kind in a batch, before the batch is read completely.
 #[derive(Debug, Clone, Copy)]
-struct BatchSpan {
+struct BatchEvents {
     batch: usize,
     table: usize,
     kind: usize,
@@ -188,7 +190,7 @@ struct BatchSpan {
 struct BatchIndex {
     batches: usize,
     /// One for each kind in each batch and table.
-    entries: Vec<BatchSpan>,
+    entries: Vec<BatchEvents>,
     may_be_unknown: bool,
 }
 
@@ -265,8 +267,16 @@ impl BatchIndex {
                         let held = if is_whole { batch.num_rows() } else { wanted };
                         let bytes = held * (measure.width + text);
                         let (batch, table) = (number, *table);
-                        let entry =
-                            BatchSpan { batch, table, kind, wanted, first, last, bytes, is_whole };
+                        let entry = BatchEvents {
+                            batch,
+                            table,
+                            kind,
+                            wanted,
+                            first,
+                            last,
+                            bytes,
+                            is_whole,
+                        };
                         measured.entries.push(entry);
                     }
                 }
@@ -423,7 +433,7 @@ mod tests {
     /// One event of kind 1 in the last batch begins before all of kind 0, whose rows are in order.
     #[test]
     fn a_kind_that_others_would_wait_for_is_sorted() {
-        let entry = |batch: usize, kind: usize, first: i64| BatchSpan {
+        let entry = |batch: usize, kind: usize, first: i64| BatchEvents {
             batch,
             table: kind,
             kind,

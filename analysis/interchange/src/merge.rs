@@ -143,7 +143,7 @@ impl Merge {
         let sorted = all.iter().map(|_| None).collect();
         let mut merge = Merge { sorted, frames: None, next: BinaryHeap::new(), batches: 0 };
         let frames = FileOrder::new(events, frames, memory).await?;
-        for (kind, of, interval) in frames.sorted() {
+        for (kind, of, interval) in frames.sorted_by_queries() {
             let rows = events.sorted(of, interval).await?;
             merge.sorted[kind] = Some(rows.execute_stream().await?);
         }
