@@ -31,16 +31,16 @@ pub struct Picture {
     /// Frames per second.
     pub rate: f64,
     /// Bytes of frames per second.
-    pub bytes: f64,
+    pub byte_rate: f64,
     /// Frames in each of the last seconds, oldest first.
     pub history: Vec<u64>,
-    /// The largest error of times against CLOCK_REALTIME as it ran from the start of the capture. None if
-    /// no buffer has stamps of a clock that readings convert.
+    /// The largest error of times. They are in CLOCK_REALTIME as it was set when the capture started. None
+    /// if no buffer has stamps of a clock that readings convert.
     pub clock: Option<ClockBound>,
     /// Losses by cause. Causes without losses are omitted.
     pub missing: Vec<(Cause, u64)>,
     /// Frames lost per second.
-    pub losing: f64,
+    pub loss_rate: f64,
     /// Frames that were written while no listener was attached. They are not losses.
     pub unattended: u64,
     /// Kinds of frames, in the order in which their sources arrived.
@@ -245,11 +245,11 @@ impl Tally {
             elapsed: moment.elapsed(),
             captured: self.frames.total(),
             rate: moment.per_second(&self.frames),
-            bytes: moment.per_second(&self.bytes),
+            byte_rate: moment.per_second(&self.bytes),
             history: self.frames.history(moment.now),
             clock: self.clock_bound(),
             missing: missing.into_iter().filter(|entry| entry.1 > 0).collect(),
-            losing: moment.per_second(&self.lost),
+            loss_rate: moment.per_second(&self.lost),
             unattended: self.unattended,
             kinds: self.kinds.iter().map(|kind| moment.kind(kind)).collect(),
             metrics: self

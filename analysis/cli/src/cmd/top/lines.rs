@@ -61,7 +61,7 @@ pub(super) fn head(
     ];
     let mut second = vec![
         Span::styled(format!("{} frames/s", rate(picture.rate)), bold),
-        Span::raw(format!("  {}/s  ", bytes(picture.bytes))),
+        Span::raw(format!("  {}/s  ", bytes(picture.byte_rate))),
         Span::raw(format!("captured {}  ", grouped(picture.captured))),
     ];
     match picture.clock {
@@ -89,8 +89,8 @@ pub(super) fn head(
                 causes.join(", ")
             );
             third.push(Span::styled(text, choice.style(Color::Red).add_modifier(Modifier::BOLD)));
-            if picture.losing >= 0.5 {
-                third.push(Span::raw(format!("  {}/s are lost now", rate(picture.losing))));
+            if picture.loss_rate >= 0.5 {
+                third.push(Span::raw(format!("  {}/s are lost now", rate(picture.loss_rate))));
             }
         }
     }

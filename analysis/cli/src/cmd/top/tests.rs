@@ -60,10 +60,10 @@ fn picture() -> Picture {
         elapsed: 12_000_000_000,
         captured: 12_240_000,
         rate: 1_020_000.0,
-        bytes: 65_280_000.0,
+        byte_rate: 65_280_000.0,
         clock: Some(ClockBound::Within(812)),
         missing: vec![(Cause::Overrun, 1200), (Cause::NoRing, 34)],
-        losing: 100.0,
+        loss_rate: 100.0,
         kinds: vec![of("pass", 20_000.0, vec![]), of("job", 1_000_000.0, vec![handle, kind])],
         threads: vec![thread(4711, 10.0, 0), thread(4712, 20.0, 7)],
         ..Picture::default()
