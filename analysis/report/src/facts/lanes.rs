@@ -46,7 +46,8 @@ pub(super) struct Drawn<'a> {
     pub swept: Option<&'a SweptFacts>,
 }
 
-/// Names on a timeline: first those of `intervals` intervals.
+/// Names on a timeline. The first `intervals` names are those of intervals, the others those of spans and
+/// chains.
 pub(super) struct LaneNames {
     pub names: Vec<String>,
     pub intervals: usize,
@@ -134,7 +135,7 @@ async fn slices(
         let batch = batch?;
         let (buffers, names) =
             (LaneWords::from_column(batch.column(0)), LaneWords::from_column(batch.column(1)));
-        let lane = finder.lanes(&batch, [2, 3, 4])?;
+        let lane_of_row = finder.lanes(&batch, [2, 3, 4])?;
         let (hosts, pids) = (LaneWords::from_column(batch.column(2)), numbers_of(batch.column(3))?);
         let pids = pids.as_primitive::<Int64Type>();
         let starts = numbers_of(batch.column(5))?;
@@ -157,7 +158,7 @@ async fn slices(
                     let pid = pids.is_valid(row).then(|| pids.value(row));
                     finder.spans(hosts.word(row), pid, label)
                 }
-                _ => lane[row],
+                _ => lane_of_row[row],
             };
             let Some(lane) = lane else { continue };
             let start = starts.value(row).saturating_sub(timeline.origin);
@@ -192,12 +193,12 @@ async fn states(
     while let Some(batch) = stream.next().await {
         let batch = batch?;
         let words = LaneWords::from_column(batch.column(0));
-        let lane = finder.lanes(&batch, [1, 2, 3])?;
+        let lane_of_row = finder.lanes(&batch, [1, 2, 3])?;
         let (starts, lengths) = (numbers_of(batch.column(4))?, numbers_of(batch.column(5))?);
         let starts = starts.as_primitive::<Int64Type>();
         let lengths = lengths.as_primitive::<Int64Type>();
         for row in 0..batch.num_rows() {
-            let (Some(lane), Some(state)) = (lane[row], words.word(row)) else { continue };
+            let (Some(lane), Some(state)) = (lane_of_row[row], words.word(row)) else { continue };
             let Some(state) = STATES.iter().position(|text| *text == state) else { continue };
             let start = starts.value(row).saturating_sub(timeline.origin);
             let end = start.saturating_add(lengths.value(row));
@@ -243,11 +244,11 @@ async fn instants(
         let mut stream = rows.execute_stream().await?;
         while let Some(batch) = stream.next().await {
             let batch = batch?;
-            let lane = finder.lanes(&batch, [1, 2, 3])?;
+            let lane_of_row = finder.lanes(&batch, [1, 2, 3])?;
             let times = numbers_of(batch.column(0))?;
             let times = times.as_primitive::<Int64Type>();
             for row in 0..batch.num_rows() {
-                let (Some(lane), false) = (lane[row], times.is_null(row)) else { continue };
+                let (Some(lane), false) = (lane_of_row[row], times.is_null(row)) else { continue };
                 let place = times.value(row).saturating_sub(timeline.origin);
                 if (0..=timeline.length).contains(&place) {
                     let ticks = &mut timeline.lanes[lane].ticks;
