@@ -7,9 +7,7 @@
 
 mod answer;
 
-use ppt_stats::quantile;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use ppt_stats::{Resampler, quantile};
 
 use crate::retime::{BlockBootstrap, Figures, Metric};
 pub use answer::{
@@ -349,10 +347,9 @@ fn resampled(
         value(&arms.iter().map(mean).collect::<Vec<_>>())
     };
     let middle = value_of(&(0..count).collect::<Vec<_>>());
-    let mut dice = ChaCha8Rng::seed_from_u64(bootstrap.seed);
-    let mut draw = || ((u128::from(dice.next_u64()) * count as u128) >> 64) as usize;
+    let mut resampler = Resampler::new(bootstrap.seed);
     let mut drawn: Vec<f64> = (0..bootstrap.count)
-        .map(|_| value_of(&(0..count).map(|_| draw()).collect::<Vec<_>>()))
+        .map(|_| value_of(&(0..count).map(|_| resampler.below(count)).collect::<Vec<_>>()))
         .filter(|value| value.is_finite())
         .collect();
     drawn.sort_unstable_by(f64::total_cmp);

@@ -3,9 +3,9 @@
 //! Frames of one run are not independent; runs are.
 
 use nalgebra::{DMatrix, DVector};
-use ppt_stats::quantile;
+use ppt_stats::{Resampler, quantile};
 
-use crate::chance::{Resampler, normal_below, t_quantile};
+use crate::chance::{normal_below, t_quantile};
 use crate::error::NoBootstrap;
 use crate::interval::ConfidenceInterval;
 use crate::squares::Squares;

@@ -1,8 +1,5 @@
-//! Distributions, and random numbers that are the same on every machine.
+//! Distributions.
 
-use rand::RngCore;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 /// The quantile of Student's t; `freedom` is above 0.
@@ -34,18 +31,4 @@ pub(crate) fn normal_below(z: f64) -> f64 {
 /// The quantile of the normal distribution.
 pub(crate) fn normal_quantile(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)
-}
-
-/// Random indexes from a seed.
-pub(crate) struct Resampler(ChaCha8Rng);
-
-impl Resampler {
-    pub fn new(seed: u64) -> Resampler {
-        Resampler(ChaCha8Rng::seed_from_u64(seed))
-    }
-
-    /// A random number below `count`, uniform to 1 in 2^32.
-    pub fn below(&mut self, count: usize) -> usize {
-        ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
-    }
 }

@@ -6,8 +6,10 @@
 
 use std::fmt;
 
+use ppt_stats::Resampler;
+
 use crate::bootstrap::{Resampling, expanded_by};
-use crate::chance::{Resampler, t_quantile};
+use crate::chance::t_quantile;
 use crate::interval::ConfidenceInterval;
 use crate::measured::{CompareError, MeasuredField, Repetition, Statistic, Units};
 

@@ -1,9 +1,9 @@
 //! Robust slopes, which outliers do not affect much.
 
 use nalgebra::{DMatrix, DVector};
-use ppt_stats::quantile;
+use ppt_stats::{Resampler, quantile};
 
-use crate::chance::{Resampler, normal_quantile};
+use crate::chance::normal_quantile;
 use crate::fit::Fit;
 use crate::interval::ConfidenceInterval;
 use crate::squares::Squares;

@@ -3,13 +3,14 @@
 //! [`Samples`] collects the values of a column. While they fit into the [`Budget`], they are kept
 //! and the results are exact. Beyond it they become a [`Sketch`] of three digits in constant
 //! memory. A [`Histogram`] shows the distribution of values, and [`Distinct`] counts the distinct
-//! ones.
+//! ones. A [`Resampler`] draws the indices of a bootstrap.
 #![forbid(unsafe_code)]
 
 mod distinct;
 mod histogram;
 mod moments;
 mod quantile;
+mod resampler;
 mod samples;
 mod sketch;
 mod summary;
@@ -17,6 +18,7 @@ mod summary;
 pub use distinct::{Distinct, DistinctCount, DistinctValue};
 pub use histogram::{Bin, BinScale, Histogram};
 pub use quantile::quantile;
+pub use resampler::Resampler;
 pub use samples::{Budget, Samples};
 pub use sketch::Sketch;
 pub use summary::{PERCENTILES, Summary, SummaryNumber};

@@ -1,8 +1,6 @@
 //! The distribution of a metric, and the confidence interval of its mean.
 
-use ppt_stats::quantile;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use ppt_stats::{Resampler, quantile};
 
 use super::metric::Ratios;
 
@@ -68,12 +66,12 @@ impl BlockBootstrap {
         };
         let parts = [&was.numerators, &was.denominators, &now.numerators, &now.denominators]
             .map(|values| sums(values));
-        let mut dice = ChaCha8Rng::seed_from_u64(self.seed);
+        let mut resampler = Resampler::new(self.seed);
         let (mut means, mut quotients) = (Vec::new(), Vec::new());
         for _ in 0..self.count.max(1) {
             let mut drawn = [0.0; 4];
             for _ in 0..blocks {
-                let block = below(&mut dice, blocks);
+                let block = resampler.below(blocks);
                 drawn.iter_mut().zip(&parts).for_each(|(sum, part)| *sum += part[block]);
             }
             let mean = drawn[2] / drawn[3];
@@ -107,13 +105,11 @@ pub(super) struct MeanIntervals {
     pub quotient: (f64, f64),
 }
 
-/// A random number below `count`, uniform to 1 in 2^32.
-fn below(dice: &mut ChaCha8Rng, count: usize) -> usize {
-    ((u128::from(dice.next_u64()) * count as u128) >> 64) as usize
-}
-
 #[cfg(test)]
 mod tests {
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::{RngCore, SeedableRng};
+
     use super::*;
 
     fn lengths(values: Vec<f64>) -> Ratios {
