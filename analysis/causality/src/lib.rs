@@ -21,6 +21,7 @@ mod message_metrics;
 mod nearest;
 mod outs;
 mod paths;
+pub mod pauses;
 pub mod retime;
 mod rule_queue;
 mod rules;

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use ppt_causality::experiment::{ExperimentAnswers, ExperimentRefusal, ExperimentRound, answers};
+use ppt_causality::pauses::{RoundPauses, judge_pauses, wait_share};
 use ppt_causality::retime::{BlockBootstrap, Metric};
 use ppt_causality::turns::{ThreadInterval, take_turns};
-use ppt_causality::virtual_clock::{
-    RoundPauses, VirtualClock, VirtualClockPoint, judge_pauses, wait_share,
-};
+use ppt_causality::virtual_clock::{VirtualClock, VirtualClockPoint};
 
 use super::row::RowView;
 use crate::causality::Numbering;
