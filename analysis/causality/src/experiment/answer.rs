@@ -6,10 +6,10 @@ use crate::retime::{Figures, Metric};
 
 /// Fewer whole permutations show nothing.
 pub const MIN_PERMUTATIONS: usize = 8;
-/// The largest speed by pauses of a span that threads run one at a time. At 1.5x, means were up to 12 % off, at 1.25x
-/// 5 % (docs/measured/what-if.md).
-pub const MAX_TURNS_SPEED: f64 = 1.25;
-/// The largest share of their time in a span that threads wait, above which [`MAX_TURNS_SPEED`] is the largest speed.
+/// The largest speed by pauses of a span that threads run one at a time, or in which they wait. At 1.5x, means were up
+/// to 12 % off, at 1.25x 5 % (docs/measured/what-if.md).
+pub const MAX_INEXACT_SPEED: f64 = 1.25;
+/// The largest share of their time in a span that threads wait, above which [`MAX_INEXACT_SPEED`] is the largest speed.
 /// Without a lock in the span it was 0 %, with one 34 to 54 %.
 pub const MAX_WAIT_SHARE: f64 = 0.1;
 /// The smallest mean number of ends of the metric in a round.
@@ -134,7 +134,7 @@ pub enum ExperimentRefusal {
     /// Threads run a span one at a time, which pauses show too inexactly.
     #[error(
         "{activity}={speed}x is not answered: threads run {activity} one at a time, as if a lock were around it, and \
-         then pauses are exact up to {MAX_TURNS_SPEED}x: ask for {activity}={MAX_TURNS_SPEED}x"
+         then pauses are exact up to {MAX_INEXACT_SPEED}x: ask for {activity}={MAX_INEXACT_SPEED}x"
     )]
     Turns {
         /// The name of the span.
@@ -145,7 +145,7 @@ pub enum ExperimentRefusal {
     /// Threads wait in a span, for instance for a lock, which pauses show too inexactly.
     #[error(
         "{activity}={speed}x is not answered: threads wait in {activity} for {:.0} % of its time, for instance for a \
-         lock, and then pauses are exact up to {MAX_TURNS_SPEED}x: ask for {activity}={MAX_TURNS_SPEED}x",
+         lock, and then pauses are exact up to {MAX_INEXACT_SPEED}x: ask for {activity}={MAX_INEXACT_SPEED}x",
         *share * 100.0
     )]
     Waits {
@@ -219,13 +219,13 @@ impl ExperimentAnswers {
         });
     }
 
-    /// Leaves out answers above [`MAX_TURNS_SPEED`] that pauses show too inexactly for this reason.
+    /// Leaves out answers above [`MAX_INEXACT_SPEED`] that pauses show too inexactly for this reason.
     fn leave_out_faster(
         &mut self,
         reason: impl Fn(&ExperimentAnswer) -> Option<ExperimentRefusal>,
     ) {
         let is_faster = |answer: &ExperimentAnswer| {
-            answer.source == ExperimentSource::Paused && answer.speed > MAX_TURNS_SPEED + 1e-4
+            answer.source == ExperimentSource::Paused && answer.speed > MAX_INEXACT_SPEED + 1e-4
         };
         let mut reasons = Vec::new();
         self.answers.retain(|answer| {
