@@ -27,7 +27,7 @@ use gathered::{cast_integers, extend};
 use partial_summary::PartialSummary;
 use plan::ReadPlan;
 pub use plan::{ends, is_identity, step_column};
-pub use sweep::{Slices, Sweep, Swept, SweptFrames};
+pub use sweep::{Sweep, Swept, SweptFrames, TimeSlices};
 
 impl Engine {
     /// Summarises every kind of frames that has the requested columns.

@@ -43,9 +43,10 @@ use crate::engine::{Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
 use crate::limits::within_limits;
 use crate::summary::ends;
-use answer::Longest;
+use answer::LongestIntervals;
 pub use answer::{
-    FrameName, RunningIn, ServiceCall, SliceDescription, Slow, SlowPart, ThreadSlice, WakerHop,
+    FrameOrigin, RunningIn, ServiceCall, SliceDescription, SlowInterval, SlowPart, ThreadSlice,
+    WakerHop,
 };
 pub use cut::{Spent, TimeUse, WokenBy};
 use during::{ThreadStretch, long, text};
@@ -72,7 +73,7 @@ pub struct WhyQuestion {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WhyAnswer {
     /// The slowest first.
-    pub slowest: Vec<Slow>,
+    pub slowest: Vec<SlowInterval>,
     /// A summary for each interval and each kind of spans, the one with the most time first.
     pub tails: Vec<Tail>,
 }
@@ -116,7 +117,10 @@ impl Engine {
     }
 
     /// Fills in what the threads did, and what the threads that woke them did.
-    pub(crate) async fn explain_time(&self, mut slow: Vec<Slow>) -> Result<Vec<Slow>, QueryError> {
+    pub(crate) async fn explain_time(
+        &self,
+        mut slow: Vec<SlowInterval>,
+    ) -> Result<Vec<SlowInterval>, QueryError> {
         let running = self.fill_parts(&mut slow).await?;
         self.follow_wakers(&mut slow).await?;
         self.ask_slices(&mut slow, running).await?;
@@ -128,12 +132,12 @@ impl Engine {
     }
 
     /// The slowest of each kind, and a summary of its tail.
-    async fn answer(&self, mut found: Vec<Longest>) -> Result<WhyAnswer, QueryError> {
+    async fn answer(&self, mut found: Vec<LongestIntervals>) -> Result<WhyAnswer, QueryError> {
         let all = found.iter_mut().flat_map(|kind| std::mem::take(&mut kind.longest)).collect();
         let mut all = self.explain_time(all).await?.into_iter();
         let mut answer = WhyAnswer::default();
         for kind in found {
-            let mut longest: Vec<Slow> = all.by_ref().take(kind.count).collect();
+            let mut longest: Vec<SlowInterval> = all.by_ref().take(kind.count).collect();
             answer.tails.extend(Tail::new(&kind, &longest));
             longest.truncate(kind.slowest);
             answer.slowest.append(&mut longest);
@@ -143,16 +147,19 @@ impl Engine {
     }
 
     /// The slowest of all requested intervals, with their times and threads only.
-    pub(crate) async fn slowest_only(&self, why: &WhyQuestion) -> Result<Vec<Slow>, QueryError> {
+    pub(crate) async fn slowest_only(
+        &self,
+        why: &WhyQuestion,
+    ) -> Result<Vec<SlowInterval>, QueryError> {
         let found = self.slowest(why).await?;
-        let mut all: Vec<Slow> = found.into_iter().flat_map(|kind| kind.longest).collect();
+        let mut all: Vec<SlowInterval> = found.into_iter().flat_map(|kind| kind.longest).collect();
         all.sort_by_cached_key(rank);
         all.truncate(why.slowest);
         Ok(all)
     }
 
     /// The slowest intervals of each requested kind.
-    async fn slowest(&self, why: &WhyQuestion) -> Result<Vec<Longest>, QueryError> {
+    async fn slowest(&self, why: &WhyQuestion) -> Result<Vec<LongestIntervals>, QueryError> {
         let (mut all, mut available) = (Vec::new(), Vec::new());
         let (mut found, mut columns) = (false, Vec::new());
         let requested = self.requested_kinds(why.frame.as_deref())?;
@@ -244,7 +251,7 @@ impl Engine {
         of: &FrameTable,
         interval: &WhyInterval,
         is_span: bool,
-    ) -> Result<Longest, QueryError> {
+    ) -> Result<LongestIntervals, QueryError> {
         let schema = of.table.schema();
         let mut rows = self.context().table(of.name.clone()).await?;
         if let Some(text) = &why.filter {
@@ -262,7 +269,7 @@ impl Engine {
         let rows = rows.sort(order.into())?.limit(0, Some(max_rows))?;
         let longest = self.read_intervals(rows, of, interval, is_span, &shown).await?;
         let count = longest.len();
-        Ok(Longest {
+        Ok(LongestIntervals {
             name: interval.name(of, is_span),
             all,
             above,
@@ -280,7 +287,7 @@ impl Engine {
         interval: &WhyInterval,
         is_span: bool,
         shown: &[request::ShownField],
-    ) -> Result<Vec<Slow>, QueryError> {
+    ) -> Result<Vec<SlowInterval>, QueryError> {
         let name = interval.name(of, is_span);
         let mut intervals = Vec::new();
         for batch in rows.collect().await? {
@@ -293,7 +300,7 @@ impl Engine {
                     continue;
                 }
                 let small = |at| long(at).and_then(|number| i32::try_from(number).ok());
-                intervals.push(Slow {
+                intervals.push(SlowInterval {
                     name: name.clone(),
                     capture: text(CAPTURE),
                     buffer: text(BUFFER),
@@ -317,8 +324,8 @@ impl Engine {
     }
 
     /// Fills in the parts from the states of their threads. Returns when each thread ran.
-    async fn fill_parts(&self, slow: &mut [Slow]) -> Result<Vec<RunningTime>, QueryError> {
-        let threads: Vec<ThreadStretch> = slow.iter().map(Slow::during).collect();
+    async fn fill_parts(&self, slow: &mut [SlowInterval]) -> Result<Vec<RunningTime>, QueryError> {
+        let threads: Vec<ThreadStretch> = slow.iter().map(SlowInterval::during).collect();
         let mut running = Vec::new();
         for (slow, did) in slow.iter_mut().zip(self.states_during(&threads).await?) {
             slow.parts = did.parts.into_iter().map(SlowPart::new).collect();
@@ -330,10 +337,10 @@ impl Engine {
     /// Adds the slices of waiting threads, of their wakers, and of running threads.
     async fn ask_slices(
         &self,
-        slow: &mut [Slow],
+        slow: &mut [SlowInterval],
         running: Vec<RunningTime>,
     ) -> Result<(), QueryError> {
-        let mut running: Vec<_> = slow.iter().map(Slow::inner).zip(running).collect();
+        let mut running: Vec<_> = slow.iter().map(SlowInterval::inner).zip(running).collect();
         let mut threads = Vec::new();
         for slow in &*slow {
             for part in slow.parts.iter().filter(|part| part.state.is_wait()) {
@@ -364,7 +371,7 @@ impl Engine {
 }
 
 /// Sorts the slowest first.
-fn rank(slow: &Slow) -> (i64, i64, Option<i32>, String, Option<i64>) {
+fn rank(slow: &SlowInterval) -> (i64, i64, Option<i32>, String, Option<i64>) {
     (-slow.dur, slow.ts, slow.tid, slow.name.clone(), slow.seqno)
 }
 

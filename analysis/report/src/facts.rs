@@ -226,7 +226,7 @@ fn number_intervals(kinds: &mut [FrameFacts], first: usize) -> Vec<String> {
 }
 
 /// The name of the table of spans that has `slow`; None if it is not a span.
-fn spans_of(engine: &Engine, tables: &[&FrameTable], slow: &why::Slow) -> Option<String> {
+fn spans_of(engine: &Engine, tables: &[&FrameTable], slow: &why::SlowInterval) -> Option<String> {
     let has_name = |table: &&&FrameTable| table.buffer == slow.buffer && table.frame == slow.name;
     let table = tables.iter().find(has_name).filter(|_| slow.is_span)?;
     Some(engine.spans(table)?.name.table().to_owned())
@@ -234,7 +234,7 @@ fn spans_of(engine: &Engine, tables: &[&FrameTable], slow: &why::Slow) -> Option
 
 /// Adds the reasons to the interval of a frame, or to the spans named `spans`.
 fn add_why<'a>(
-    slow: why::Slow,
+    slow: why::SlowInterval,
     spans: Option<&str>,
     mut kinds: impl Iterator<Item = &'a mut FrameFacts>,
 ) {

@@ -66,7 +66,7 @@ pub struct FieldFacts {
     pub is_step: bool,
     pub slowest: Vec<SlowestRow>,
     /// What the threads of the slowest intervals did, by the kernel's record.
-    pub why: Vec<why::Slow>,
+    pub why: Vec<why::SlowInterval>,
     /// Names of the columns in [`SlowestRow::cells`].
     pub columns: Vec<String>,
 }

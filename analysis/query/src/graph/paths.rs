@@ -14,7 +14,7 @@ use strum::IntoEnumIterator;
 use crate::causality::{Causality, Input, Loader, Texts, place_word, short, step_word};
 use crate::engine::Engine;
 use crate::error::QueryError;
-use crate::why::Slow;
+use crate::why::SlowInterval;
 
 /// All paths from one point to another.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,7 +90,7 @@ pub struct GraphPath {
     /// The steps, in order.
     pub steps: Vec<PathStep>,
     /// The explanation of the longest step. None without frames of the kernel.
-    pub why: Option<Slow>,
+    pub why: Option<SlowInterval>,
 }
 
 /// A step of a path.
@@ -286,7 +286,7 @@ impl Engine {
             let longest = longest.copied().unwrap_or_else(|| path.route[0]);
             let owner = causality.owner(longest.dst);
             let found = processes.find(&owner.capture, Some(&owner.segment), owner.pid);
-            Slow {
+            SlowInterval {
                 name: format!(
                     "{} -> {}",
                     causality.point(longest.src),

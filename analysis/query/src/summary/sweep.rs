@@ -18,7 +18,7 @@ use crate::error::QueryError;
 use crate::joint_frame_scan::{FrameColumns, JointFrameScan};
 use frames::rows_of;
 use kind::{KindState, SweptKind};
-pub use request::{Slices, Sweep};
+pub use request::{Sweep, TimeSlices};
 
 /// The summaries of several kinds of frames.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Swept {
     pub frames: Vec<SweptFrames>,
     /// Times at which the first and the last frame were drained, ns since the epoch.
     pub drained: Option<(i64, i64)>,
-    /// Begin of the first interval at or after [`Slices::least`], ns since the epoch.
+    /// Begin of the first interval at or after [`TimeSlices::least`], ns since the epoch.
     pub began: Option<i64>,
 }
 
@@ -137,7 +137,7 @@ impl SweepState {
         kinds: &[SweptKind],
         (number, batch): (usize, &RecordBatch),
         position: usize,
-        slices: Option<Slices>,
+        slices: Option<TimeSlices>,
     ) -> Result<(), QueryError> {
         if batch.num_rows() == 0 {
             return Ok(());

@@ -7,7 +7,7 @@ use datafusion::logical_expr::{cast as cast_to, lit};
 use datafusion::prelude::ident;
 use ppt_tables::{Bounded, BoundedNumber, BoundedText};
 
-use super::answer::{FrameName, SliceDescription, Slow, ThreadSlice};
+use super::answer::{FrameOrigin, SliceDescription, SlowInterval, ThreadSlice};
 use super::during::{long, text};
 use super::find;
 use crate::engine::{Engine, FrameTable};
@@ -86,7 +86,7 @@ fn describe_call(cells: &[Option<String>]) -> SliceDescription {
 
 impl Engine {
     /// Describes the slices that the preloaded library recorded.
-    pub(super) async fn ask_library(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
+    pub(super) async fn ask_library(&self, slow: &mut [SlowInterval]) -> Result<(), QueryError> {
         for kind in &LIBRARY {
             let seqnos: Vec<i64> = slices(slow)
                 .filter(|slice| slice.name == kind.slice)
@@ -116,7 +116,7 @@ impl Engine {
         kind: &LibrarySlice,
         of: &FrameTable,
         seqnos: &[i64],
-        found: &mut HashMap<FrameName, Vec<Option<String>>>,
+        found: &mut HashMap<FrameOrigin, Vec<Option<String>>>,
     ) -> Result<(), QueryError> {
         let schema = of.table.schema();
         let columns = kind.columns.iter().map(|name| schema.column_with_name(name));
@@ -142,7 +142,7 @@ impl Engine {
         for batch in rows.filter(is_wanted)?.select(select)?.collect().await? {
             for row in 0..batch.num_rows() {
                 let word = |at| text(&batch, at, row).unwrap_or_default().to_owned();
-                let name = FrameName {
+                let name = FrameOrigin {
                     capture: word(0),
                     buffer: word(1),
                     segment: word(2),
@@ -158,7 +158,7 @@ impl Engine {
 }
 
 /// All slices in the answer.
-fn slices(slow: &mut [Slow]) -> impl Iterator<Item = &mut ThreadSlice> {
+fn slices(slow: &mut [SlowInterval]) -> impl Iterator<Item = &mut ThreadSlice> {
     slow.iter_mut().flat_map(|one| &mut one.parts).flat_map(|part| {
         let hops = part.hops.iter_mut().filter_map(|hop| hop.slice.as_mut());
         part.own_slice.iter_mut().chain(part.waker_slice.iter_mut()).chain(hops)

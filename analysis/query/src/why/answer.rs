@@ -5,9 +5,9 @@ use std::fmt;
 use super::cut::{Spent, TimeUse};
 use super::functions::FunctionCounts;
 
-/// Identifies a frame.
+/// The place where a frame was recorded: it identifies the frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct FrameName {
+pub struct FrameOrigin {
     /// The first 16 digits of the capture's id.
     pub capture: String,
     /// The name of the buffer.
@@ -22,7 +22,7 @@ pub struct FrameName {
 
 /// A slow interval.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Slow {
+pub struct SlowInterval {
     /// The frame and the interval, `job.handle`; for a span, the frame.
     pub name: String,
     /// The first 16 digits of the id of the frame's capture.
@@ -78,7 +78,7 @@ pub struct ServiceCall {
     pub process_name: Option<String>,
     /// The request in the other process, from the beginning of the call to the last byte of the answer,
     /// and where that time went in the thread that took it up.
-    pub request: Slow,
+    pub request: SlowInterval,
 }
 
 /// A part of a slow interval.
@@ -151,7 +151,7 @@ pub struct ThreadSlice {
     /// The length, ns.
     pub dur: i64,
     /// The frame that recorded the slice.
-    pub frame: FrameName,
+    pub frame: FrameOrigin,
     /// Whether the slice was still open when the wait ended.
     pub(super) around: bool,
 }
@@ -206,7 +206,7 @@ impl ThreadSlice {
 }
 
 /// The longest intervals of a kind: the slowest ones to show, and the whole tail.
-pub(super) struct Longest {
+pub(super) struct LongestIntervals {
     pub(super) name: String,
     /// The number of intervals.
     pub(super) all: u64,
@@ -215,5 +215,5 @@ pub(super) struct Longest {
     /// The number of intervals that are shown one by one.
     pub(super) slowest: usize,
     pub(super) count: usize,
-    pub(super) longest: Vec<Slow>,
+    pub(super) longest: Vec<SlowInterval>,
 }

@@ -9,7 +9,7 @@ use datafusion::logical_expr::{Expr, cast as cast_to, lit};
 use datafusion::prelude::{DataFrame, ident};
 use futures::StreamExt;
 
-use super::answer::{FrameName, Slow, SlowPart, ThreadSlice};
+use super::answer::{FrameOrigin, SlowInterval, SlowPart, ThreadSlice};
 use super::cut::{ThreadTime, TimeCutter, TimeUse, WokenBy};
 use super::running::RunningTime;
 use crate::engine::Engine;
@@ -34,7 +34,7 @@ impl ThreadStretch {
     }
 }
 
-impl Slow {
+impl SlowInterval {
     /// The thread of the interval, without slices around the whole interval.
     pub(super) fn inner(&self) -> ThreadStretch {
         ThreadStretch { outer_interval: Some((self.ts, self.ts + self.dur)), ..self.during() }
@@ -178,7 +178,7 @@ impl Engine {
                     ns: slice.to.min(stretch.to) - slice.from.max(stretch.from),
                     ts: slice.from,
                     dur: slice.to - slice.from,
-                    frame: FrameName {
+                    frame: FrameOrigin {
                         capture: word(6),
                         buffer: word(7),
                         segment: word(8),

@@ -1,7 +1,7 @@
 //! Chains of wakers: the thread that woke a thread, its activity during the wait, the thread that woke it, and so
 //! on.
 
-use super::answer::{Slow, WakerHop};
+use super::answer::{SlowInterval, WakerHop};
 use super::cut::TimeUse;
 use super::during::ThreadStretch;
 use crate::engine::Engine;
@@ -23,7 +23,7 @@ struct FollowedWait {
 
 impl Engine {
     /// For each interval, follows the wakers of its largest wait.
-    pub(super) async fn follow_wakers(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
+    pub(super) async fn follow_wakers(&self, slow: &mut [SlowInterval]) -> Result<(), QueryError> {
         let mut next: Vec<FollowedWait> =
             slow.iter().enumerate().filter_map(largest_wait).collect();
         for _ in 0..MAX_THREADS {
@@ -56,7 +56,7 @@ impl Engine {
 }
 
 /// The largest wait that a thread of the program ended, if it is large enough.
-fn largest_wait((number, slow): (usize, &Slow)) -> Option<FollowedWait> {
+fn largest_wait((number, slow): (usize, &SlowInterval)) -> Option<FollowedWait> {
     let mut parts = slow.parts.iter().enumerate();
     let of_thread =
         |used: &TimeUse| used.is_wait() && used.woken().is_some_and(|by| by.thread.is_some());

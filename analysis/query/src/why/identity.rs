@@ -7,10 +7,10 @@ use datafusion::logical_expr::lit;
 use datafusion::prelude::DataFrame;
 use ppt_tables::ThreadLabels;
 
-use super::answer::{FrameName, ServiceCall, Slow};
+use super::answer::{FrameOrigin, ServiceCall, SlowInterval};
 use super::during::{long, text};
 use super::request;
-use super::services::{among, frame_name, is_worth_following, number, selected, word};
+use super::services::{among, frame_origin, is_worth_following, number, selected, word};
 use super::{as_intervals, intervals};
 use crate::engine::Engine;
 use crate::error::QueryError;
@@ -27,22 +27,22 @@ impl Engine {
     /// number of the interval, the call, and the interval in the other process.
     pub(super) async fn of_same_identity(
         &self,
-        slow: &[Slow],
-    ) -> Result<Vec<((usize, ServiceCall), Slow)>, QueryError> {
+        slow: &[SlowInterval],
+    ) -> Result<Vec<((usize, ServiceCall), SlowInterval)>, QueryError> {
         let identities = self.identities(slow).await?;
         let frames = self.frames_with(identities.values().flatten()).await?;
         if frames.is_empty() {
             return Ok(Vec::new());
         }
-        let mut candidates: HashMap<Identity, Vec<Slow>> = HashMap::new();
+        let mut candidates: HashMap<Identity, Vec<SlowInterval>> = HashMap::new();
         for other in self.intervals_of(frames.keys()).await? {
-            for identity in &frames[&frame_name(&other)] {
+            for identity in &frames[&frame_origin(&other)] {
                 candidates.entry(identity.clone()).or_default().push(other.clone());
             }
         }
         let labels = ThreadLabels::new(self.set());
         let found = slow.iter().enumerate().filter_map(|(number, slow)| {
-            let own = identities.get(&frame_name(slow))?.iter();
+            let own = identities.get(&frame_origin(slow))?.iter();
             let all = own.filter_map(|identity| Some((identity, candidates.get(identity)?)));
             let all = all.flat_map(|(identity, all)| all.iter().map(move |one| (identity, one)));
             let (identity, request) = all
@@ -70,10 +70,10 @@ impl Engine {
     /// The identities that entered or left the points whose frames have these intervals.
     async fn identities(
         &self,
-        slow: &[Slow],
-    ) -> Result<HashMap<FrameName, HashSet<Identity>>, QueryError> {
-        let frames: HashSet<FrameName> = slow.iter().map(frame_name).collect();
-        let mut identities: HashMap<FrameName, HashSet<Identity>> = HashMap::new();
+        slow: &[SlowInterval],
+    ) -> Result<HashMap<FrameOrigin, HashSet<Identity>>, QueryError> {
+        let frames: HashSet<FrameOrigin> = slow.iter().map(frame_origin).collect();
+        let mut identities: HashMap<FrameOrigin, HashSet<Identity>> = HashMap::new();
         let Some(points) = self.unwindowed_table("points")? else { return Ok(identities) };
         let rows = among(points, "pid", slow.iter().filter_map(|slow| slow.pid.map(i64::from)))?;
         let rows = among(rows, "seqno", slow.iter().filter_map(|slow| slow.seqno))?;
@@ -89,9 +89,9 @@ impl Engine {
     async fn frames_with(
         &self,
         identities: impl Iterator<Item = &Identity>,
-    ) -> Result<HashMap<FrameName, HashSet<Identity>>, QueryError> {
+    ) -> Result<HashMap<FrameOrigin, HashSet<Identity>>, QueryError> {
         let wanted: HashSet<&Identity> = identities.collect();
-        let mut frames: HashMap<FrameName, HashSet<Identity>> = HashMap::new();
+        let mut frames: HashMap<FrameOrigin, HashSet<Identity>> = HashMap::new();
         let Some(points) = self.unwindowed_table("points")?.filter(|_| !wanted.is_empty()) else {
             return Ok(frames);
         };
@@ -116,14 +116,14 @@ impl Engine {
     }
 
     /// The frames of these rows of points, each with its identities.
-    async fn points(&self, rows: DataFrame) -> Result<Vec<(FrameName, Identity)>, QueryError> {
+    async fn points(&self, rows: DataFrame) -> Result<Vec<(FrameOrigin, Identity)>, QueryError> {
         let words = ["capture", "buffer", "segment", "in_type", "in_hash", "out_type", "out_hash"];
         let columns = words.map(word).into_iter().chain(["ring", "seqno"].map(number));
         let mut found = Vec::new();
         for batch in selected(rows, columns)?.collect().await? {
             for row in 0..batch.num_rows() {
                 let text = |at| text(&batch, at, row).unwrap_or_default().to_owned();
-                let frame = FrameName {
+                let frame = FrameOrigin {
                     capture: text(0),
                     buffer: text(1),
                     segment: text(2),
@@ -141,9 +141,9 @@ impl Engine {
     /// The intervals of these frames.
     async fn intervals_of(
         &self,
-        frames: impl Iterator<Item = &FrameName> + Clone,
-    ) -> Result<Vec<Slow>, QueryError> {
-        let wanted: HashSet<&FrameName> = frames.clone().collect();
+        frames: impl Iterator<Item = &FrameOrigin> + Clone,
+    ) -> Result<Vec<SlowInterval>, QueryError> {
+        let wanted: HashSet<&FrameOrigin> = frames.clone().collect();
         let mut found = Vec::new();
         for table in self.frames(None)? {
             let mut seqnos: Vec<i64> = frames
@@ -163,13 +163,13 @@ impl Engine {
                 found.extend(self.read_intervals(rows, &table, interval, false, &shown).await?);
             }
         }
-        found.retain(|slow| wanted.contains(&frame_name(slow)));
+        found.retain(|slow| wanted.contains(&frame_origin(slow)));
         Ok(found)
     }
 }
 
 /// Whether `request` is of another process, begins within the interval, and is shorter than the interval.
-fn is_within(request: &Slow, slow: &Slow) -> bool {
+fn is_within(request: &SlowInterval, slow: &SlowInterval) -> bool {
     let is_other = (&request.host, request.pid) != (&slow.host, slow.pid);
     let begins =
         request.ts.checked_sub(slow.ts).is_some_and(|after| (0..slow.dur).contains(&after));
@@ -180,8 +180,8 @@ fn is_within(request: &Slow, slow: &Slow) -> bool {
 mod tests {
     use super::*;
 
-    fn interval(pid: i32, ts: i64, dur: i64) -> Slow {
-        Slow {
+    fn interval(pid: i32, ts: i64, dur: i64) -> SlowInterval {
+        SlowInterval {
             name: "job.handle".into(),
             capture: String::new(),
             buffer: "job".into(),

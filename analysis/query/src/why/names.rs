@@ -2,10 +2,10 @@
 
 use ppt_tables::ThreadLabels;
 
-use super::answer::Slow;
+use super::answer::SlowInterval;
 use super::cut::{TimeUse, WokenBy};
 
-impl Slow {
+impl SlowInterval {
     /// Adds the names of its thread, of the threads that woke it or took its CPU, and of those that it
     /// waited for.
     pub(super) fn name_threads(&mut self, labels: &ThreadLabels) {

@@ -114,7 +114,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::answer::FrameName;
+    use super::super::answer::FrameOrigin;
     use super::*;
 
     fn slice(name: String, ts: i64, dur: i64) -> ThreadSlice {
@@ -124,7 +124,7 @@ mod tests {
             ns: 0,
             ts,
             dur,
-            frame: FrameName::default(),
+            frame: FrameOrigin::default(),
             around: false,
         }
     }

@@ -1,6 +1,6 @@
 //! Describes a slow interval in sentences.
 
-use super::answer::{RunningIn, ServiceCall, Slow, SlowPart, WakerHop};
+use super::answer::{RunningIn, ServiceCall, SlowInterval, SlowPart, WakerHop};
 use super::cut::{TimeUse, WokenBy};
 use super::names::labelled;
 use super::request;
@@ -177,7 +177,7 @@ struct Clause<'a> {
     times: u64,
 }
 
-impl Slow {
+impl SlowInterval {
     /// Explains in plain English where the time of the interval went.
     pub fn sentence(&self) -> String {
         let labelled = self.tid.map(|tid| labelled(tid, self.thread.as_deref()));
@@ -385,17 +385,17 @@ impl WakerHop {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::{FrameName, ThreadSlice};
+    use super::super::answer::{FrameOrigin, ThreadSlice};
     use super::super::cut::Spent;
     use super::*;
 
-    fn slow(parts: Vec<(TimeUse, i64, u64, Option<ThreadSlice>)>) -> Slow {
+    fn slow(parts: Vec<(TimeUse, i64, u64, Option<ThreadSlice>)>) -> SlowInterval {
         let part = |(state, ns, times, waker_slice)| {
             let spent = Spent { ns, times, longest: (0, ns) };
             SlowPart { waker_slice, ..SlowPart::new((state, spent)) }
         };
         let dur = parts.iter().map(|part| part.1).sum();
-        Slow {
+        SlowInterval {
             name: "job.handle".into(),
             capture: String::new(),
             buffer: String::new(),
@@ -450,7 +450,7 @@ mod tests {
             ns: 5,
             ts: 0,
             dur: 5,
-            frame: FrameName::default(),
+            frame: FrameOrigin::default(),
             around,
         }
     }
@@ -499,7 +499,7 @@ mod tests {
 
     #[test]
     fn calls_are_followed_to_the_service_that_answered() {
-        let call = |taken_after, had_others, request: Slow| ServiceCall {
+        let call = |taken_after, had_others, request: SlowInterval| ServiceCall {
             service: ":5432".into(),
             identity: None,
             ts: 0,

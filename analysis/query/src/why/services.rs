@@ -9,7 +9,7 @@ use datafusion::logical_expr::{Expr, cast as cast_to, lit};
 use datafusion::prelude::{DataFrame, ident};
 use ppt_tables::ThreadLabels;
 
-use super::answer::{FrameName, ServiceCall, Slow};
+use super::answer::{FrameOrigin, ServiceCall, SlowInterval};
 use super::during::{long, text};
 use crate::engine::Engine;
 use crate::error::QueryError;
@@ -49,12 +49,15 @@ type ServiceThread = (String, i64, i64);
 /// Intervals, and the calls that led to them: each with the number of its caller in the level before.
 struct Level {
     calls: Vec<(usize, ServiceCall)>,
-    intervals: Vec<Slow>,
+    intervals: Vec<SlowInterval>,
 }
 
 impl Engine {
     /// To each interval that waited for a call, adds the request in the service that was called.
-    pub(crate) async fn follow_calls(&self, slow: Vec<Slow>) -> Result<Vec<Slow>, QueryError> {
+    pub(crate) async fn follow_calls(
+        &self,
+        slow: Vec<SlowInterval>,
+    ) -> Result<Vec<SlowInterval>, QueryError> {
         let mut levels = vec![Level { calls: Vec::new(), intervals: slow }];
         while let Some(callers) = levels.last().filter(|_| levels.len() <= MAX_SERVICES) {
             let (calls, requests): (Vec<_>, Vec<_>) =
@@ -78,8 +81,8 @@ impl Engine {
     /// call, and the request.
     async fn answering_requests(
         &self,
-        slow: &[Slow],
-    ) -> Result<Vec<((usize, ServiceCall), Slow)>, QueryError> {
+        slow: &[SlowInterval],
+    ) -> Result<Vec<((usize, ServiceCall), SlowInterval)>, QueryError> {
         let mut found = self.of_same_identity(slow).await?;
         let done: HashSet<usize> = found.iter().map(|((number, _), _)| *number).collect();
         let calls = self.calls(slow).await?;
@@ -93,7 +96,7 @@ impl Engine {
             .filter(|(number, _)| !done.contains(number))
             .filter_map(|(number, slow)| {
                 let thread = (slow.host.clone(), slow.pid?.into(), slow.tid?.into());
-                let answer = answers.get(&frame_name(slow)).copied();
+                let answer = answers.get(&frame_origin(slow)).copied();
                 let within = (slow.ts, slow.ts.saturating_add(slow.dur));
                 let (call, others) = worth_following(calls.get(&thread)?, within, answer)?;
                 Some((number, call, others))
@@ -129,9 +132,12 @@ impl Engine {
     }
 
     /// The calls that began in these intervals, by the threads that made them.
-    async fn calls(&self, slow: &[Slow]) -> Result<HashMap<ServiceThread, Vec<Call>>, QueryError> {
+    async fn calls(
+        &self,
+        slow: &[SlowInterval],
+    ) -> Result<HashMap<ServiceThread, Vec<Call>>, QueryError> {
         let mut calls: HashMap<ServiceThread, Vec<Call>> = HashMap::new();
-        let waited = |slow: &&Slow| slow.parts.iter().any(|part| part.state.is_wait());
+        let waited = |slow: &&SlowInterval| slow.parts.iter().any(|part| part.state.is_wait());
         let all = || slow.iter().filter(waited);
         let ends = all().map(|slow| (slow.ts, slow.ts.saturating_add(slow.dur)));
         let is_within = |&(from, to): &(i64, i64)| {
@@ -199,7 +205,10 @@ impl Engine {
     }
 
     /// For the intervals that are requests: when their answers began.
-    async fn answers_of(&self, slow: &[Slow]) -> Result<HashMap<FrameName, i64>, QueryError> {
+    async fn answers_of(
+        &self,
+        slow: &[SlowInterval],
+    ) -> Result<HashMap<FrameOrigin, i64>, QueryError> {
         let mut answers = HashMap::new();
         let requests = || slow.iter().filter(|slow| slow.name == SERVED);
         let served = self.unwindowed_frames("net", "served")?;
@@ -216,7 +225,7 @@ impl Engine {
                 let [ring, seqno, first] = [3, 4, 5].map(|at| long(&batch, at, row));
                 let (capture, buffer, segment) = (text(0), text(1), text(2));
                 if let Some(first) = first {
-                    answers.insert(FrameName { capture, buffer, segment, ring, seqno }, first);
+                    answers.insert(FrameOrigin { capture, buffer, segment, ring, seqno }, first);
                 }
             }
         }
@@ -227,7 +236,7 @@ impl Engine {
     async fn requests(
         &self,
         moments: impl Iterator<Item = &ServiceTime> + Clone,
-    ) -> Result<HashMap<ServiceTime, Slow>, QueryError> {
+    ) -> Result<HashMap<ServiceTime, SlowInterval>, QueryError> {
         let mut requests = HashMap::new();
         let served = self.unwindowed_frames("net", "served")?;
         let has_moments = moments.clone().next().is_some();
@@ -243,7 +252,7 @@ impl Engine {
                 let (Some(pid), Some(ts), Some(end)) = (long(7), long(8), long(9)) else {
                     continue;
                 };
-                let slow = Slow {
+                let slow = SlowInterval {
                     name: SERVED.to_owned(),
                     capture: text(0),
                     buffer: text(1),
@@ -290,8 +299,8 @@ fn any_of(mut all: Vec<Expr>) -> Option<Expr> {
     Some(any_of(all)?.or(any_of(rest)?))
 }
 
-pub(super) fn frame_name(slow: &Slow) -> FrameName {
-    FrameName {
+pub(super) fn frame_origin(slow: &SlowInterval) -> FrameOrigin {
+    FrameOrigin {
         capture: slow.capture.clone(),
         buffer: slow.buffer.clone(),
         segment: slow.segment.clone(),

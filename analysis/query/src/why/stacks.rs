@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 
-use super::answer::Slow;
+use super::answer::SlowInterval;
 use super::cut::TimeUse;
 use super::during::{StretchSweep, ThreadRow};
 use super::functions::FunctionCounts;
@@ -12,8 +12,8 @@ use crate::stacks::{StackBatch, StackState};
 
 impl Engine {
     /// Counts the stacks of threads that ran in these intervals.
-    pub(super) async fn ask_stacks(&self, slow: &mut [Slow]) -> Result<(), QueryError> {
-        let threads: Vec<_> = slow.iter().map(Slow::during).collect();
+    pub(super) async fn ask_stacks(&self, slow: &mut [SlowInterval]) -> Result<(), QueryError> {
+        let threads: Vec<_> = slow.iter().map(SlowInterval::during).collect();
         let mut pids: Vec<i32> = threads.iter().filter_map(|thread| thread.pid).collect();
         pids.sort_unstable();
         pids.dedup();

@@ -1,6 +1,6 @@
 //! Where the intervals above the 99th percentile spent their time.
 
-use super::answer::{Longest, Slow, SlowPart};
+use super::answer::{LongestIntervals, SlowInterval, SlowPart};
 use super::functions::FunctionCounts;
 use crate::text::{duration, grouped};
 
@@ -49,11 +49,11 @@ pub(super) fn above(all: u64) -> Option<usize> {
 
 impl Tail {
     /// `longest` are the longest intervals of the kind, the slowest first. None if there are none.
-    pub(super) fn new(kind: &Longest, longest: &[Slow]) -> Option<Tail> {
+    pub(super) fn new(kind: &LongestIntervals, longest: &[SlowInterval]) -> Option<Tail> {
         // The first interval that is not above the percentile marks where the tail begins.
         let looked_at = kind.above.map(|count| count.min(MAX_INTERVALS));
         let p99 = looked_at.and_then(|index| Some(longest.get(index)?.dur));
-        let own: Vec<&Slow> = match (p99, looked_at) {
+        let own: Vec<&SlowInterval> = match (p99, looked_at) {
             (Some(p99), Some(above)) => {
                 longest[..above].iter().take_while(|interval| interval.dur > p99).collect()
             }
@@ -88,7 +88,7 @@ impl Tail {
 }
 
 /// The causes of the time of these intervals, the largest first.
-fn causes(intervals: &[&Slow]) -> Vec<TailCause> {
+fn causes(intervals: &[&SlowInterval]) -> Vec<TailCause> {
     let mut causes: Vec<TailCause> = Vec::new();
     for slow in intervals {
         let mut counted: Vec<String> = Vec::new();

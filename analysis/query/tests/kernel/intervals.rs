@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ppt_capture::FramesHead;
 use ppt_query::QueryError;
-use ppt_query::why::{Slow, TimeUse, WhyQuestion};
+use ppt_query::why::{SlowInterval, TimeUse, WhyQuestion};
 
 use crate::random::Dice;
 use crate::support::{self, Files, with_pushdown};
@@ -58,7 +58,7 @@ fn program_with_steps(jobs: &[JobTimes], steps: &[(usize, JobTimes)]) -> Vec<u8>
     capture(99, "", &schema, &chunks)
 }
 
-fn why(files: &Files, why: &WhyQuestion) -> Result<Vec<Slow>, QueryError> {
+fn why(files: &Files, why: &WhyQuestion) -> Result<Vec<SlowInterval>, QueryError> {
     let engine = files.engine(&with_pushdown());
     support::runtime().block_on(engine.why(why)).map(|answer| answer.slowest)
 }
@@ -66,7 +66,7 @@ fn why(files: &Files, why: &WhyQuestion) -> Result<Vec<Slow>, QueryError> {
 /// State, call and waker of a part, and how much of it there is; None is unknown.
 type StateSums = BTreeMap<Option<(String, Option<String>, Option<i64>)>, i64>;
 
-fn sums(slow: &Slow) -> StateSums {
+fn sums(slow: &SlowInterval) -> StateSums {
     let mut sums = StateSums::new();
     for part in &slow.parts {
         let (state, call) = match &part.state {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ppt_query::arrow::array::RecordBatch;
-use ppt_query::summary::{FrameSummary, Slices, SummaryValues, Sweep, Swept};
+use ppt_query::summary::{FrameSummary, SummaryValues, Sweep, Swept, TimeSlices};
 use ppt_query::{Engine, FrameColumns, FrameTable};
 
 use super::fields::{DRAWN, KnownFields, likely_kinds};
@@ -66,7 +66,7 @@ impl SweptFacts {
         span: Option<ChartSpan>,
     ) -> Result<Option<SweptFacts>, ReportError> {
         let mut facts = SweptFacts { guess: span, ..SweptFacts::default() };
-        let slices = span.map(|span| Slices {
+        let slices = span.map(|span| TimeSlices {
             first: span.first,
             last: span.last,
             every: span.every,

@@ -7,7 +7,7 @@ use crate::html::{HtmlTable, escape_html, escape_long_html};
 use crate::page_svg::{self, Share};
 use crate::shown_percentiles::MIN_VALUES;
 use ppt_query::text::{duration, grouped};
-use ppt_query::why::{Slow, SlowPart, Tail, ThreadSlice, TimeUse, WakerHop};
+use ppt_query::why::{SlowInterval, SlowPart, Tail, ThreadSlice, TimeUse, WakerHop};
 
 /// CSS classes of the states, which are also their names on the page.
 const CLASSES: [&str; 4] = ["run", "wait", "block", "unknown"];
@@ -154,19 +154,19 @@ pub fn why(facts: &Facts, field: &FieldFacts) -> String {
     )
 }
 
-fn link(facts: &Facts, slow: &Slow) -> String {
+fn link(facts: &Facts, slow: &SlowInterval) -> String {
     let lane = lane(facts, slow, slow.tid);
     super::parts::into_timeline(facts, (slow.ts, slow.dur), lane, &duration(slow.dur as f64))
 }
 
 /// The lane of a thread of the interval's process.
-fn lane(facts: &Facts, slow: &Slow, tid: Option<i32>) -> Option<usize> {
+fn lane(facts: &Facts, slow: &SlowInterval, tid: Option<i32>) -> Option<usize> {
     let number = |entry: Option<i32>| entry.map_or(String::new(), |entry| entry.to_string());
     facts.timeline.lane(&slow.host, &number(slow.pid), &number(tid))
 }
 
 /// Links to the slice in which the thread ran most, and to the activity of threads that it waited for.
-fn timeline_links(facts: &Facts, slow: &Slow) -> String {
+fn timeline_links(facts: &Facts, slow: &SlowInterval) -> String {
     let hops = slow.hops().iter().filter_map(|hop| Some((hop, hop.slice.as_ref()?)));
     let link = |(hop, doing): (&WakerHop, &ThreadSlice)| {
         let label = format!("thread {}: {}", hop.label(), doing.name);

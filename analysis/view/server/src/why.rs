@@ -1,6 +1,6 @@
 //! `/v1/why`: the causes of the slowest intervals in a range of time, as `ppt why` prints them.
 
-use ppt_query::why::{Slow, SlowPart, WhyQuestion};
+use ppt_query::why::{SlowInterval, SlowPart, WhyQuestion};
 use ppt_query::{Bound, Window};
 use ppt_text::escaped;
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ pub(crate) async fn why(session: &ViewSession, asked: &WhyQuery) -> Result<Why, 
     Ok(Why { slowest: found.slowest.iter().map(slow).collect() })
 }
 
-fn slow(slow: &Slow) -> SlowAnswer {
+fn slow(slow: &SlowInterval) -> SlowAnswer {
     let key = slow.ring.zip(slow.seqno).and_then(|(ring, seqno)| {
         Some(FrameKey {
             capture: slow.capture.clone(),

@@ -5,14 +5,15 @@ use std::io::{self, Write};
 
 use ppt_query::plain_json;
 use ppt_query::why::{
-    FunctionCounts, RunningIn, ServiceCall, SliceDescription, Slow, SlowPart, ThreadSlice, WakerHop,
+    FunctionCounts, RunningIn, ServiceCall, SliceDescription, SlowInterval, SlowPart, ThreadSlice,
+    WakerHop,
 };
 use serde_json::{Value, json};
 
 use super::alike::alike;
 use super::part_text::PartText;
 
-pub(super) fn write(slow: &[Slow], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(slow: &[SlowInterval], out: &mut impl Write) -> io::Result<()> {
     let mut before = "[\n";
     for (slow, alike) in slow.iter().zip(alike(slow)) {
         let mut object = interval(slow);
@@ -24,7 +25,7 @@ pub(super) fn write(slow: &[Slow], out: &mut impl Write) -> io::Result<()> {
     out.write_all(if empty { b"[]\n" } else { b"\n]\n" })
 }
 
-fn interval(slow: &Slow) -> Value {
+fn interval(slow: &SlowInterval) -> Value {
     json!({
         "name": slow.name,
         "capture": slow.capture,

@@ -6,7 +6,7 @@ use ppt_query::arrow::array::{
     ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray,
 };
 use ppt_query::arrow::error::ArrowError;
-use ppt_query::why::{Slow, SlowPart};
+use ppt_query::why::{SlowInterval, SlowPart};
 
 use super::alike::alike;
 use super::part_text::PartText;
@@ -14,12 +14,12 @@ use super::part_text::PartText;
 struct WhyRow<'a> {
     rank: i64,
     alike: i64,
-    slow: &'a Slow,
+    slow: &'a SlowInterval,
     part: &'a SlowPart,
     description: PartText<'a>,
 }
 
-pub(super) fn batch(slow: &[Slow]) -> Result<RecordBatch, ArrowError> {
+pub(super) fn batch(slow: &[SlowInterval]) -> Result<RecordBatch, ArrowError> {
     let rows: Vec<WhyRow<'_>> = (1..)
         .zip(slow.iter().zip(alike(slow)))
         .flat_map(|(rank, (slow, alike))| {

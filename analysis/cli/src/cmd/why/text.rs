@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use ppt_query::plain;
 use ppt_query::text::{duration, grouped, time};
-use ppt_query::why::{Slow, WhyAnswer};
+use ppt_query::why::{SlowInterval, WhyAnswer};
 
 use super::alike::alike;
 use super::summary;
@@ -45,7 +45,7 @@ pub(super) fn write(
 }
 
 /// The number and the name of the interval's thread.
-fn thread(slow: &Slow) -> String {
+fn thread(slow: &SlowInterval) -> String {
     match (slow.tid, &slow.thread) {
         (Some(tid), Some(name)) => format!("{tid} ({name})"),
         (Some(tid), None) => tid.to_string(),
@@ -54,7 +54,7 @@ fn thread(slow: &Slow) -> String {
 }
 
 /// The interval on one line.
-fn brief(rank: usize, slow: &Slow) -> String {
+fn brief(rank: usize, slow: &SlowInterval) -> String {
     let seqno = slow.seqno.map_or("?".to_owned(), |entry| entry.to_string());
     let tid = thread(slow);
     let length = duration(slow.dur as f64);
@@ -62,7 +62,7 @@ fn brief(rank: usize, slow: &Slow) -> String {
     plain(&format!("{rank}. {length}   {label}thread {tid}, seqno {seqno}"))
 }
 
-fn one(rank: usize, slow: &Slow, out: &mut impl Write) -> io::Result<()> {
+fn one(rank: usize, slow: &SlowInterval, out: &mut impl Write) -> io::Result<()> {
     let number = |of: Option<i64>| of.map_or("?".to_owned(), |number| number.to_string());
     let pid = slow.pid.map(i64::from);
     let label = if slow.request.is_empty() { String::new() } else { slow.label() + "   " };

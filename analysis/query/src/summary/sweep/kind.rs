@@ -12,7 +12,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use ppt_stats::Budget;
 use ppt_tables::{Bounded, BoundedNumber};
 
-use super::longest::{Compared, Longest};
+use super::longest::{Compared, LongestCandidates};
 use super::request::Sweep;
 use crate::engine::{Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
@@ -276,7 +276,7 @@ pub(super) struct KindState {
     plain: Option<PartialSummary>,
     grouped: Option<PartialSummary>,
     /// By interval.
-    pub longest: Vec<Longest>,
+    pub longest: Vec<LongestCandidates>,
 }
 
 impl KindState {
@@ -288,7 +288,7 @@ impl KindState {
             sliced: part(&kind.sliced, kind.slicing),
             plain: kind.plain.as_ref().map(|rows| part(rows, None)),
             grouped: kind.grouped.as_ref().map(|rows| part(rows, None)),
-            longest: kind.intervals.iter().map(|_| Longest::default()).collect(),
+            longest: kind.intervals.iter().map(|_| LongestCandidates::default()).collect(),
         }
     }
 

@@ -46,12 +46,12 @@ impl Compared<'_> {
 
 /// The longest intervals of a field so far.
 #[derive(Debug, Default)]
-pub(super) struct Longest {
+pub(super) struct LongestCandidates {
     /// Sorted.
     pub found: Vec<Candidate>,
 }
 
-impl Longest {
+impl LongestCandidates {
     /// Adds the intervals of a batch, of which at most `limit` are kept.
     pub fn batch(&mut self, compared: &Compared<'_>, limit: usize) {
         let lengths = compared.lengths;
@@ -78,7 +78,7 @@ impl Longest {
         }
     }
 
-    pub fn join(&mut self, other: Longest, limit: usize) {
+    pub fn join(&mut self, other: LongestCandidates, limit: usize) {
         other.found.into_iter().for_each(|candidate| self.add(candidate, limit));
     }
 }
@@ -93,13 +93,14 @@ mod tests {
         let times = Int64Array::from(vec![Some(3), Some(0), None, Some(2), Some(8), Some(0)]);
         let compared =
             Compared { lengths: &lengths, times: &times, ring: None, seqno: None, position: 4 };
-        let rows =
-            |longest: &Longest| longest.found.iter().map(|found| found.row).collect::<Vec<_>>();
-        let (mut few, mut all) = (Longest::default(), Longest::default());
+        let rows = |longest: &LongestCandidates| {
+            longest.found.iter().map(|found| found.row).collect::<Vec<_>>()
+        };
+        let (mut few, mut all) = (LongestCandidates::default(), LongestCandidates::default());
         few.batch(&compared, 3);
         all.batch(&compared, 10);
         assert_eq!((rows(&few), rows(&all)), (vec![4, 2, 3], vec![4, 2, 3, 0, 5]));
-        let mut joined = Longest::default();
+        let mut joined = LongestCandidates::default();
         joined.join(all, 2);
         joined.join(few, 2);
         assert_eq!(rows(&joined), [4, 4]);

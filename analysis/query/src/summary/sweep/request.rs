@@ -6,7 +6,7 @@ pub struct Sweep {
     /// Bytes of memory for values; further values go into sketches.
     pub memory: usize,
     /// The slices of time for numbers; None without slices.
-    pub slices: Option<Slices>,
+    pub slices: Option<TimeSlices>,
     /// Largest number of fields of a kind that are summarised by slices.
     pub sliced: usize,
     /// By kind: the column by whose words intervals are grouped.
@@ -19,7 +19,7 @@ pub struct Sweep {
 
 /// Slices of time. All times are in ns since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slices {
+pub struct TimeSlices {
     /// The first time, ns since the epoch.
     pub first: i64,
     /// The last time, ns since the epoch.
