@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `request` | which fields of a frame name its request |
 //! | `during` | what threads did in an interval: their states and their slices |
+//! | `cells` | how a cell of a batch is read |
 //! | `cut` | the parts of an interval, the largest first |
 //! | `running` | to which slices the running time of a thread belongs |
 //! | `hops` | which thread woke the waker, and so on |
@@ -18,6 +19,7 @@
 
 mod about;
 mod answer;
+mod cells;
 mod cut;
 mod during;
 mod functions;
@@ -48,8 +50,9 @@ pub use answer::{
     FrameOrigin, RunningIn, ServiceCall, SliceDescription, SlowInterval, SlowPart, ThreadSlice,
     WakerHop,
 };
+use cells::{long, text};
 pub use cut::{Spent, TimeUse, WokenBy};
-use during::{ThreadStretch, long, text};
+use during::ThreadStretch;
 pub use functions::FunctionCounts;
 use running::RunningTime;
 pub use tail::{Tail, TailCause};

@@ -8,7 +8,7 @@ use datafusion::prelude::ident;
 use ppt_tables::{Bounded, BoundedNumber, BoundedText};
 
 use super::answer::{FrameOrigin, SliceDescription, SlowInterval, ThreadSlice};
-use super::during::{long, text};
+use super::cells::{long, text};
 use super::find;
 use crate::engine::{Engine, FrameTable};
 use crate::error::QueryError;

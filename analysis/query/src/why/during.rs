@@ -2,18 +2,41 @@
 
 use std::collections::HashMap;
 
-use datafusion::arrow::array::{Array, AsArray, RecordBatch, StringArray};
-use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Int64Type};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::{Expr, cast as cast_to, lit};
 use datafusion::prelude::{DataFrame, ident};
 use futures::StreamExt;
 
 use super::answer::{FrameOrigin, SlowInterval, SlowPart, ThreadSlice};
+use super::cells::{long, text};
 use super::cut::{ThreadTime, TimeCutter, TimeUse, WokenBy};
 use super::running::RunningTime;
 use crate::engine::Engine;
 use crate::error::QueryError;
+
+/// The columns of [`ThreadRow`], in the order of [`thread_columns`].
+const HOST: usize = 0;
+const PID: usize = 1;
+const TID: usize = 2;
+const TS: usize = 3;
+const DUR: usize = 4;
+
+/// The columns of states that [`Engine::states_during`] selects after those of [`ThreadRow`].
+const STATE: usize = 5;
+const BLOCKED_IN: usize = 6;
+const WOKEN_BY: usize = 7;
+const SUCCESSOR_NAME: usize = 8;
+const WAKER: usize = 9;
+const SUCCESSOR: usize = 10;
+
+/// The columns of slices that [`Engine::slices_during`] selects after those of [`ThreadRow`].
+const SLICE_NAME: usize = 5;
+const CAPTURE: usize = 6;
+const BUFFER: usize = 7;
+const SEGMENT: usize = 8;
+const RING: usize = 9;
+const SEQNO: usize = 10;
 
 /// A thread in a stretch of time.
 #[derive(Debug, Clone)]
@@ -170,7 +193,7 @@ impl Engine {
             let batch = batch?;
             for row in 0..batch.num_rows() {
                 let Some(slice) = ThreadRow::from_row(&batch, row) else { continue };
-                let Some(name) = text(&batch, 5, row) else { continue };
+                let Some(name) = text(&batch, SLICE_NAME, row) else { continue };
                 let word = |at| text(&batch, at, row).unwrap_or_default().to_owned();
                 let thread_slice = |stretch: &ThreadStretch| ThreadSlice {
                     name: name.to_owned(),
@@ -179,11 +202,11 @@ impl Engine {
                     ts: slice.from,
                     dur: slice.to - slice.from,
                     frame: FrameOrigin {
-                        capture: word(6),
-                        buffer: word(7),
-                        segment: word(8),
-                        ring: long(&batch, 9, row),
-                        seqno: long(&batch, 10, row),
+                        capture: word(CAPTURE),
+                        buffer: word(BUFFER),
+                        segment: word(SEGMENT),
+                        ring: long(&batch, RING, row),
+                        seqno: long(&batch, SEQNO, row),
                     },
                     around: slice.to >= stretch.to,
                 };
@@ -243,7 +266,8 @@ impl Engine {
 /// Sorts by beginning, then the shorter or the longer first. Where the longer comes first, an outer slice
 /// comes before the slices inside it.
 fn in_order(shorter_first: bool) -> Vec<datafusion::logical_expr::SortExpr> {
-    vec![ident("c3").sort(true, false), ident("c4").sort(shorter_first, false)]
+    let column = |number: usize| ident(format!("c{number}"));
+    vec![column(TS).sort(true, false), column(DUR).sort(shorter_first, false)]
 }
 
 /// The columns of [`ThreadRow`]: host, pid, tid, ts, dur.
@@ -266,13 +290,13 @@ pub(super) struct ThreadRow {
 impl ThreadRow {
     fn from_row(batch: &RecordBatch, row: usize) -> Option<ThreadRow> {
         let long = |at| long(batch, at, row);
-        let from = long(3)?;
+        let from = long(TS)?;
         Some(ThreadRow {
-            host: text(batch, 0, row).unwrap_or_default().to_owned(),
-            pid: long(1)?,
-            tid: long(2)?,
+            host: text(batch, HOST, row).unwrap_or_default().to_owned(),
+            pid: long(PID)?,
+            tid: long(TID)?,
             from,
-            to: from.saturating_add(long(4)?),
+            to: from.saturating_add(long(DUR)?),
         })
     }
 }
@@ -281,38 +305,14 @@ impl ThreadRow {
 fn part(batch: &RecordBatch, row: usize) -> Option<TimeUse> {
     let text = |at| text(batch, at, row).map(str::to_owned);
     let small = |at| long(batch, at, row).and_then(|number| i32::try_from(number).ok());
-    let by = || WokenBy { kind: text(7), thread: small(9), name: None };
-    Some(match text(5)?.as_str() {
+    let by = || WokenBy { kind: text(WOKEN_BY), thread: small(WAKER), name: None };
+    Some(match text(STATE)?.as_str() {
         "running" => TimeUse::Running,
-        "runnable" if text(7).is_some() => TimeUse::WokenLate(by()),
-        "runnable" => TimeUse::Preempted { by: small(10), name: text(8) },
-        "blocked" if text(6).as_deref() == Some("page_fault") => TimeUse::Faulting(by()),
-        "blocked" => TimeUse::Blocked { call: text(6), by: by() },
+        "runnable" if text(WOKEN_BY).is_some() => TimeUse::WokenLate(by()),
+        "runnable" => TimeUse::Preempted { by: small(SUCCESSOR), name: text(SUCCESSOR_NAME) },
+        "blocked" if text(BLOCKED_IN).as_deref() == Some("page_fault") => TimeUse::Faulting(by()),
+        "blocked" => TimeUse::Blocked { call: text(BLOCKED_IN), by: by() },
         "unknown" => TimeUse::Unknown,
         _ => return None,
     })
-}
-
-/// A cell of any text type.
-pub(super) fn text(batch: &RecordBatch, at: usize, row: usize) -> Option<&str> {
-    let column = batch.column(at);
-    if column.is_null(row) {
-        return None;
-    }
-    match column.data_type() {
-        DataType::Utf8View => Some(column.as_string_view().value(row)),
-        DataType::Utf8 => {
-            column.as_any().downcast_ref::<StringArray>().map(|texts| texts.value(row))
-        }
-        _ => None,
-    }
-}
-
-pub(super) fn long(batch: &RecordBatch, at: usize, row: usize) -> Option<i64> {
-    let column = batch.column(at);
-    let column = match column.data_type() {
-        DataType::Int64 => column.clone(),
-        _ => cast(column, &DataType::Int64).ok()?,
-    };
-    column.is_valid(row).then(|| column.as_primitive::<Int64Type>().value(row))
 }

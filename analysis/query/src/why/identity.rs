@@ -8,7 +8,7 @@ use datafusion::prelude::DataFrame;
 use ppt_tables::ThreadLabels;
 
 use super::answer::{FrameOrigin, ServiceCall, SlowInterval};
-use super::during::{long, text};
+use super::cells::{long, text};
 use super::request;
 use super::services::{among, frame_origin, is_worth_following, number, selected, word};
 use super::{as_intervals, intervals};

@@ -10,7 +10,7 @@ use datafusion::prelude::{DataFrame, ident};
 use ppt_tables::ThreadLabels;
 
 use super::answer::{FrameOrigin, ServiceCall, SlowInterval};
-use super::during::{long, text};
+use super::cells::{long, text};
 use crate::engine::Engine;
 use crate::error::QueryError;
 
