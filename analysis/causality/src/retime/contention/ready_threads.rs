@@ -41,14 +41,14 @@ type Granted = (i64, u32);
 #[derive(Debug)]
 struct Block {
     threads: VecDeque<WaitingThread>,
-    summary: Waits,
+    summary: BlockSummary,
 }
 
 /// The summary of some waiting threads.
 #[derive(Debug, Clone, Copy)]
-struct Waits {
+struct BlockSummary {
     /// All have their own slices.
-    are_own: bool,
+    all_are_own: bool,
     /// The last of their slices in the order of the run.
     last: Granted,
     /// The earliest grant.
@@ -57,45 +57,49 @@ struct Waits {
     queued: i64,
 }
 
-impl Waits {
-    const NONE: Waits =
-        Waits { are_own: true, last: (i64::MIN, 0), granted: i64::MAX, queued: i64::MIN };
+impl BlockSummary {
+    const NONE: BlockSummary = BlockSummary {
+        all_are_own: true,
+        last: (i64::MIN, 0),
+        granted: i64::MAX,
+        queued: i64::MIN,
+    };
 
-    fn of(thread: &WaitingThread, slices: &Slices) -> Waits {
+    fn of(thread: &WaitingThread, slices: &Slices) -> BlockSummary {
         if !thread.is_own {
             // Only threads with their own slices are compared.
-            return Waits { are_own: false, ..Waits::NONE };
+            return BlockSummary { all_are_own: false, ..BlockSummary::NONE };
         }
         let slice = slices.of(thread.model_slice);
         let last = (slice.granted, thread.model_slice);
-        Waits { are_own: true, last, granted: slice.granted, queued: slice.queued }
+        BlockSummary { all_are_own: true, last, granted: slice.granted, queued: slice.queued }
     }
 
-    fn and(self, other: Waits) -> Waits {
-        Waits {
-            are_own: self.are_own && other.are_own,
+    fn joined(self, other: BlockSummary) -> BlockSummary {
+        BlockSummary {
+            all_are_own: self.all_are_own && other.all_are_own,
             last: self.last.max(other.last),
             granted: self.granted.min(other.granted),
             queued: self.queued.max(other.queued),
         }
     }
 
-    /// Whether the time of a slice in the queue overlapped with that of each of them.
-    fn met(&self, slice: &CpuSlice) -> bool {
-        self.are_own && slice.queued <= self.granted && self.queued <= slice.granted
+    /// Whether the slice was in the queue together with each of these threads.
+    fn queued_with_all(&self, slice: &CpuSlice) -> bool {
+        self.all_are_own && slice.queued <= self.granted && self.queued <= slice.granted
     }
 }
 
 impl Block {
     fn new(threads: VecDeque<WaitingThread>, slices: &Slices) -> Block {
-        let mut block = Block { threads, summary: Waits::NONE };
+        let mut block = Block { threads, summary: BlockSummary::NONE };
         block.summarize(slices);
         block
     }
 
     fn summarize(&mut self, slices: &Slices) {
-        let waits = self.threads.iter().map(|thread| Waits::of(thread, slices));
-        self.summary = waits.fold(Waits::NONE, Waits::and);
+        let summaries = self.threads.iter().map(|thread| BlockSummary::of(thread, slices));
+        self.summary = summaries.fold(BlockSummary::NONE, BlockSummary::joined);
     }
 }
 
@@ -131,7 +135,7 @@ impl RunQueue {
             return;
         }
         let slice = slices.of(thread.model_slice);
-        let at = if thread.is_own && self.summary().met(slice) {
+        let at = if thread.is_own && self.summary().queued_with_all(slice) {
             self.before((slice.granted, thread.model_slice), slices)
         } else {
             let kind = usize::from(slice.follows_cut);
@@ -149,11 +153,11 @@ impl RunQueue {
         self.insert(at, thread, slices);
     }
 
-    fn summary(&self) -> Waits {
-        self.blocks.iter().map(|block| block.summary).fold(Waits::NONE, Waits::and)
+    fn summary(&self) -> BlockSummary {
+        self.blocks.iter().map(|block| block.summary).fold(BlockSummary::NONE, BlockSummary::joined)
     }
 
-    /// The position of the first thread that got its CPU no earlier. All have their own slices.
+    /// The position of the first thread that got its CPU no earlier. Every waiting thread must have its own slice.
     fn before(&self, own: Granted, slices: &Slices) -> usize {
         let mut position = 0;
         for block in &self.blocks {
@@ -183,7 +187,7 @@ impl RunQueue {
             return;
         };
         block.threads.insert(position, thread);
-        block.summary = block.summary.and(Waits::of(&thread, slices));
+        block.summary = block.summary.joined(BlockSummary::of(&thread, slices));
         if block.threads.len() > BLOCK {
             let back = block.threads.split_off(BLOCK / 2);
             block.summarize(slices);
@@ -215,7 +219,7 @@ mod tests {
                 let other = of(other);
                 slice.queued <= other.granted && other.queued <= slice.granted
             };
-            let met = |other: &WaitingThread| other.is_own && met(other);
+            let met = |other: &WaitingThread| other.is_own && queued_with_all(other);
             let at = if one.is_own && self.waiting.iter().all(met) {
                 let key = |other: &WaitingThread| (of(other).granted, other.model_slice);
                 let first = self.waiting.iter().position(|other| key(other) >= key(&one));
