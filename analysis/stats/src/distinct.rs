@@ -98,7 +98,7 @@ impl Distinct {
                 self.values = values;
             }
             DistinctSet::Registers(theirs) => {
-                self.give_up();
+                self.switch_to_registers();
                 if let DistinctSet::Registers(ours) = &mut self.set {
                     raise(ours, &theirs);
                 }
@@ -157,12 +157,12 @@ impl Distinct {
         if self.budget.take(more) {
             self.held += more;
         } else {
-            self.give_up();
+            self.switch_to_registers();
         }
     }
 
     /// Replaces the values by registers, and returns their share of the budget.
-    fn give_up(&mut self) {
+    fn switch_to_registers(&mut self) {
         let DistinctSet::All(values) = &mut self.set else { return };
         let mut registers = Box::new([0; REGISTERS]);
         values.iter().for_each(|value| add(&mut registers, value));

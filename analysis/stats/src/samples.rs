@@ -130,7 +130,7 @@ impl<T: ColumnValue> Samples<T> {
             }
             KeptValues::Sketch(theirs) => theirs,
         };
-        self.give_up();
+        self.switch_to_sketch();
         if let KeptValues::Sketch(ours) = &mut self.kept {
             ours.join(&theirs);
         }
@@ -150,12 +150,12 @@ impl<T: ColumnValue> Samples<T> {
                 self.budget.give(bytes - more);
             }
         } else if values.len() + more > values.capacity() {
-            self.give_up();
+            self.switch_to_sketch();
         }
     }
 
     /// Replaces the values by a sketch, and returns their share of the budget.
-    fn give_up(&mut self) {
+    fn switch_to_sketch(&mut self) {
         let KeptValues::Values(values) = &mut self.kept else { return };
         let values = std::mem::take(values);
         self.budget.give(values.capacity() * size_of::<T>());
