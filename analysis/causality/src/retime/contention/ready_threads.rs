@@ -157,7 +157,8 @@ impl RunQueue {
         self.blocks.iter().map(|block| block.summary).fold(BlockSummary::NONE, BlockSummary::joined)
     }
 
-    /// The position of the first thread that got its CPU no earlier. Every waiting thread must have its own slice.
+    /// The position of the first thread that got its CPU no earlier. Every waiting thread must have its
+    /// own slice.
     fn before(&self, own: Granted, slices: &Slices) -> usize {
         let mut position = 0;
         for block in &self.blocks {
@@ -219,7 +220,7 @@ mod tests {
                 let other = of(other);
                 slice.queued <= other.granted && other.queued <= slice.granted
             };
-            let met = |other: &WaitingThread| other.is_own && queued_with_all(other);
+            let met = |other: &WaitingThread| other.is_own && met(other);
             let at = if one.is_own && self.waiting.iter().all(met) {
                 let key = |other: &WaitingThread| (of(other).granted, other.model_slice);
                 let first = self.waiting.iter().position(|other| key(other) >= key(&one));
