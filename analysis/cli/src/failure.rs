@@ -18,7 +18,7 @@ use ppt_query::whatif::retime::RetimeRefusal;
 use ppt_report::ReportError;
 use ppt_view_server::ServeError;
 
-use crate::{message, panicked, scratch, signals, terms};
+use crate::{message, panicked, question_settings, scratch, signals};
 
 /// Exit status of a comparison that can neither show a change nor rule one out.
 pub(crate) const NOT_JUDGED: u8 = 3;
@@ -215,7 +215,9 @@ impl Failure {
         let code = self.code();
         match self {
             Failure::Query(error) | Failure::Report(ReportError::Query(error)) => match error {
-                QueryError::Memory(_) => message::error(code, terms::memory(None).exceeded()),
+                QueryError::Memory(_) => {
+                    message::error(code, question_settings::memory(None).exceeded())
+                }
                 QueryError::Spill(_) => {
                     let folder = scratch::temporary_folder();
                     let hint =

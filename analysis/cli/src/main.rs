@@ -16,11 +16,11 @@ mod numbers;
 mod open;
 mod panicked;
 mod question;
+mod question_settings;
 mod run;
 mod scratch;
 mod signals;
 mod supervisor;
-mod terms;
 
 use std::process::{ExitCode, Stdio};
 
@@ -28,9 +28,9 @@ use clap::{CommandFactory, Parser};
 
 use crate::failure::Failure;
 use crate::memory::Memory;
+use crate::question_settings::QuestionSettings;
 use crate::signals::SignalPipe;
 use crate::supervisor::ChildProcess;
-use crate::terms::Terms;
 
 #[global_allocator]
 static HEAP: heap::Heap = heap::Heap;
@@ -47,8 +47,8 @@ fn main() -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    let done = match terms::terms() {
-        Some(terms) => question::answer(terms, || perform(&args.command)),
+    let done = match question_settings::settings() {
+        Some(settings) => question::answer(settings, || perform(&args.command)),
         None if args.command.is_question() => supervise(&args),
         None => perform(&args.command),
     };
@@ -64,7 +64,7 @@ fn supervise(args: &args::Args) -> Result<ExitCode, Failure> {
     {
         return cmd::sql::prompt::run(memory, &wakes);
     }
-    let mut question = ChildProcess::start(Terms::new(memory, false), Stdio::inherit())?;
+    let mut question = ChildProcess::start(QuestionSettings::new(memory, false), Stdio::inherit())?;
     if args.command.follows() {
         question.be_patient();
     }

@@ -10,7 +10,7 @@ use ppt_query::{CaptureLoss, CaptureSet, Engine, EngineOptions, ResultFormat, Wi
 
 use crate::args;
 use crate::failure::Failure;
-use crate::{message, terms};
+use crate::{message, question_settings};
 use ppt_query::text::grouped;
 
 /// Opens the captures of a command.
@@ -25,7 +25,7 @@ pub(crate) fn engine_with(
 ) -> Result<Engine, Failure> {
     let window = Window { from: captures.from, to: captures.to, buffers: captures.buffers.clone() };
     let threads = captures.threads.unwrap_or_else(|| EngineOptions::default().threads);
-    let memory = terms::memory(captures.memory).bytes;
+    let memory = question_settings::memory(captures.memory).bytes;
     let options = EngineOptions { memory, threads, window, pushdown: !captures.no_pushdown };
     let hosts = &captures.hosts;
     let mut set = CaptureSet::open(&captures.paths())

@@ -1,8 +1,8 @@
 //! The process of a question: its side of the agreement with the supervisor.
 //!
-//! The supervisor starts this program again, under the name [`NAME`](crate::terms::NAME), with the same
-//! arguments. The process ends if its supervisor ends, and if it reaches its limit of memory. A panic
-//! becomes an error.
+//! The supervisor starts this program again, under the name
+//! [`NAME`](crate::question_settings::NAME), with the same arguments. The process ends if its
+//! supervisor ends, and if it reaches its limit of memory. A panic becomes an error.
 
 use std::process::ExitCode;
 use std::thread;
@@ -10,18 +10,18 @@ use std::thread;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use crate::failure::Failure;
-use crate::terms::Terms;
+use crate::question_settings::QuestionSettings;
 use crate::{heap, panicked, run, scratch, signals};
 
-/// Answers a question under the given terms.
+/// Answers a question with these settings.
 pub(crate) fn answer(
-    terms: Terms,
+    settings: QuestionSettings,
     work: impl FnOnce() -> Result<ExitCode, Failure> + Send,
 ) -> Result<ExitCode, Failure> {
     let system = |what| move |error| Failure::System(what, error);
     set_parent_process_death_signal(Some(Signal::TERM))
         .map_err(|error| Failure::System("follow the supervisor", error.into()))?;
-    let is_orphan = move || getppid().map(Pid::as_raw_pid) != Some(terms.supervisor);
+    let is_orphan = move || getppid().map(Pid::as_raw_pid) != Some(settings.supervisor);
     let tidy = move || {
         if is_orphan() {
             scratch::remove_own();
@@ -33,7 +33,7 @@ pub(crate) fn answer(
     }
     let _ = rustix::thread::set_name(c"ppt-question");
     signals::take_in_question(tidy).map_err(system("set up signals"))?;
-    if let Some(bytes) = terms.memory.of_process() {
+    if let Some(bytes) = settings.memory.of_process() {
         heap::limit(bytes);
     }
     panicked::keep();

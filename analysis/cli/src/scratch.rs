@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::terms::terms;
+use crate::question_settings::settings;
 
 /// The variable that names the folder to the process of the question.
 const VARIABLE: &str = "PPT_SCRATCH";
@@ -48,7 +48,7 @@ impl Scratch {
 
 /// The folder of this process, if it is that of a question.
 pub(crate) fn own_folder() -> Option<PathBuf> {
-    terms()?;
+    settings()?;
     env::var_os(VARIABLE).map(PathBuf::from)
 }
 

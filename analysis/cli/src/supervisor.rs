@@ -2,8 +2,9 @@
 //!
 //! The engine that answers questions cannot be interrupted at every point, and its allocations cannot
 //! all be bounded. So this program starts itself again ([`question`](crate::question)), with the
-//! same arguments and standard streams, and waits. It ends the question soon after the first signal,
-//! reports why a question ended, and removes its temporary files.
+//! same arguments and standard streams, and waits. It passes the limit of memory on, which the question
+//! keeps itself ([`heap`](crate::heap)). It ends the question soon after the first signal, reports why
+//! a question ended, for instance at that limit, and removes its temporary files.
 
 mod end;
 mod terminal;
@@ -20,9 +21,9 @@ use rustix::process::{Pid, Signal, kill_process};
 pub(crate) use self::end::ChildEnd;
 use self::terminal::Terminal;
 use crate::failure::Failure;
+use crate::question_settings::{self, QuestionSettings};
 use crate::scratch::Scratch;
 use crate::signals::SignalPipe;
-use crate::terms::{self, Terms};
 
 /// Time that a question gets to end by itself after a signal.
 const GRACE: Duration = Duration::from_millis(300);
@@ -50,13 +51,13 @@ pub(crate) enum Waited {
 }
 
 impl ChildProcess {
-    /// Starts a process under these terms.
-    pub(crate) fn start(terms: Terms, stdin: Stdio) -> Result<ChildProcess, Failure> {
+    /// Starts a process with these settings.
+    pub(crate) fn start(settings: QuestionSettings, stdin: Stdio) -> Result<ChildProcess, Failure> {
         let (scratch, terminal) = (Scratch::new(), Terminal::now());
         // This path starts the same program, even if its file was replaced in the meantime.
         let mut command = Command::new("/proc/self/exe");
-        command.arg0(terms::NAME).args(env::args_os().skip(1)).stdin(stdin);
-        terms.hand(&mut command);
+        command.arg0(question_settings::NAME).args(env::args_os().skip(1)).stdin(stdin);
+        settings.hand(&mut command);
         scratch.hand(&mut command);
         let child = command.spawn().map_err(|error| Failure::System("start a process", error))?;
         Ok(ChildProcess { child, grace: GRACE, stopping: None, terminal, scratch })

@@ -7,7 +7,7 @@ use ppt_report::{Facts, PageRequest};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::{answer, open, run, signals, terms};
+use crate::{answer, open, question_settings, run, signals};
 
 /// Bytes of values without `--memory`.
 const VALUES: usize = 256 << 20;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     let output =
         open::output_distinct_from(&args.to.output, args.to.force, &engine, args.sql.as_deref())?;
     let runtime = run::runtime(engine.threads())?;
-    let memory = terms::memory(args.captures.memory).of_values(VALUES);
+    let memory = question_settings::memory(args.captures.memory).of_values(VALUES);
     let request = PageRequest { command: command(), views, memory };
     let work = async { Ok(Facts::gather(&engine, &request).await?) };
     let facts = runtime.block_on(run::question(engine.set().watch(), work))?;

@@ -15,7 +15,7 @@ use session::SqlSession;
 use super::input::{SqlWords, read_text, with_captures};
 use crate::args;
 use crate::failure::Failure;
-use crate::{open, run, signals, terms};
+use crate::{open, question_settings, run, signals};
 
 pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
     // With a file of queries, every word is a capture, also a pattern with white space in it.
@@ -70,6 +70,7 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
 pub(crate) fn is_prompt(args: &args::Sql) -> bool {
     let SqlWords { queries, captures } = SqlWords::split(&args.captures.captures);
     let has_text = args.file.is_some() || !queries.is_empty() || captures.is_empty();
-    let is_typed = terms::terms().map_or_else(|| io::stdin().is_terminal(), |term| term.is_prompt);
+    let is_typed = question_settings::settings()
+        .map_or_else(|| io::stdin().is_terminal(), |settings| settings.is_prompt);
     !has_text && is_typed
 }

@@ -14,14 +14,14 @@ use ppt_query::{Engine, ResultFormat, Total};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::{answer, open, run, signals, terms};
+use crate::{answer, open, question_settings, run, signals};
 
 /// Bytes of values without `--memory`.
 const VALUES: usize = 1 << 30;
 
 pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
     let engine = open::engine(&args.captures)?;
-    let memory = terms::memory(args.captures.memory).of_values(VALUES);
+    let memory = question_settings::memory(args.captures.memory).of_values(VALUES);
     let request = SummaryRequest {
         frame: args.frame.clone(),
         spans_and_chains: true,

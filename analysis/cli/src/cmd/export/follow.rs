@@ -22,7 +22,7 @@ use super::store::StoreAddress;
 use super::tables::{parquet_file, path_component};
 use crate::args::{self, ExportFormat, Time};
 use crate::failure::Failure;
-use crate::{message, run, signals, terms};
+use crate::{message, question_settings, run, signals};
 
 /// The interval between two looks at captures and signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -317,7 +317,7 @@ impl<'a> Export<'a> {
         }
         let threads =
             self.args.captures.threads.unwrap_or_else(|| EngineOptions::default().threads);
-        let memory = terms::memory(self.args.captures.memory).bytes;
+        let memory = question_settings::memory(self.args.captures.memory).bytes;
         let window = Window { buffers, ..Window::default() };
         let options = EngineOptions { memory, threads, window, ..EngineOptions::default() };
         Ok(Some(Engine::new(set, &options)?))

@@ -14,7 +14,7 @@ use ppt_query::{Engine, Processes};
 use super::folder::ExportFolder;
 use crate::args::{self, ExportFormat};
 use crate::failure::Failure;
-use crate::{message, open, run, terms};
+use crate::{message, open, question_settings, run};
 
 /// Bytes of a write.
 const BUFFER: usize = 1 << 20;
@@ -39,7 +39,7 @@ pub(super) async fn export(
         message::note(format_args!("spans have no links to their causes: {why}"));
     }
     // The rest is for sorting and for rows that were read ahead.
-    let memory = terms::memory(args.captures.memory).bytes.unwrap_or(1 << 30) / 4;
+    let memory = question_settings::memory(args.captures.memory).bytes.unwrap_or(1 << 30) / 4;
     let merge = Merge::new(&events, sources, memory).await?;
     let processes = Processes::new(engine.set());
     match (form, args.format == ExportFormat::OtlpJson) {

@@ -15,9 +15,9 @@ use super::session::SqlSession;
 use super::tables;
 use crate::failure::Failure;
 use crate::memory::Memory;
+use crate::question_settings::QuestionSettings;
 use crate::signals::SignalPipe;
 use crate::supervisor::{ChildEnd, ChildProcess, Waited, channel};
-use crate::terms::Terms;
 use crate::{message, signals};
 
 /// The supervisor's side.
@@ -119,7 +119,7 @@ impl Answerer {
 
 fn begin(memory: Memory) -> Result<(ChildProcess, BufReader<UnixStream>), Failure> {
     let (socket, stdin) = channel().map_err(|error| Failure::System("make a socket", error))?;
-    let question = ChildProcess::start(Terms::new(memory, true), stdin)?;
+    let question = ChildProcess::start(QuestionSettings::new(memory, true), stdin)?;
     Ok((question, BufReader::new(socket)))
 }
 

@@ -9,7 +9,7 @@ use ppt_query::{Engine, QueryError, SettledWholes, SpansOrChains};
 use super::wholes::WholesOfRange;
 use crate::args::{self, ExportFormat};
 use crate::failure::Failure;
-use crate::terms;
+use crate::question_settings;
 
 /// The encoding of spans; None if the format has no spans.
 pub(super) fn encoding(format: ExportFormat) -> Option<Encoding> {
@@ -56,7 +56,9 @@ impl OtlpExport<'_> {
                 take(&mut of_range, whole, settled);
             })?;
             if let Some(selection) = self.selection(engine)? {
-                let memory = terms::memory(self.args.captures.memory).bytes.unwrap_or(1 << 30) / 4;
+                let memory =
+                    question_settings::memory(self.args.captures.memory).bytes.unwrap_or(1 << 30)
+                        / 4;
                 let (capture, is_last) = (&*range.capture, has_end(engine));
                 let selection = &selection;
                 let read = ReadRange { engine, selection, capture, is_last, memory };
