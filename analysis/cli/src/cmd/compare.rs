@@ -1,7 +1,7 @@
 //! `ppt compare A… -- B…`: compares two sets of runs.
 
 mod fields;
-mod judge;
+mod gates;
 mod row;
 mod text;
 
@@ -73,7 +73,7 @@ fn compare(
     alone("second", &second.entries, &first);
     warn_of_unmeasured(" on the first side", &first);
     warn_of_unmeasured(" on the second side", &second);
-    let verdict = judge::all(gates, &rows, [&first, &second])?;
+    let verdict = gates::all(gates, &rows, [&first, &second])?;
     write(args, &rows, engine)?;
     if verdict.passed() {
         save(args, second.entries, engine)?;
