@@ -21,7 +21,7 @@ use crate::error::{QueryError, external};
 use crate::functions;
 use crate::keep_apart::KeepApart;
 use crate::limits::prepared;
-use crate::nesting::RECURSION;
+use crate::sql_depth::RECURSION;
 use crate::table_provider::ProvidedTable;
 use crate::tracing;
 use crate::window::Window;

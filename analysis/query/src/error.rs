@@ -9,7 +9,7 @@ use ppt_tables::{SetError, TableError};
 use ppt_text::{did_you_mean, nearest};
 use strum::VariantNames;
 
-use crate::nesting::RECURSION;
+use crate::sql_depth::RECURSION;
 
 /// Why a query has no answer.
 #[derive(Debug, thiserror::Error, strum::IntoStaticStr, strum::VariantNames)]

@@ -21,8 +21,8 @@ pub mod graph;
 mod joint_frame_scan;
 mod keep_apart;
 mod limits;
-mod nesting;
 mod output;
+mod sql_depth;
 mod sql_quotes;
 mod stacks;
 mod statement;
@@ -39,7 +39,6 @@ pub use engine::{Engine, EngineOptions, FrameTable, KERNEL_BUFFER, RowUnit};
 pub use error::QueryError;
 pub use joint_frame_scan::{FrameColumns, JointFrameScan, ScanBatches};
 pub use limits::{MAX_OPERATORS, parsed, prepared, within_limits};
-pub use nesting::{MAX_NESTING, MAX_QUERIES};
 pub use output::{ResultFormat, spelled_numbers};
 pub use ppt_stats as stats;
 pub use ppt_tables::{
@@ -49,6 +48,7 @@ pub use ppt_tables::{
     WaitingWholes, dropped_causes,
 };
 pub use ppt_text::{escaped as plain, escaped_json as plain_json};
+pub use sql_depth::{MAX_NESTING, MAX_QUERIES};
 pub use sql_quotes::{sql_identifier, sql_literal};
 pub use statement::{Statement, StatementResult, statements};
 pub use window::Window;

@@ -7,7 +7,7 @@ use datafusion::sql::parser::{DFParserBuilder, Statement};
 use ppt_predicate::without_units;
 
 use crate::error::QueryError;
-use crate::nesting::{JOINING, MAX_NESTING, MAX_QUERIES, Nesting, RECURSION, tokens};
+use crate::sql_depth::{JOINING, MAX_NESTING, MAX_QUERIES, Nesting, RECURSION, tokens};
 
 /// The largest number of operators in one expression. Planning walks its tree several times, by recursion.
 pub const MAX_OPERATORS: usize = 500;
