@@ -65,7 +65,7 @@ mod slice;
 mod thread_share;
 mod tree;
 mod view;
-mod window_cells;
+mod window_rows;
 
 pub use about::{About, AboutCapture, AboutRow};
 pub use build::{BuildCost, Progress};
@@ -84,4 +84,4 @@ pub use ppt_capture::Cause;
 pub use ppt_tables::{CaptureSet, ProcessRow, SetError, Trouble};
 pub use row::RowId;
 pub use view::View;
-pub use window_cells::{Phase, WIDE, WindowRequest, WindowRow, begins_within, give_lanes};
+pub use window_rows::{Phase, WIDE, WindowRequest, WindowRow, begins_within, give_lanes};

@@ -19,7 +19,7 @@ use crate::layout::{ChunkEntry, ViewLayout};
 use crate::row::RowId;
 use crate::slice::Slice;
 use crate::tree::{PixelScale, Pixels, RowTree};
-use crate::window_cells::{self, Phase, WIDE, WindowRequest, WindowRow};
+use crate::window_rows::{self, Phase, WIDE, WindowRequest, WindowRow};
 
 mod filtered;
 mod frame_lookup;
@@ -301,7 +301,7 @@ impl View {
         };
         let number = thread as usize;
         let track = self.layout.tracks.get(number).ok_or_else(unknown)?;
-        row.losses = window_cells::losses_in(&track.losses, scale);
+        row.losses = window_rows::losses_in(&track.losses, scale);
         let Some(key) = key else {
             row.cells = self.head_cells(number, scale);
             return Ok(row);
@@ -329,7 +329,7 @@ impl View {
             let track_row = TrackRow { track: number, key };
             row.cells = self.open_leaves(track_row, (tree, wide), &index, scale, cancel)?;
         }
-        window_cells::give_lanes(&mut row.cells);
+        window_rows::give_lanes(&mut row.cells);
         Ok(row)
     }
 
@@ -384,7 +384,7 @@ impl View {
             }
             for slice in slices.iter().skip(first).take(MAX_LEAF_SLICES) {
                 let name = self.layout.name(entry, slice.kind);
-                let cell = window_cells::single(slice, cell.best.chunk, name);
+                let cell = window_rows::single(slice, cell.best.chunk, name);
                 if scale.overlaps(&cell) {
                     cells.push(cell);
                 }

@@ -13,7 +13,7 @@ use crate::filter::{FoundFrames, SliceFilter, WantedSlices};
 use crate::index::{RowKey, heads_cell};
 use crate::row::RowId;
 use crate::tree::{PixelScale, Pixels};
-use crate::window_cells::{self, Phase, WindowRequest, WindowRow};
+use crate::window_rows::{self, Phase, WindowRequest, WindowRow};
 
 /// The most frames that are read for one window.
 const MAX_FRAMES: u64 = 1 << 24;
@@ -80,7 +80,7 @@ impl View {
                         self.found_slices(track_row, &scale, filter, &mut reading, cancel)?;
                 }
             }
-            window_cells::give_lanes(&mut row.cells);
+            window_rows::give_lanes(&mut row.cells);
             Ok(row)
         })
     }
@@ -137,7 +137,7 @@ impl View {
             let open = self.open_chunk(&mut reading.reader, row.track, chunk, &index)?;
             for slice in self.slices_of(&open, chunk, row, &index) {
                 let name = self.layout.name(entry, slice.kind);
-                let cell = window_cells::single(&slice, number, name);
+                let cell = window_rows::single(&slice, number, name);
                 if scale.overlaps(&cell) && filter.has(entry, &found, &slice) {
                     cells.push(cell);
                 }

@@ -1,4 +1,4 @@
-//! A request for a window, and the cells of its rows.
+//! A request for a window, and the rows of its answer: single slices, their lanes, and losses. `view.rs` chooses cells.
 
 use crate::cell::{BEGINS_BEFORE, Cell, FramePlace, SINGLE};
 use crate::counters::CounterCell;
