@@ -54,7 +54,7 @@ export class Api {
   sql(text) { return this.json('sql', { sql: text }); }
   lengths(asked) { return this.json('lengths', asked); }
   points(signal) { return this.json('points', undefined, signal); }
-  ways(asked) { return this.json('ways', asked); }
+  paths(asked) { return this.json('paths', asked); }
   why(asked, signal) { return this.json('why', asked, signal); }
   compare(asked, signal) { return this.json('compare', asked, signal); }
 

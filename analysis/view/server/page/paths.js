@@ -48,7 +48,7 @@ export class Paths {
     const { page, from, to } = this;
     place.replaceChildren(make('p', 'faint', 'Reading …'));
     try {
-      const answer = await page.pane.api.ways({ from, to });
+      const answer = await page.pane.api.paths({ from, to });
       place.replaceChildren(...this.shown(answer), command(`ppt graph ${paths(page)} --from '${plain(from)}' --to '${plain(to)}'`));
     } catch (error) {
       place.replaceChildren(make('p', 'bad', plain(error.message, 2000)));

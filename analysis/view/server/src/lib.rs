@@ -18,7 +18,7 @@
 //! | `POST /v1/entry` | a span, a chain or a state of a thread (`layers.rs`) |
 //! | `POST /v1/frame` | the fields of a frame (`frame.rs`) |
 //! | `POST /v1/edges` | the causes and effects of frames (`edges.rs`) |
-//! | `GET /v1/points`, `POST /v1/ways` | the points; the paths from one point to another (`paths.rs`) |
+//! | `GET /v1/points`, `POST /v1/paths` | the points; the paths from one point to another (`paths.rs`) |
 //! | `POST /v1/why` | the causes of the slowest intervals in a range of time (`why.rs`) |
 //! | `POST /v1/filter` | the rows with matches of a search (`filter.rs`) |
 //! | `POST /v1/find`, `/v1/sql`, `/v1/panel`; `GET /v1/panels` | answers in rows (`find.rs`, `sql.rs`, `panels.rs`) |

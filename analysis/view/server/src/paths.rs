@@ -1,4 +1,4 @@
-//! `/v1/points` and `/v1/ways`: the paths from one point to another, as `ppt graph --from A --to B` prints them.
+//! `/v1/points` and `/v1/paths`: the paths from one point to another, as `ppt graph --from A --to B` prints them.
 
 use ppt_query::graph::{GraphPath, GraphPaths, PathStep, Stage};
 use ppt_text::escaped;

@@ -83,7 +83,7 @@ async fn route(
             allow(&request, &Method::GET)?;
             json(&paths::points(session).await?)
         }
-        "/v1/ways" => json(&paths::paths(session, &asked(request).await?).await?),
+        "/v1/paths" => json(&paths::paths(session, &asked(request).await?).await?),
         "/v1/why" => json(&why::why(session, &asked(request).await?).await?),
         "/v1/filter" => json(&filter::filter(session, &asked(request).await?).await?),
         "/v1/find" => json(&find::find(session, &asked(request).await?).await?),

@@ -508,7 +508,7 @@ fn ways_are_those_that_sql_knows() {
     let known = shown.sql("SELECT DISTINCT src_point FROM edges ORDER BY 1");
     assert!(known.concat().iter().all(|name| names.contains(name)) && !known.is_empty());
     let (from, to) = ("encode", "encode");
-    let answer = shown.post("/v1/ways", &json!({ "from": from, "to": to }));
+    let answer = shown.post("/v1/paths", &json!({ "from": from, "to": to }));
     let expected = shown
         .sql(&format!("SELECT stage, place, count, time FROM critical_path('{from}', '{to}')"));
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -534,7 +534,7 @@ fn ways_are_those_that_sql_knows() {
         }
     }
     let none = json!({ "from": "nothing", "to": to });
-    assert_eq!(shown.ask("POST", "/v1/ways", &none.to_string()).status, 400);
+    assert_eq!(shown.ask("POST", "/v1/paths", &none.to_string()).status, 400);
 }
 
 /// A filter counts the matches of each thread as SQL does.
