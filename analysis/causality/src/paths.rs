@@ -1,4 +1,4 @@
-//! The paths from some points to others.
+//! The paths from some points to others. `nearest.rs` searches from the nearest beginnings, `beginnings.rs` from all.
 
 use crate::beginnings::{BeginningSets, TooManyPaths};
 use crate::entry::Certainty;
