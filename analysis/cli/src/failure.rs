@@ -216,7 +216,7 @@ impl Failure {
         match self {
             Failure::Query(error) | Failure::Report(ReportError::Query(error)) => match error {
                 QueryError::Memory(_) => {
-                    message::error(code, question_settings::memory(None).exceeded())
+                    message::error(code, question_settings::memory(None).exceeded());
                 }
                 QueryError::Spill(_) => {
                     let folder = scratch::temporary_folder();

@@ -135,7 +135,7 @@ async fn slices(
         let batch = batch?;
         let (buffers, names) =
             (LaneWords::from_column(batch.column(0)), LaneWords::from_column(batch.column(1)));
-        let lane_of_row = finder.lanes(&batch, [2, 3, 4])?;
+        let lanes = finder.lanes(&batch, [2, 3, 4])?;
         let (hosts, pids) = (LaneWords::from_column(batch.column(2)), numbers_of(batch.column(3))?);
         let pids = pids.as_primitive::<Int64Type>();
         let starts = numbers_of(batch.column(5))?;
@@ -143,7 +143,7 @@ async fn slices(
         let (starts, lengths) =
             (starts.as_primitive::<Int64Type>(), lengths.as_primitive::<Int64Type>());
         let mut names_of_keys: HashMap<(i32, i32), Option<usize>> = HashMap::new();
-        for row in 0..batch.num_rows() {
+        for (row, lane_of_row) in lanes.into_iter().enumerate() {
             if starts.is_null(row) || lengths.is_null(row) || lengths.value(row) < 0 {
                 continue;
             }
@@ -158,7 +158,7 @@ async fn slices(
                     let pid = pids.is_valid(row).then(|| pids.value(row));
                     finder.spans(hosts.word(row), pid, label)
                 }
-                _ => lane_of_row[row],
+                _ => lane_of_row,
             };
             let Some(lane) = lane else { continue };
             let start = starts.value(row).saturating_sub(timeline.origin);
@@ -193,12 +193,12 @@ async fn states(
     while let Some(batch) = stream.next().await {
         let batch = batch?;
         let words = LaneWords::from_column(batch.column(0));
-        let lane_of_row = finder.lanes(&batch, [1, 2, 3])?;
+        let lanes = finder.lanes(&batch, [1, 2, 3])?;
         let (starts, lengths) = (numbers_of(batch.column(4))?, numbers_of(batch.column(5))?);
         let starts = starts.as_primitive::<Int64Type>();
         let lengths = lengths.as_primitive::<Int64Type>();
-        for row in 0..batch.num_rows() {
-            let (Some(lane), Some(state)) = (lane_of_row[row], words.word(row)) else { continue };
+        for (row, lane) in lanes.into_iter().enumerate() {
+            let (Some(lane), Some(state)) = (lane, words.word(row)) else { continue };
             let Some(state) = STATES.iter().position(|text| *text == state) else { continue };
             let start = starts.value(row).saturating_sub(timeline.origin);
             let end = start.saturating_add(lengths.value(row));
@@ -244,11 +244,11 @@ async fn instants(
         let mut stream = rows.execute_stream().await?;
         while let Some(batch) = stream.next().await {
             let batch = batch?;
-            let lane_of_row = finder.lanes(&batch, [1, 2, 3])?;
+            let lanes = finder.lanes(&batch, [1, 2, 3])?;
             let times = numbers_of(batch.column(0))?;
             let times = times.as_primitive::<Int64Type>();
-            for row in 0..batch.num_rows() {
-                let (Some(lane), false) = (lane_of_row[row], times.is_null(row)) else { continue };
+            for (row, lane) in lanes.into_iter().enumerate() {
+                let (Some(lane), false) = (lane, times.is_null(row)) else { continue };
                 let place = times.value(row).saturating_sub(timeline.origin);
                 if (0..=timeline.length).contains(&place) {
                     let ticks = &mut timeline.lanes[lane].ticks;
