@@ -49,7 +49,7 @@ impl SpanWaits {
         }
     }
 
-    /// A thread was in the span during this stretch, which nobody has named before.
+    /// Adds a stretch during which a thread was in the span. Stretches of a thread do not overlap.
     pub fn spent(&mut self, tid: i32, stretch: Stretch) {
         self.in_span += stretch.length();
         let waits = self.waiting.get(&tid).map(|&from| Stretch { from, to: i64::MAX });

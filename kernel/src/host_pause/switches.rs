@@ -8,7 +8,7 @@ use crate::records::{Content, records};
 /// The size of the ring: a switch takes 48 bytes.
 const RING_BYTES: usize = 1 << 18;
 
-/// A thread got or gave up a CPU. If another thread took its CPU from it, that is no switch of its own.
+/// A thread got or gave up a CPU. Preempted threads are left out: they did not give it up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ThreadSwitch {
     /// The time, in ns of CLOCK_MONOTONIC.

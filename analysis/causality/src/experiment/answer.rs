@@ -7,7 +7,7 @@ use crate::retime::{Figures, Metric};
 /// Fewer whole permutations show nothing.
 pub const MIN_PERMUTATIONS: usize = 8;
 /// The largest speed by pauses of a span that threads run one at a time, or in which they wait. At 1.5x, means were up
-/// to 12 % off, at 1.25x 5 % (docs/measured/what-if.md).
+/// to 12 % off, at 1.25x 8 % (docs/measured/what-if.md).
 pub const MAX_INEXACT_SPEED: f64 = 1.25;
 /// The largest share of their time in a span that threads wait, above which [`MAX_INEXACT_SPEED`] is the largest speed.
 /// Without a lock in the span it was 0 %, with one 34 to 54 %.
