@@ -11,7 +11,7 @@
 //! delays with the least that any estimator can have. `cargo bench -p ppt-clock --bench coverage --
 //! speed` solves ten million readings.
 
-#[path = "../tests/rig/mod.rs"]
+#[path = "../tests/all/rig.rs"]
 mod rig;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

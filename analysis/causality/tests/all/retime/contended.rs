@@ -8,7 +8,7 @@ use ppt_causality::retime::{
     RecordedRun, RetimeModel, RetimeRefusal, Speeds, ThreadId, ThreadState, VertexId,
 };
 
-use crate::simulator::{SimulatorRandom, answer, mean, near, percentile};
+use crate::retime::simulator::{SimulatorRandom, answer, mean, near, percentile};
 
 /// The CPU time of a woken thread before it takes its job or answer, of a worker before its next job, and of a
 /// switch.

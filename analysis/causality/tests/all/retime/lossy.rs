@@ -2,7 +2,7 @@
 
 use ppt_causality::retime::{Metric, MetricUnavailable, RetimeRefusal, SpeedWorth};
 
-use crate::simulator::{
+use crate::retime::simulator::{
     Burst, JobSource, Network, SimulatedRun, SimulatorRandom, Station, Writer, answer, near,
 };
 

@@ -5,7 +5,7 @@ use ppt_causality::retime::{
 };
 use proptest::prelude::*;
 
-use crate::simulator::{answer, speeds};
+use crate::retime::simulator::{answer, speeds};
 
 #[derive(Debug, Clone)]
 struct Graph {
@@ -299,7 +299,7 @@ fn effects_before_causes_are_refused() {
 #[test]
 fn a_million_vertices_take_no_time_to_speak_of() {
     // No assertion on time: `--nocapture` shows it.
-    use crate::simulator::{JobSource, Network, SimulatorRandom, Station};
+    use crate::retime::simulator::{JobSource, Network, SimulatorRandom, Station};
     let mut dice = SimulatorRandom::new(9);
     let jobs = 200_000;
     let station = Station::real(4, dice.exponentials(300_000.0, jobs), &mut dice);

@@ -2,7 +2,7 @@
 
 use ppt_causality::retime::{BlockBootstrap, SpeedVerdict};
 
-use crate::simulator::{
+use crate::retime::simulator::{
     JobSource, Network, SimulatorRandom, Station, answer, ask, hold, near, speeds,
 };
 

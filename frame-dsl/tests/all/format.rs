@@ -1,6 +1,5 @@
 //! Formatting changes only white space, and formatting twice changes nothing more: tested with
 //! every frame file of the repository, and with randomly composed files.
-#![cfg(feature = "parser")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 //! For any bytes, the compiler returns a printable result in bounded time.
-#![cfg(feature = "parser")]
 
 use ppt_frame_dsl::{Schema, compile, parse_edges};
 use proptest::prelude::*;
@@ -92,9 +91,9 @@ const TOKENS: [&str; 82] = [
 
 /// Complete files.
 const SOURCES: [&str; 3] = [
-    include_str!("pass/everything.frame"),
-    include_str!("pass/spans.frame"),
-    include_str!("pass/points.frame"),
+    include_str!("../pass/everything.frame"),
+    include_str!("../pass/spans.frame"),
+    include_str!("../pass/points.frame"),
 ];
 
 fn show(source: &[u8]) {
@@ -146,7 +145,7 @@ proptest! {
 
     #[test]
     fn cut_anywhere(at: prop::sample::Index) {
-        let source = include_bytes!("pass/everything.frame");
+        let source = include_bytes!("../pass/everything.frame");
         show(&source[..at.index(source.len())]);
     }
 

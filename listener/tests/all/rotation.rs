@@ -1,7 +1,5 @@
 //! One session in many files: each is complete, and together they account for every frame.
 
-mod support;
-
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -16,7 +14,7 @@ use ppt_listener::{
 use ppt_segment::Segment;
 use proptest::prelude::*;
 
-use support::*;
+use crate::support::*;
 
 type Sinks = Arc<Mutex<Vec<TapOutput>>>;
 
@@ -105,7 +103,7 @@ fn by_size_under_loss() {
     check_sums(&files, &summary);
     let mut captured_before = 0;
     for (number, file) in (1..).zip(&files) {
-        let id = support::header().capture_id;
+        let id = crate::support::header().capture_id;
         let (series, previous, keep) = (id, id, 3);
         let part = SeriesPart { series, previous, number, keep, captured_before };
         assert_eq!(file.part, (number > 1).then_some(part), "file {number}");

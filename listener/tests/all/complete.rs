@@ -1,8 +1,6 @@
 //! A capture states the time up to which its frames are complete, while others are still written: every frame that
 //! was published before is in an earlier chunk.
 
-mod support;
-
 use std::collections::HashMap;
 use std::io::Cursor;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +9,7 @@ use std::thread;
 use ppt_capture::{Capture, CaptureItem, Chunk, EndReason};
 use ppt_listener::{Feed, Listener, ListenerOptions};
 
-use support::*;
+use crate::support::*;
 
 /// A statement of a capture: the time up to which it is complete, and the last number of each ring by then.
 type Statement = (u64, HashMap<u32, u64>);

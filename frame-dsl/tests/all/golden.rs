@@ -1,7 +1,6 @@
 //! Compares frame files with their expected results: a file in `tests/fail` with its diagnostics, a
 //! file in `tests/pass` with its schema (and its warnings, if any). Adding a file adds a test;
 //! expectations are rewritten only with `PPT_BLESS=1`.
-#![cfg(feature = "parser")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

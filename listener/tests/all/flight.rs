@@ -1,7 +1,5 @@
 //! The flight recorder: compares its windows with a plain capture of the same drain.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Mutex};
@@ -17,7 +15,7 @@ use ppt_listener::{
 use ppt_segment::Segment;
 use proptest::prelude::*;
 
-use support::*;
+use crate::support::*;
 
 fn now() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap();

@@ -1,14 +1,12 @@
 //! Packets become frames with the values that scapy reads.
 
-#[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 
 use ppt_import::{ImportError, pcap};
 use serde_json::{Value, json};
-use support::{File, captured, schema};
+
+use crate::support::{File, captured, schema};
 
 const ALL: &str = "
     option time ns realtime;

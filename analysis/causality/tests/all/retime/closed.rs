@@ -2,7 +2,7 @@
 
 use ppt_causality::retime::SpeedVerdict;
 
-use crate::simulator::{JobSource, Network, SimulatorRandom, Station, answer, hold, near};
+use crate::retime::simulator::{JobSource, Network, SimulatorRandom, Station, answer, hold, near};
 
 const THINK: f64 = 500_000.0;
 

@@ -1,8 +1,5 @@
 //! Tables become frames with the values of their cells.
 
-#[allow(dead_code, reason = "what is shared with the other tests is more than is used here")]
-mod support;
-
 use ppt_capture::{Capture, CaptureItem, Chunk};
 use ppt_dump::TableFormat;
 use ppt_import::csv::{self, CsvOptions};
@@ -10,7 +7,8 @@ use ppt_import::frame_dsl::Schema;
 use ppt_import::{ImportError, ImportHost, Recording};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{File, captured, captured_at, captured_of, schema};
+
+use crate::support::{File, captured, captured_at, captured_of, schema};
 
 fn imported(schema: &Schema, options: &CsvOptions, table: &str) -> Result<File, ImportError> {
     let import =

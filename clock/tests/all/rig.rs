@@ -2,7 +2,6 @@
 //!
 //! It shares only the text of `.sync` files with the code under test: time is true time in ns from
 //! the start of the record, and every clock is a function of it.
-#![allow(dead_code)]
 
 use std::fmt::Write;
 

@@ -1,10 +1,9 @@
 //! Compares bounds between hosts with known clocks, and with every possible line.
 
-mod rig;
-
 use ppt_clock::sync::ClockReadings;
 use ppt_clock::times::{ClockModel, Times, TimesError};
-use rig::{Delay, Random, Rig, RigCell, TickStep};
+
+use crate::rig::{Delay, Random, Rig, RigCell, TickStep};
 
 const DELAYS: [Delay; 5] =
     [Delay::None, Delay::Exponential, Delay::Pareto, Delay::Loss, Delay::Asymmetric];

@@ -1,8 +1,6 @@
 //! Threads write into real rings, a listener drains them, and the capture is read back: whatever
 //! goes wrong, every frame is in the file or in the account.
 
-mod support;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -15,7 +13,7 @@ use ppt_listener::{
 };
 use ppt_segment::{RingWriter, Segment};
 
-use support::*;
+use crate::support::*;
 
 fn start(sink: &TapOutput, segments: &[&Arc<Segment>], options: ListenerOptions) -> Listener {
     let feeds = segments.iter().map(|&segment| Feed::starting_now(source(), segment.clone()));

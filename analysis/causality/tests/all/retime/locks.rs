@@ -2,7 +2,7 @@
 
 use ppt_causality::retime::{RecordedRun, RetimeModel, RetimeRefusal};
 
-use super::simulator::SimulatorRandom;
+use crate::retime::simulator::SimulatorRandom;
 
 /// Three threads rest for about 1 ms, and then work for about `work` ns. `lock`: one at a time, in the order in which
 /// they ask. `has_edge`: an edge leads from the end of the one before.

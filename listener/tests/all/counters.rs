@@ -1,8 +1,6 @@
 //! Counters in captures of bounded size, in files that rotate, and of segments that no file lists:
 //! no add is missing, and none counts twice.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -14,7 +12,7 @@ use ppt_listener::{
 };
 use ppt_segment::{Segment, cells};
 
-use support::*;
+use crate::support::*;
 
 const CELLS: u32 = 200;
 const RINGS: u32 = 8;

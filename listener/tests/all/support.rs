@@ -1,5 +1,4 @@
 //! A target in our own process, outputs that misbehave, and a reader that checks everything.
-#![allow(dead_code, reason = "each test file uses what it needs")]
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

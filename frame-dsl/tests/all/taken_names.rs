@@ -1,6 +1,5 @@
 //! Names that would break the generated code or the tables, each tried in every such position. The
 //! lists are repeated here, so that a word missing from the compiler's own list is detected.
-#![cfg(feature = "parser")]
 
 use ppt_frame_dsl::{Language, compile_for};
 

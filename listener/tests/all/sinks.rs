@@ -1,8 +1,6 @@
 //! Several sinks take the frames of one drain: each has all of them, or an account of those for
 //! which it was too slow, regardless of the others.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -14,7 +12,7 @@ use ppt_listener::{
 };
 use ppt_segment::Segment;
 
-use support::*;
+use crate::support::*;
 
 /// Everything that a sink was given.
 #[derive(Default)]

@@ -1,0 +1,5 @@
+//! Tables and packets become frames.
+
+mod packets;
+mod support;
+mod tables;

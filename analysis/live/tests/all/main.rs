@@ -1,0 +1,4 @@
+//! Captures whose tallies are known.
+
+mod halves;
+mod tally;
