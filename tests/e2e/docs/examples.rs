@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
+use crate::fixtures::rust::target_folder;
 use crate::fixtures::support::{Account, Bench, Target, available, ppt, root, text};
 
 const PPTC: &str = env!("CARGO_BIN_EXE_pptc");
@@ -284,6 +285,7 @@ fn a_chain_goes_through_three_programs() {
     fs::write(&manifest, rooted.replace("../../..", root().to_str().unwrap())).unwrap();
     // The versions of the workspace, so that nothing is downloaded.
     fs::copy(root().join("Cargo.lock"), project.join("screen/Cargo.lock")).unwrap();
+    let _ = std::os::unix::fs::symlink(target_folder(), project.join("screen/target"));
     let mut make = bench.command("make");
     make.args([format!("PPTC={PPTC}"), format!("CARGO={}", env!("CARGO"))]).current_dir(&project);
     make.env("CARGO_NET_OFFLINE", "true");
@@ -444,8 +446,8 @@ fn cargo() {
     // The versions of the workspace, so that nothing is downloaded.
     fs::copy(root().join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
     let mut command = Command::new(env!("CARGO"));
-    command.args(["build", "--offline"]).current_dir(&project);
-    command.env_remove("RUSTFLAGS").env("CARGO_TARGET_DIR", project.join("target"));
+    command.args(["build", "--release", "--offline"]).current_dir(&project);
+    command.env_remove("RUSTFLAGS").env("CARGO_TARGET_DIR", target_folder());
     run(&mut command);
-    lines(&bench, project.join("target/debug/lines"), false);
+    lines(&bench, target_folder().join("release/lines"), false);
 }

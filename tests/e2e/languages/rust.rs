@@ -3,10 +3,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
-use crate::fixtures::rust::{cargo, plugin, programs};
+use crate::fixtures::rust::{cargo, plugin, programs, project, target_folder};
 use crate::fixtures::support::{Account, Bench, Kind, Target, of_both_kinds, text};
 use crate::fixtures::values;
 
@@ -139,8 +138,8 @@ fn a_library_is_unloaded_while_its_thread_goes_on() {
 
 #[test]
 fn generated_code_is_free_of_clippys_complaints() {
-    let folder = programs().parent().unwrap().parent().unwrap();
-    let output = cargo(folder, &["clippy", "--workspace", "--", "-D", "warnings"]);
+    programs();
+    let output = cargo(&project(), &["clippy", "--workspace", "--release", "--", "-D", "warnings"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
@@ -149,7 +148,7 @@ fn generated_code_is_free_of_clippys_complaints() {
 fn mistakes_of_a_build_script() {
     let bench = Bench::new();
     programs();
-    let project = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust-targets");
+    let project = project();
     let folder = project.join("app");
     let compile = |files: &[&str]| {
         // The build script itself, run as cargo would, with other files.
@@ -170,7 +169,7 @@ fn mistakes_of_a_build_script() {
         let output = Command::new(env!("CARGO"))
             .args(["build", "--release", "--offline"])
             .current_dir(&broken)
-            .env("CARGO_TARGET_DIR", project.join("target"))
+            .env("CARGO_TARGET_DIR", target_folder())
             .output()
             .unwrap();
         (output.status.success(), text(&output.stderr))
