@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::whatif_numbers as numbers;
+use crate::fixtures::busy::wait_for_calm;
 use crate::fixtures::explained::explained;
 use crate::fixtures::support::{Attach, Bench, Target, ppt, wait_until};
 
@@ -60,6 +61,7 @@ fn a_slowdown_is_worth_what_a_slower_program_is() {
     if !can_ask() {
         return;
     }
+    wait_for_calm();
     let bench = built();
     let mut refused = String::new();
     // On a machine that changes by itself, the two baselines may differ, and it says so.

@@ -1,13 +1,13 @@
 //! `ppt whatif --live --pause-host`: a span that looks faster, and threads that are as they were afterwards.
 
 use std::fs;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::whatif_live::{asked, can_ask, live};
 use super::whatif_numbers as numbers;
+use crate::fixtures::busy::wait_for_calm;
 use crate::fixtures::explained::explained;
-use crate::fixtures::support::{Attach, Bench, Target, rounds, segments_of, wait_until};
+use crate::fixtures::support::{Attach, Bench, Target, lock, rounds, segments_of, wait_until};
 
 fn built() -> Bench {
     let bench = Bench::new();
@@ -35,9 +35,13 @@ fn can_pause() -> bool {
 }
 
 /// Waits until no other test pauses CPUs: ppt refuses a second experiment. None if CPUs cannot be paused here.
-fn turn() -> Option<MutexGuard<'static, ()>> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    can_pause().then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
+fn turn() -> Option<fs::File> {
+    can_pause().then(|| lock("paused-cpus"))
+}
+
+/// The same on a calm machine: on a busy one, ppt refuses to tell what these tests hold.
+fn calm_turn() -> Option<fs::File> {
+    can_pause().then(wait_for_calm).and_then(|()| turn())
 }
 
 const PAUSED: [&str; 7] =
@@ -113,7 +117,7 @@ fn what_cannot_be_paused_is_refused() {
 
 #[test]
 fn a_faster_span_is_worth_what_a_faster_program_is() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = calm_turn() else { return };
     let bench = built();
     let p50 = |answer: &serde_json::Value| answer["predicted"]["p50"].as_f64().unwrap();
     let mut refusals = Vec::new();
@@ -153,7 +157,7 @@ fn a_faster_span_is_worth_what_a_faster_program_is() {
 /// Spans with a lock in them overlap. Only the switches of threads show that they wait.
 #[test]
 fn a_lock_within_the_span_is_noticed() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = calm_turn() else { return };
     let bench = built();
     let target = bench.start("pairs", &["4000", "4000", "lock"]);
     let mut refusals = Vec::new();
