@@ -4,7 +4,7 @@
 mod every;
 mod made;
 
-#[path = "../../view/server/tests/support/browser.rs"]
+#[path = "../../view/server/tests/all/browser.rs"]
 #[allow(dead_code, reason = "each test that includes this file needs a part of it")]
 mod driven;
 

@@ -1,0 +1,4 @@
+//! Events of captures: their order, and how the formats write them.
+
+mod marks;
+mod order;
