@@ -1,5 +1,5 @@
 //! Experiments, run for real. This program also plays every other program: the helper on a host, a
-//! controller that is killed, hosts that lie, and programs on hosts.
+//! controller that is killed, hosts that lie, and programs on hosts. So it has a `main` of its own.
 
 mod basics;
 mod failures;
