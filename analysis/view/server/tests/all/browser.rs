@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -17,16 +18,24 @@ pub fn program(names: &[&str]) -> Option<PathBuf> {
     all.into_iter().find(|program| program.is_file())
 }
 
-/// A page in a browser. Dropping it ends the browser.
-pub struct Browser {
-    child: Child,
+/// The pipe to a browser, which ends with it.
+struct Pipe {
+    _shell: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    session: Option<String>,
     calls: u64,
+}
+
+/// Browsers that started and have nothing open: starting one takes longer than most tests.
+static IDLE: Mutex<Vec<Pipe>> = Mutex::new(Vec::new());
+
+/// A page in a browser, with cookies, a cache and connections of its own.
+pub struct Browser {
+    pipe: Option<Pipe>,
+    context: Value,
+    session: Option<String>,
     /// The errors that the page reported.
     pub complaints: Vec<String>,
-    _profile: tempfile::TempDir,
 }
 
 impl Browser {
@@ -43,18 +52,12 @@ impl Browser {
             println!("skipped: no chromium: apt-get install chromium");
             return None;
         };
-        let profile = tempfile::tempdir().unwrap();
-        let mut child = start(&chromium, profile.path());
-        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let mut browser = Browser {
-            child,
-            input,
-            output: BufReader::new(output),
-            session: None,
-            calls: 0,
-            complaints: Vec::new(),
-            _profile: profile,
-        };
+        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let pipe = Some(idle.unwrap_or_else(|| start(&chromium)));
+        let (context, complaints) = (Value::Null, Vec::new());
+        let mut browser = Browser { pipe, context, session: None, complaints };
+        let context = browser.call("Target.createBrowserContext", json!({}));
+        browser.context = context["browserContextId"].clone();
         browser.tab();
         browser.resize(width, height);
         Some(browser)
@@ -63,7 +66,8 @@ impl Browser {
     /// Opens a tab and uses it.
     fn tab(&mut self) {
         self.session = None;
-        let target = self.call("Target.createTarget", json!({ "url": "about:blank" }));
+        let page = json!({ "url": "about:blank", "browserContextId": self.context });
+        let target = self.call("Target.createTarget", page);
         let attach = json!({ "targetId": target["targetId"], "flatten": true });
         let session = self.call("Target.attachToTarget", attach);
         self.session = session["sessionId"].as_str().map(str::to_owned);
@@ -97,23 +101,26 @@ impl Browser {
 
     /// Sets the folder of downloads.
     pub fn save_into(&mut self, folder: &Path) {
-        let asked = json!({ "behavior": "allow", "downloadPath": folder });
+        let asked = json!({
+            "behavior": "allow", "downloadPath": folder, "browserContextId": self.context,
+        });
         self.call("Browser.setDownloadBehavior", asked);
     }
 
     pub fn call(&mut self, method: &str, params: Value) -> Value {
-        self.calls += 1;
-        let mut message = json!({ "id": self.calls, "method": method, "params": params });
+        let pipe = self.pipe.as_mut().expect("open");
+        pipe.calls += 1;
+        let mut message = json!({ "id": pipe.calls, "method": method, "params": params });
         if let Some(session) = &self.session {
             message["sessionId"] = session.as_str().into();
         }
-        self.input.write_all(format!("{message}\0").as_bytes()).unwrap();
+        pipe.input.write_all(format!("{message}\0").as_bytes()).unwrap();
         loop {
             let mut bytes = Vec::new();
-            self.output.read_until(0, &mut bytes).unwrap();
+            pipe.output.read_until(0, &mut bytes).unwrap();
             bytes.pop();
             let said: Value = serde_json::from_slice(&bytes).expect("chromium has ended");
-            if said["id"] == self.calls {
+            if said["id"] == pipe.calls {
                 assert!(said["error"].is_null(), "{method}: {said}");
                 return said["result"].clone();
             }
@@ -254,21 +261,31 @@ fn from_base64(text: &str) -> Vec<u8> {
     text.chunks(4).flat_map(four).collect()
 }
 
-/// Connects the pipes of the browser, which reads descriptor 3 and writes descriptor 4.
-fn start(chromium: &Path, profile: &Path) -> Child {
-    let script = "exec \"$0\" --headless=new --no-sandbox --disable-gpu --remote-debugging-pipe \
+/// Connects the pipes of the browser, which reads descriptor 3 and writes descriptor 4. It ends when the first one is
+/// closed, and its profile is removed then.
+fn start(chromium: &Path) -> Pipe {
+    let script = "\"$0\" --headless=new --no-sandbox --disable-gpu --remote-debugging-pipe \
                   --host-resolver-rules=\"$2\" \
-                  --user-data-dir=\"$1\" about:blank 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null";
+                  --user-data-dir=\"$1\" about:blank 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null; \
+                  rm -rf \"$1\"";
+    let profile = tempfile::tempdir().unwrap().keep();
     let mut shell = Command::new("sh");
-    shell.args(["-c", script]).arg(chromium).arg(profile).arg(NAMES);
+    shell.args(["-c", script]).arg(chromium).arg(&profile).arg(NAMES);
     // A killed browser leaves files in this folder.
     shell.env("TMPDIR", profile);
-    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+    let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    Pipe { _shell: child, input, output: BufReader::new(output), calls: 0 }
 }
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if !std::thread::panicking() {
+            self.session = None;
+            let context = json!({ "browserContextId": self.context });
+            self.call("Target.disposeBrowserContext", context);
+            let pipe = self.pipe.take().expect("open");
+            IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(pipe);
+        }
     }
 }
