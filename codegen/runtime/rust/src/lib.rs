@@ -39,7 +39,7 @@
 //! same version.
 
 #[cfg(test)]
-#[path = "../../../tests/support/wrong_segments.rs"]
+#[path = "../../../tests/all/support/wrong_segments.rs"]
 mod wrong_segments;
 
 mod bytes;

@@ -1,4 +1,4 @@
-//! Tests that segments which contradict the control page are refused and unmapped. `codegen/tests/refuses.rs`
+//! Tests that segments which contradict the control page are refused and unmapped. `codegen/tests/all/refuses.rs`
 //! has the same list for the C runtime.
 
 use std::sync::atomic::AtomicU64;

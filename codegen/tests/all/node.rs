@@ -1,14 +1,12 @@
 //! The package for Node of every golden: its addon compiles without a warning, its module loads by
 //! `require` and by `import`.
 
-mod support;
-
 use std::fs;
 
+use crate::support::compiler::Compiler;
+use crate::support::goldens;
+use crate::support::node::Node;
 use ppt_codegen::{GenerateError, Language, generate, parse, parse_for, write_outputs};
-use support::compiler::Compiler;
-use support::goldens;
-use support::node::Node;
 
 #[test]
 fn every_golden_compiles_and_loads() {

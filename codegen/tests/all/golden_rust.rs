@@ -1,12 +1,10 @@
 //! Compares the Rust generated from frame files with expectations, as `golden.rs` does for C.
 //! `tests/e2e/languages/rust.rs` compiles all of it without warnings.
 
-mod support;
-
 use std::fs;
 
+use crate::support::{golden_folder, goldens};
 use ppt_codegen::Language;
-use support::{golden_folder, goldens};
 
 #[test]
 fn golden() {

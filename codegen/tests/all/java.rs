@@ -1,13 +1,11 @@
 //! The Java of every golden compiles without a warning, as does its documentation, and its library.
 
-mod support;
-
 use std::fs;
 
+use crate::support::compiler::Compiler;
+use crate::support::goldens;
+use crate::support::java::Jdk;
 use ppt_codegen::{Language, generate, parse, parse_for, write_outputs};
-use support::compiler::Compiler;
-use support::goldens;
-use support::java::Jdk;
 
 #[test]
 fn every_golden_compiles() {

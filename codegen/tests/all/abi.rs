@@ -1,10 +1,10 @@
 //! The C text and `ppt_segment::abi` agree on every byte that target, agent and listener share.
 
-mod support;
-
 use std::fmt::Write;
 use std::mem::{offset_of, size_of};
 
+use crate::support::Generated;
+use crate::support::compiler::{Compiler, Dialect, output_of};
 use ppt_segment::abi::{
     ABI_VERSION, CellWords, Claim, Control, DESCRIPTOR_MAGIC, Descriptor, DisabledWords,
     GeometryWords, HEADER_LENGTH, LOG2_SLOTS, MARGIN, MAX_FRAMES, MAX_METRICS, MAX_RINGS,
@@ -13,8 +13,6 @@ use ppt_segment::abi::{
     SlowdownWords, clock_kind, descriptor_flags, ring_state, ring_word, section_kind,
 };
 use ppt_segment::cells::histogram;
-use support::Generated;
-use support::compiler::{Compiler, Dialect, output_of};
 
 /// A C expression and the value that it must have.
 struct Fact {

@@ -1,15 +1,13 @@
 //! Compares the hashes of `codegen/runtime/c/hash.h` with those of the crate that Rust programs use: for every
 //! length and all paths, by every installed compiler.
 
-mod support;
-
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use crate::support::Generated;
+use crate::support::compiler::{Compiler, Dialect};
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use support::Generated;
-use support::compiler::{Compiler, Dialect};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 /// All lengths up to this one are tested, and some beyond it. It is two blocks of a long input, and a part.
@@ -117,7 +115,7 @@ fn c_and_cpp_compute_the_hashes_of_the_crate() {
 
 /// A million inputs, which takes minutes.
 #[test]
-#[ignore = "takes minutes: cargo test -p ppt-codegen --test hash -- --ignored"]
+#[ignore = "takes minutes: cargo test -p ppt-codegen a_million -- --ignored"]
 fn a_million_inputs() {
     let inputs = inputs(1_000_000 / 8);
     for compiler in Compiler::all() {

@@ -1,13 +1,11 @@
 //! Names that would write a whole span or chain do not exist. A program that uses one gets an error with the names of
 //! the existing forms.
 
-mod support;
-
+use crate::support::Generated;
+use crate::support::compiler::{Compiler, Dialect};
 use ppt_codegen::Language;
-use support::Generated;
-use support::compiler::{Compiler, Dialect};
 
-const PAGE: &str = include_str!("../../docs/troubleshooting.md");
+const PAGE: &str = include_str!("../../../docs/troubleshooting.md");
 
 const FRAMES: &str = "frame request @span { u64 id @key; }
 frame encode @chain(start, stop) { u64 id @key; }

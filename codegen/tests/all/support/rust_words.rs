@@ -62,7 +62,7 @@ fn head() -> String {
         let path = root.join("../segment/src").join(module).with_extension("rs");
         writeln!(text, "#[path = {path:?}] pub mod {module};").unwrap();
     }
-    let writer = root.join("tests/support/words_writer.rs");
+    let writer = root.join("tests/all/support/words_writer.rs");
     writeln!(text, "#[path = {writer:?}] mod writer;").unwrap();
     // The names of the crate's root that generated code uses: the program computes hashes itself.
     let lib = std::fs::read_to_string(runtime.join("lib.rs")).unwrap();

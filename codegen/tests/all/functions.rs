@@ -1,11 +1,9 @@
 //! The code of `pptc functions` compiles without warnings by gcc and clang, and does not change.
 
-mod support;
-
 use std::fs;
 
+use crate::support::compiler::{Compiler, Dialect, output_of};
 use ppt_codegen::{Compiler as FlagsFor, GeneratedFile, function_flags, functions};
-use support::compiler::{Compiler, Dialect, output_of};
 
 const PROGRAM: &str = "int doubled(int x);\nint doubled(int x) { return 2 * x; }\n\
                        int main(void) { return doubled(0); }\n";

@@ -3,11 +3,9 @@
 //!
 //! The fixed text of `runtime/c`, the same in every output, is one line in the expectations.
 
-mod support;
-
 use std::fs;
 
-use support::{
+use crate::support::{
     CELLS_SOURCE, CPP_GOLDENS, FIXED_HEADER, FIXED_MODULE, FIXED_SOURCE, FORK_SOURCE, GO_HASH,
     GO_HASH_HEADER, GO_HEADER, GO_NATIVE, GO_NATIVE_HASH, GO_OFF_HASH, GO_RUNTIME, Generated,
     HASH_HEADER, HASH_MODULE, HELLO_SOURCE, JAVA_HASH, JAVA_LIBRARY, JAVA_RUNTIME, MADE_SOURCE,

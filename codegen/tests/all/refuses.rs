@@ -1,15 +1,13 @@
 //! The C runtime refuses segments that differ from the control page's description, and keeps nothing of them.
 //! `codegen/runtime/rust/src/refuses.rs` tests the Rust runtime with the same list.
 
-mod support;
-
 use std::fmt::Write;
 
+use crate::support::Generated;
+use crate::support::compiler::{Compiler, Dialect, output_of};
+use crate::support::wrong_segments::{WRONG_GEOMETRIES, WRONG_HEADERS};
 use ppt_segment::abi::GeometryWords;
 use ppt_segment::{Created, Geometry, Segment, SegmentIdentity};
-use support::Generated;
-use support::compiler::{Compiler, Dialect, output_of};
-use support::wrong_segments::{WRONG_GEOMETRIES, WRONG_HEADERS};
 
 const PROGRAM: &str = include_str!("support/refuses.c");
 

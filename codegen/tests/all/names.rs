@@ -1,15 +1,13 @@
 //! Frame files declare names that the generated code uses itself, wherever a name can be. The output compiles, or a
 //! diagnostic refuses the name.
 
-mod support;
-
 use std::process::Command;
 
+use crate::support::compiler::{Compiler, Dialect};
+use crate::support::go::Go;
+use crate::support::java::Jdk;
+use crate::support::node::Node;
 use ppt_codegen::{GenerateError, Language};
-use support::compiler::{Compiler, Dialect};
-use support::go::Go;
-use support::java::Jdk;
-use support::node::Node;
 
 /// Words of the fixed texts and of the code that is generated from schemas.
 const OURS: &str = "add allow allow_attach array at begin bytes claim clear clock close commit \

@@ -1,13 +1,11 @@
 //! The Go package of every golden is formatted by gofmt, passes `go vet`, and builds with cgo and without.
 
-mod support;
-
 use std::fs;
 
+use crate::support::compiler::Compiler;
+use crate::support::go::{Go, go, run};
+use crate::support::goldens;
 use ppt_codegen::{GenerateError, Language, generate, parse, parse_for, write_outputs};
-use support::compiler::Compiler;
-use support::go::{Go, go, run};
-use support::goldens;
 
 #[test]
 fn every_golden_builds() {

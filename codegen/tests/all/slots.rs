@@ -5,18 +5,16 @@
 //! One compilation takes a batch of frame files; the program has its own `begin` and `end`. C++ copies its structs
 //! into slots as C does, so only its offsets are compared. `PPT_BATCHES=16` tests a thousand frame files.
 
-mod support;
-
 use std::fmt::Write;
 
+use crate::support::compiler::{Compiler, Dialect, output_of};
+use crate::support::files::frame_file;
+use crate::support::{Generated, rust_words, user};
 use ppt_codegen::Layout;
 use ppt_frame_dsl::schema::{Field, FieldType, Frame, Schema};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use support::compiler::{Compiler, Dialect, output_of};
-use support::files::frame_file;
-use support::{Generated, rust_words, user};
 
 /// Frame files in one program.
 const BATCH: usize = 64;
@@ -55,7 +53,7 @@ fn slots_hold_the_frames() {
 #[test]
 fn goldens_too() {
     // Goldens share names of frames, so each has a program of its own.
-    for path in support::goldens() {
+    for path in crate::support::goldens() {
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
         let golden = [(text.clone(), name.into())];

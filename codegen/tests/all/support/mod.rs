@@ -1,5 +1,4 @@
 //! The common parts of the tests of the generators.
-#![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod compiler;
 pub mod files;
@@ -16,29 +15,29 @@ use std::path::{Path, PathBuf};
 use ppt_codegen::{GeneratedFile, Language, Schema};
 
 /// The fixed text of every header and of every source file, or of those that have hashes.
-pub const HASH_HEADER: &str = include_str!("../../runtime/c/hash.h");
-pub const HASH_MODULE: &str = include_str!("../../runtime/python/hash.c");
-pub const FIXED_HEADER: &str = include_str!("../../runtime/c/target.h");
-pub const FIXED_SOURCE: &str = include_str!("../../runtime/c/target.c");
-pub const FIXED_MODULE: &str = include_str!("../../runtime/python/module.c");
-pub const JAVA_RUNTIME: &str = include_str!("../../runtime/java/runtime.java");
-pub const JAVA_LIBRARY: &str = include_str!("../../runtime/java/jni.c");
-pub const JAVA_HASH: &str = include_str!("../../runtime/java/hash.c");
-pub const NODE_RUNTIME: &str = include_str!("../../runtime/node/runtime.js");
-pub const NODE_ADDON: &str = include_str!("../../runtime/node/node.c");
-pub const NODE_HASH: &str = include_str!("../../runtime/node/hash.c");
-pub const GO_RUNTIME: &str = include_str!("../../runtime/go/runtime.go");
-pub const GO_HASH: &str = include_str!("../../runtime/go/hash.go");
-pub const GO_NATIVE: &str = include_str!("../../runtime/go/native.go");
-pub const GO_NATIVE_HASH: &str = include_str!("../../runtime/go/native_hash.go");
-pub const GO_OFF_HASH: &str = include_str!("../../runtime/go/off_hash.go");
-pub const GO_HEADER: &str = include_str!("../../runtime/go/frames.h");
-pub const GO_HASH_HEADER: &str = include_str!("../../runtime/go/hash.h");
-pub const SLOWDOWN_SOURCE: &str = include_str!("../../runtime/c/slowdown.c");
-pub const MADE_SOURCE: &str = include_str!("../../runtime/c/made.c");
-pub const CELLS_SOURCE: &str = include_str!("../../runtime/c/cells.c");
-pub const FORK_SOURCE: &str = include_str!("../../runtime/c/fork.c");
-pub const HELLO_SOURCE: &str = include_str!("../../runtime/c/hello.c");
+pub const HASH_HEADER: &str = include_str!("../../../runtime/c/hash.h");
+pub const HASH_MODULE: &str = include_str!("../../../runtime/python/hash.c");
+pub const FIXED_HEADER: &str = include_str!("../../../runtime/c/target.h");
+pub const FIXED_SOURCE: &str = include_str!("../../../runtime/c/target.c");
+pub const FIXED_MODULE: &str = include_str!("../../../runtime/python/module.c");
+pub const JAVA_RUNTIME: &str = include_str!("../../../runtime/java/runtime.java");
+pub const JAVA_LIBRARY: &str = include_str!("../../../runtime/java/jni.c");
+pub const JAVA_HASH: &str = include_str!("../../../runtime/java/hash.c");
+pub const NODE_RUNTIME: &str = include_str!("../../../runtime/node/runtime.js");
+pub const NODE_ADDON: &str = include_str!("../../../runtime/node/node.c");
+pub const NODE_HASH: &str = include_str!("../../../runtime/node/hash.c");
+pub const GO_RUNTIME: &str = include_str!("../../../runtime/go/runtime.go");
+pub const GO_HASH: &str = include_str!("../../../runtime/go/hash.go");
+pub const GO_NATIVE: &str = include_str!("../../../runtime/go/native.go");
+pub const GO_NATIVE_HASH: &str = include_str!("../../../runtime/go/native_hash.go");
+pub const GO_OFF_HASH: &str = include_str!("../../../runtime/go/off_hash.go");
+pub const GO_HEADER: &str = include_str!("../../../runtime/go/frames.h");
+pub const GO_HASH_HEADER: &str = include_str!("../../../runtime/go/hash.h");
+pub const SLOWDOWN_SOURCE: &str = include_str!("../../../runtime/c/slowdown.c");
+pub const MADE_SOURCE: &str = include_str!("../../../runtime/c/made.c");
+pub const CELLS_SOURCE: &str = include_str!("../../../runtime/c/cells.c");
+pub const FORK_SOURCE: &str = include_str!("../../../runtime/c/fork.c");
+pub const HELLO_SOURCE: &str = include_str!("../../../runtime/c/hello.c");
 
 /// Frame files of `tests/golden` whose C++ is compared and compiled, too.
 pub const CPP_GOLDENS: [&str; 10] = [

@@ -1,13 +1,11 @@
 //! The generated C compiles without warnings, as C11 and as C++17, and so does the generated C++, by gcc and clang,
 //! with all ways to build it.
 
-mod support;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use support::compiler::{Compiler, Dialect, output_of};
-use support::{CPP_GOLDENS, Generated, goldens, user};
+use crate::support::compiler::{Compiler, Dialect, output_of};
+use crate::support::{CPP_GOLDENS, Generated, goldens, user};
 
 /// Builds every golden with a user's program that uses everything, and passes on the folder.
 fn each(dialect: Dialect, flags: &[&str], then: impl Fn(&Generated, &Path)) {
@@ -539,8 +537,8 @@ fn several_headers_in_one_file() {
 /// The programs of the contract compile as C11 and as C++17, with the flags of users.
 #[test]
 fn contract() {
-    const FIGURE: &str = include_str!("../../tests/targets/figure3.c");
-    const BLOCK: &str = include_str!("../../tests/targets/block.c");
+    const FIGURE: &str = include_str!("../../../tests/targets/figure3.c");
+    const BLOCK: &str = include_str!("../../../tests/targets/block.c");
     for (frames, name, user, written) in [
         ("example.frame", "figure3.c", FIGURE, "ready\nwritten 10\n"),
         ("job.frame", "block.c", BLOCK, "ready\nwritten 9500\n"),

@@ -1,0 +1,17 @@
+//! The tests of the generators. One program, because each would compile and link the same parts.
+
+mod abi;
+mod compiles;
+mod functions;
+mod generated_code_page;
+mod go;
+mod golden;
+mod golden_rust;
+mod hash;
+mod java;
+mod names;
+mod node;
+mod refuses;
+mod slots;
+mod support;
+mod unwritten;
