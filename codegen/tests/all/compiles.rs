@@ -1,63 +1,65 @@
-//! The generated C compiles without warnings, as C11 and as C++17, and so does the generated C++, by gcc and clang,
-//! with all ways to build it.
+//! The generated C compiles without warnings, as C11 and as C++17, and so does the generated C++, by gcc and clang:
+//! every golden optimised and disabled, and the fullest in all ways. `PPT_LONG=1` builds every golden in all ways.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::compiler::{Compiler, Dialect, output_of};
-use crate::support::{CPP_GOLDENS, Generated, goldens, user};
+use ppt_codegen::Language;
 
-/// Builds every golden with a user's program that uses everything, and passes on the folder.
-fn each(dialect: Dialect, flags: &[&str], then: impl Fn(&Generated, &Path)) {
-    for compiler in Compiler::all() {
-        for path in goldens() {
-            let generated = Generated::of_file(&path);
-            let folder = generated.on_disk(&[("user.c", &user::program(&generated))]);
-            let source = format!("{}.c", generated.stem);
+use crate::support::compiler::{Compiler, Dialect, output_of};
+use crate::support::{Generated, fullest, goldens, is_long, user};
+
+/// Builds frame files with a user's program that uses everything, and passes on the folder.
+fn each(files: &[PathBuf], dialect: Dialect, flags: &[&str], then: impl Fn(&Path)) {
+    for path in files {
+        let generated = Generated::of_file(path, Language::C);
+        let folder = generated.on_disk(&[("user.c", &user::program(&generated))]);
+        let source = format!("{}.c", generated.stem);
+        for compiler in Compiler::that_take(flags) {
             let arguments = [flags, &[&source, "user.c", "-o", "built"]].concat();
             compiler.run(dialect, folder.path(), &arguments);
-            then(&generated, folder.path());
+            then(folder.path());
         }
     }
 }
 
 /// Without ppt, the program ends with status 0 and prints nothing.
-fn runs(_: &Generated, folder: &Path) {
+fn runs(folder: &Path) {
     assert_eq!(output_of(folder, "built", &[]), "");
 }
 
 #[test]
 fn c11_unoptimised() {
-    each(Dialect::C11, &["-O0"], runs);
+    each(&fullest(), Dialect::C11, &["-O0"], runs);
 }
 
 #[test]
 fn c11_optimised() {
-    each(Dialect::C11, &["-O2"], runs);
+    each(&goldens(), Dialect::C11, &["-O2"], runs);
 }
 
 #[test]
 fn cpp17_unoptimised() {
-    each(Dialect::Cpp17, &["-O0"], runs);
+    each(&fullest(), Dialect::Cpp17, &["-O0"], runs);
 }
 
 #[test]
 fn cpp17_optimised() {
-    each(Dialect::Cpp17, &["-O2"], runs);
+    each(&goldens(), Dialect::Cpp17, &["-O2"], runs);
 }
 
 #[test]
 fn static_without_pie() {
-    each(Dialect::C11, &["-O2", "-static", "-fno-pie"], runs);
+    each(&fullest(), Dialect::C11, &["-O2", "-static", "-fno-pie"], runs);
 }
 
 /// gcc warns that its thread sanitizer does not support fences.
 #[test]
 fn with_a_sanitizer_of_threads() {
     for dialect in [Dialect::C11, Dialect::Cpp17] {
-        each(dialect, &["-O2", "-fsanitize=thread"], |_, _| {});
+        each(&fullest(), dialect, &["-O2", "-fsanitize=thread"], |_| {});
     }
-    each_cpp(&["-O2", "-fsanitize=thread"], |_, _| {});
+    each_cpp(fullest_users(), &["-O2", "-fsanitize=thread"], |_| {});
 }
 
 /// A program of one file includes the source after headers that were read without _GNU_SOURCE.
@@ -66,8 +68,8 @@ fn with_a_sanitizer_of_threads() {
 fn included_after_headers() {
     const BEFORE: [&str; 7] =
         ["fcntl.h", "pthread.h", "stdio.h", "stdlib.h", "sys/socket.h", "time.h", "unistd.h"];
-    for path in goldens() {
-        let generated = Generated::of_file(&path);
+    for path in fullest() {
+        let generated = Generated::of_file(&path, Language::C);
         let mut text = BEFORE.map(|text| format!("#include <{text}>\n")).concat();
         text += &format!("#include \"{}.c\"\n", generated.stem);
         text += &user::program(&generated);
@@ -75,9 +77,9 @@ fn included_after_headers() {
         for compiler in Compiler::all() {
             let arguments = ["-std=gnu11", "-O2", "user.c", "-o", "built"];
             compiler.run(Dialect::C11, folder.path(), &arguments);
-            runs(&generated, folder.path());
+            runs(folder.path());
             compiler.run(Dialect::Cpp17, folder.path(), &["-O2", "user.c", "-o", "built"]);
-            runs(&generated, folder.path());
+            runs(folder.path());
             let strict = compiler.try_run(Dialect::C11, folder.path(), &["user.c", "-o", "built"]);
             let said = String::from_utf8_lossy(&strict.stderr);
             assert!(said.contains("_GNU_SOURCE comes too late"), "{said}");
@@ -88,19 +90,19 @@ fn included_after_headers() {
 /// A shared library needs no library but libc.
 #[test]
 fn shared_library() {
-    each(Dialect::C11, &["-O2", "-fPIC", "-shared", "-Wl,-z,defs"], |_, _| {});
+    each(&fullest(), Dialect::C11, &["-O2", "-fPIC", "-shared", "-Wl,-z,defs"], |_| {});
 }
 
 #[test]
 fn shared_library_of_cpp() {
-    each(Dialect::Cpp17, &["-O2", "-fPIC", "-shared", "-Wl,-z,defs"], |_, _| {});
+    each(&fullest(), Dialect::Cpp17, &["-O2", "-fPIC", "-shared", "-Wl,-z,defs"], |_| {});
 }
 
 /// `PPT_TLS_MODEL` applies to every thread-local variable: none is looked up by a call.
 #[test]
 fn tls_model() {
     let flags = ["-O2", "-fPIC", "-shared", "-Wl,-z,defs", "-DPPT_TLS_MODEL=\"initial-exec\""];
-    each(Dialect::C11, &flags, |_, folder| {
+    each(&fullest(), Dialect::C11, &flags, |folder| {
         let names = symbols(&folder.join("built"), &["-D"]);
         assert!(!names.contains("__tls_get_addr"), "{names}");
     });
@@ -109,55 +111,57 @@ fn tls_model() {
 /// If ppt is disabled at build time, no symbol and no call remain.
 #[test]
 fn disabled() {
-    for dialect in [Dialect::C11, Dialect::Cpp17] {
-        each(dialect, &["-O2", "-DPPT_DISABLE"], |_, folder| {
-            runs_without_a_trace(folder);
-        });
-    }
+    each(&goldens(), Dialect::C11, &["-O2", "-DPPT_DISABLE"], runs_without_a_trace);
+    each(&fullest(), Dialect::Cpp17, &["-O2", "-DPPT_DISABLE"], runs_without_a_trace);
 }
 
 /// The same holds on a platform that ppt does not support.
 #[test]
 fn unsupported_platform() {
-    each(Dialect::C11, &["-O2", "-U__LP64__"], |_, folder| runs_without_a_trace(folder));
+    each(&fullest(), Dialect::C11, &["-O2", "-U__LP64__"], runs_without_a_trace);
 }
 
-/// Builds the C++ of each golden that has it with a program that uses it, in both forms.
-fn each_cpp(flags: &[&str], then: impl Fn(&Generated, &Path)) {
-    const EXAMPLE: &str = include_str!("support/example.cpp");
-    const JOB: &str = include_str!("support/job.cpp");
-    const TSC: &str = include_str!("support/tsc.cpp");
-    const SPANS: &str = include_str!("support/spans.cpp");
-    const CHAINS: &str = include_str!("support/chains.cpp");
-    const POINTS: &str = include_str!("support/points.cpp");
-    const HALVES: &str = include_str!("support/halves.cpp");
-    let users = [EXAMPLE, JOB, TSC, SPANS, CHAINS, POINTS, HALVES];
-    for (name, user) in CPP_GOLDENS.into_iter().zip(users) {
-        let generated = Generated::cpp(name);
+/// Builds the C++ of frame files with programs that use it, in both forms.
+fn each_cpp(users: &[(&str, &str)], flags: &[&str], then: impl Fn(&Path)) {
+    for (stem, user) in users {
+        let generated = Generated::cpp(&format!("{stem}.frame"));
         let folder = generated.on_disk(&[("user.cpp", user)]);
-        let source = format!("{}.cpp", generated.stem);
-        for compiler in Compiler::all() {
+        let source = format!("{stem}.cpp");
+        for compiler in Compiler::that_take(flags) {
             let arguments = [flags, &[&source, "user.cpp", "-o", "built"]].concat();
             compiler.run(Dialect::Cpp17, folder.path(), &arguments);
-            then(&generated, folder.path());
+            then(folder.path());
         }
     }
 }
 
+/// Goldens, and programs that use their C++; the fullest is the first.
+const CPP_USERS: [(&str, &str); 4] = [
+    ("everything", include_str!("support/everything.cpp")),
+    ("example", include_str!("support/example.cpp")),
+    ("job", include_str!("support/job.cpp")),
+    ("ticks", include_str!("support/ticks.cpp")),
+];
+
+/// Those of [`CPP_USERS`] on which every way to build is tried.
+fn fullest_users() -> &'static [(&'static str, &'static str)] {
+    if is_long() { &CPP_USERS } else { &CPP_USERS[..1] }
+}
+
 #[test]
 fn cpp_output() {
-    each_cpp(&["-O0"], runs);
-    each_cpp(&["-O2"], runs);
+    each_cpp(fullest_users(), &["-O0"], runs);
+    each_cpp(&CPP_USERS, &["-O2"], runs);
 }
 
 #[test]
 fn cpp_output_with_exceptions() {
-    each_cpp(&["-O2", "-fexceptions", "-frtti"], runs);
+    each_cpp(fullest_users(), &["-O2", "-fexceptions", "-frtti"], runs);
 }
 
 #[test]
 fn cpp_output_disabled() {
-    each_cpp(&["-O2", "-DPPT_DISABLE"], |_, folder| {
+    each_cpp(fullest_users(), &["-O2", "-DPPT_DISABLE"], |folder| {
         assert_eq!(output_of(folder, "built", &[]), "");
         // The program's own functions are in namespaces of ppt's.
         let names = symbols(&folder.join("built"), &[]);
@@ -167,7 +171,7 @@ fn cpp_output_disabled() {
 
 #[test]
 fn cpp_output_in_a_shared_library() {
-    each_cpp(&["-O2", "-fPIC", "-shared", "-Wl,-z,defs"], |_, _| {});
+    each_cpp(fullest_users(), &["-O2", "-fPIC", "-shared", "-Wl,-z,defs"], |_| {});
 }
 
 fn runs_without_a_trace(folder: &Path) {
@@ -187,36 +191,44 @@ fn symbols(file: &Path, options: &[&str]) -> String {
 /// names the half.
 #[test]
 fn a_field_of_the_other_half_does_not_compile() {
-    let c = Generated::golden("halves.frame");
-    let cpp = Generated::cpp("halves.frame");
-    let both = [
-        (Dialect::C11, &c, "#include \"halves.h\"\nint main(void) {", "user.c"),
-        (Dialect::Cpp17, &cpp, "#include \"halves.hpp\"\nint main() {", "user.cpp"),
-    ];
-    for (dialect, generated, head, file) in both {
-        for (verb, field, compiles) in [
-            ("begin", "verb", true),
-            ("begin", "rows", false),
-            ("begin", "plan_end", false),
-            ("begin", "pages", true),
-            ("end", "rows", true),
-            ("end", "verb", false),
-            ("end", "pages", true),
-        ] {
-            let upper = verb.to_uppercase();
-            let body = match dialect {
-                Dialect::C11 => format!("PPT_{upper}_STMT(f) {{ f.{field} = 0; }}"),
-                Dialect::Cpp17 => {
-                    format!("ppt::halves::stmt::{verb}([](auto &f) {{ f.{field} = {{}}; }});")
-                }
-            };
-            let user = format!("{head}\n    {body}\n    return 0;\n}}\n");
-            let folder = generated.on_disk(&[(file, &user)]);
-            for compiler in Compiler::all() {
-                let output = compiler.try_run(dialect, folder.path(), &["-fsyntax-only", file]);
-                let said = String::from_utf8_lossy(&output.stderr);
-                assert_eq!(output.status.success(), compiles, "{body}: {said}");
-                assert!(compiles || said.contains(field), "{body}: {said}");
+    const RIGHT: [(&str, &str); 4] =
+        [("begin", "verb"), ("begin", "pages"), ("end", "rows"), ("end", "pages")];
+    const WRONG: [(&str, &str); 3] = [("begin", "rows"), ("begin", "plan_end"), ("end", "verb")];
+    let c = |(verb, field): &(&str, &str)| {
+        format!("    PPT_{}_STMT(f) {{ f.{field} = 0; }}\n", verb.to_uppercase())
+    };
+    let cpp = |(verb, field): &(&str, &str)| {
+        format!("    ppt::everything::stmt::{verb}([](auto &f) {{ f.{field} = {{}}; }});\n")
+    };
+    let program = |include: &str, uses: Vec<String>| {
+        format!("#include \"{include}\"\nint main(void) {{\n{}    return 0;\n}}\n", uses.concat())
+    };
+    for (dialect, generated, right, wrong) in [
+        (
+            Dialect::C11,
+            Generated::golden("everything.frame"),
+            program("everything.h", RIGHT.iter().map(c).collect()),
+            program("everything.h", WRONG.iter().map(c).collect()),
+        ),
+        (
+            Dialect::Cpp17,
+            Generated::cpp("everything.frame"),
+            program("everything.hpp", RIGHT.iter().map(cpp).collect()),
+            program("everything.hpp", WRONG.iter().map(cpp).collect()),
+        ),
+    ] {
+        let folder = generated.on_disk(&[("right.c", &right), ("wrong.c", &wrong)]);
+        for compiler in Compiler::all() {
+            compiler.run(dialect, folder.path(), &["-fsyntax-only", "right.c"]);
+            let output = compiler.try_run(dialect, folder.path(), &["-fsyntax-only", "wrong.c"]);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success());
+            for (line, (half, field)) in (3..).zip(WRONG) {
+                let place = format!("wrong.c:{line}:");
+                let named = |text: &str| {
+                    text.starts_with(&place) && text.contains("error: ") && text.contains(field)
+                };
+                assert!(said.lines().any(named), "{dialect:?} {half} {field}: {said}");
             }
         }
     }

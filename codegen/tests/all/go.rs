@@ -1,29 +1,28 @@
-//! The Go package of every golden is formatted by gofmt, passes `go vet`, and builds with cgo and without.
+//! The Go package of every golden is formatted by gofmt and passes `go vet`, with cgo and without. The fullest builds
+//! in all ways, or with `PPT_LONG=1` every golden.
 
 use std::fs;
 
 use crate::support::compiler::Compiler;
-use crate::support::go::{Go, go, run};
-use crate::support::goldens;
-use ppt_codegen::{GenerateError, Language, generate, parse, parse_for, write_outputs};
+use crate::support::go::{Go, go};
+use crate::support::tried::run;
+use crate::support::{Generated, goldens, is_long};
+use ppt_codegen::{GenerateError, Language, generate, parse, write_outputs};
 
 #[test]
 fn every_golden_builds() {
     let Some(tools) = Go::find() else { return };
     let folder = tempfile::tempdir().unwrap();
     for path in goldens() {
-        let name = path.file_name().unwrap().to_str().unwrap();
-        let source = fs::read(&path).unwrap();
-        let frames = parse_for(&source, name, &[Language::Go]).unwrap();
-        let outputs = generate(&frames, name, &[Language::Go]).unwrap();
-        let package = folder.path().join(name.trim_end_matches(".frame"));
-        write_outputs(&package, &outputs).unwrap();
+        let generated = Generated::of_file(&path, Language::Go);
+        let package = folder.path().join(&generated.stem);
+        write_outputs(&package, &generated.outputs).unwrap();
         for compiler in Compiler::all() {
             tools.header(compiler, &package);
         }
     }
     tools.vet(folder.path());
-    tools.build(folder.path());
+    tools.build(folder.path(), if is_long() { "./..." } else { "./everything" });
 }
 
 const USER: &str = r#"package main

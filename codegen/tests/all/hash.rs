@@ -14,6 +14,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 const EVERY: usize = 2400;
 const LONGEST: usize = 10_000;
 
+const FRAMES: &str = "frame received { hash id; hash128 body; }";
+
 /// Reads inputs, each behind its length; prints both hashes of each, and that of its first 8 bytes as
 /// a number.
 const PROGRAM: &str = r#"
@@ -58,8 +60,8 @@ fn inputs(more: usize) -> Vec<Vec<u8>> {
 
 fn check(compiler: Compiler, dialect: Dialect, optimised: &str, inputs: &[Vec<u8>]) {
     let (generated, header, file) = match dialect {
-        Dialect::C11 => (Generated::golden("hashes.frame"), "hashes.h", "program.c"),
-        Dialect::Cpp17 => (Generated::cpp("hashes.frame"), "hashes.hpp", "program.cpp"),
+        Dialect::C11 => (Generated::from_source(FRAMES, "hashes.frame"), "hashes.h", "program.c"),
+        Dialect::Cpp17 => (Generated::cpp_of(FRAMES, "hashes.frame"), "hashes.hpp", "program.cpp"),
     };
     let program = PROGRAM.replace("HEADER", header).replace("LONGEST", &LONGEST.to_string());
     let folder = generated.on_disk(&[(file, &program)]);

@@ -2,31 +2,24 @@
 
 use std::fs;
 
-use crate::support::compiler::Compiler;
-use crate::support::goldens;
+use crate::support::compiler::{CODE, Compiler};
 use crate::support::java::Jdk;
-use ppt_codegen::{Language, generate, parse, parse_for, write_outputs};
+use crate::support::{Generated, goldens};
+use ppt_codegen::{Language, generate, parse, write_outputs};
 
 #[test]
 fn every_golden_compiles() {
     let Some(jdk) = Jdk::find() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let mut refused = Vec::new();
+    let mut sources = Vec::new();
     for path in goldens() {
-        let name = path.file_name().unwrap().to_str().unwrap();
-        let source = fs::read(&path).unwrap();
-        // Some have fields whose names are keywords of Java.
-        let Ok(frames) = parse_for(&source, name, &[Language::Java]) else {
-            refused.push(name.to_owned());
-            continue;
-        };
-        let outputs = generate(&frames, name, &[Language::Java]).unwrap();
-        write_outputs(folder.path(), &outputs).unwrap();
-        for compiler in Compiler::all() {
-            jdk.library(compiler, folder.path(), name.trim_end_matches(".frame"));
-        }
+        let generated = Generated::of_file(&path, Language::Java);
+        write_outputs(folder.path(), &generated.outputs).unwrap();
+        sources.push(format!("{}_jni.c", generated.stem));
     }
-    assert_eq!(refused, ["enums.frame", "scalars.frame"]);
+    for compiler in Compiler::all() {
+        jdk.libraries(compiler, folder.path(), CODE, &sources);
+    }
     jdk.classes(folder.path());
     jdk.documentation(folder.path());
 }
@@ -60,7 +53,7 @@ fn frames_of_many_fields_compile() {
     let outputs = generate(&frames, "a.frame", &[Language::Java]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     write_outputs(folder.path(), &outputs).unwrap();
-    jdk.library(Compiler::gcc(), folder.path(), "a");
+    jdk.libraries(Compiler::gcc(), folder.path(), CODE, &["a_jni.c".into()]);
     jdk.classes(folder.path());
     let class = fs::read_to_string(folder.path().join("a/Many.java")).unwrap();
     assert!(class.contains("Consumer<Frame>") && !class.contains("long f0,"));

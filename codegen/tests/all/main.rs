@@ -6,7 +6,6 @@ mod functions;
 mod generated_code_page;
 mod go;
 mod golden;
-mod golden_rust;
 mod hash;
 mod java;
 mod names;

@@ -1,12 +1,11 @@
 //! Frame files declare names that the generated code uses itself, wherever a name can be. The output compiles, or a
 //! diagnostic refuses the name.
 
-use std::process::Command;
-
-use crate::support::compiler::{Compiler, Dialect};
+use crate::support::compiler::{Compiler, Dialect, SYNTAX};
 use crate::support::go::Go;
 use crate::support::java::Jdk;
 use crate::support::node::Node;
+use crate::support::python::Python;
 use ppt_codegen::{GenerateError, Language};
 
 /// Words of the fixed texts and of the code that is generated from schemas.
@@ -38,9 +37,9 @@ const GOS: &str = "At Hash Int append atomic byte c cgo chan claim_ copy defer e
     import init int64 len main map nil ppt2 prepare_ range scope_ string struct time type unsafe \
     utf8 value var";
 
-/// A buffer of one name, with frames, fields, an enum and values of all the others.
+/// Frames, fields, an enum and values of these names. The statement names the buffer; without one, the file does.
 fn frames(buffer: &str, types: &[&str], members: &[&str]) -> String {
-    let mut text = format!("{CLOCKS}\nbuffer {buffer};\n");
+    let mut text = format!("{CLOCKS}\n{buffer}\n");
     text += &format!("enum E : i32 {{ {} }}\n", members.join(", "));
     for name in types {
         text += &format!("frame {name} {{ E e; interval time x; time y @clock(monotonic); }}\n");
@@ -49,9 +48,9 @@ fn frames(buffer: &str, types: &[&str], members: &[&str]) -> String {
     text + &format!("frame all {{ {} }}\n", fields.join(" "))
 }
 
-/// A buffer of spans with these names.
+/// Frames of spans with these names.
 fn spans(types: &[&str], members: &[&str]) -> String {
-    let mut text = format!("{CLOCKS}\nbuffer x;\n");
+    let mut text = format!("{CLOCKS}\n");
     for name in types {
         text += &format!("frame {name} @span {{ u64 of @key; time x; }}\n");
     }
@@ -59,9 +58,9 @@ fn spans(types: &[&str], members: &[&str]) -> String {
     text + &format!("frame all @span {{ {} }}\n", fields.join(" "))
 }
 
-/// A buffer of chains with these names, whose steps are `steps`.
+/// Frames of chains with these names, whose steps are `steps`.
 fn chains(types: &[&str], members: &[&str], steps: &[&str]) -> String {
-    let mut text = format!("{CLOCKS}\nbuffer x;\n");
+    let mut text = format!("{CLOCKS}\n");
     for name in types {
         text += &format!("frame {name} @chain(of, off) {{ u64 of @key; time x; }}\n");
     }
@@ -69,9 +68,9 @@ fn chains(types: &[&str], members: &[&str], steps: &[&str]) -> String {
     text + &format!("frame all @chain({}) {{ {} }}\n", steps.join(", "), fields.join(" "))
 }
 
-/// A buffer of points with these names.
+/// Points with these names.
 fn points(types: &[&str], members: &[&str]) -> String {
-    let mut text = format!("{CLOCKS}\nbuffer x;\n");
+    let mut text = format!("{CLOCKS}\n");
     for name in types {
         text += &format!("frame {name} @point {{ hash of @in(of); time x; }}\n");
     }
@@ -82,7 +81,7 @@ fn points(types: &[&str], members: &[&str]) -> String {
 
 /// Frames of every kind, with a field of every enum.
 fn enums(names: &[&str]) -> String {
-    let mut text = format!("{CLOCKS}\nbuffer x;\n");
+    let mut text = format!("{CLOCKS}\n");
     for name in names {
         text += &format!("enum {name} : i32 {{ A }}\n");
     }
@@ -110,53 +109,80 @@ fn refused(source: &str, language: Language) -> bool {
     true
 }
 
-/// Compiles a file of a language. Skips Python if its headers are not installed.
-fn compile(language: Language, folder: &std::path::Path) {
-    let gcc = Compiler::gcc();
-    let syntax = "-fsyntax-only";
-    match language {
-        Language::C => {
-            gcc.run(Dialect::C11, folder, &[syntax, "a.c"]);
-            gcc.run(Dialect::Cpp17, folder, &[syntax, "a.c"]);
+/// The outputs of many frame files, which are compiled together.
+struct Outputs {
+    language: Language,
+    folder: tempfile::TempDir,
+    stems: Vec<String>,
+}
+
+impl Outputs {
+    /// Adds that of a frame file, in a package of its own. The file's stem is the buffer's name if it has no other.
+    fn add(&mut self, source: &str) {
+        let stem = format!("x{}", self.stems.len());
+        let name = format!("{stem}.frame");
+        let frames = ppt_codegen::parse(source.as_bytes(), &name).unwrap();
+        let outputs = ppt_codegen::generate(&frames, &name, &[self.language]).unwrap();
+        ppt_codegen::write_outputs(&self.folder.path().join(&stem), &outputs).unwrap();
+        self.stems.push(stem);
+    }
+
+    fn files(&self, end: &str) -> Vec<String> {
+        self.stems.iter().map(|stem| format!("{stem}/{stem}{end}")).collect()
+    }
+
+    fn compile(&self) {
+        let gcc = Compiler::gcc();
+        let folder = self.folder.path();
+        let syntax = |dialect, end| {
+            let files = self.files(end);
+            let files = files.iter().map(String::as_str);
+            gcc.run(dialect, folder, &SYNTAX.iter().copied().chain(files).collect::<Vec<_>>());
+        };
+        match self.language {
+            Language::C => {
+                syntax(Dialect::C11, ".c");
+                syntax(Dialect::Cpp17, ".c");
+            }
+            Language::Cpp => syntax(Dialect::Cpp17, ".cpp"),
+            Language::Python => {
+                let Some(python) = Python::find() else { return };
+                python.modules(folder, &self.files("_python.c"));
+            }
+            Language::Java => {
+                let Some(jdk) = Jdk::find() else { return };
+                jdk.libraries(gcc, folder, SYNTAX, &self.files("_jni.c"));
+                jdk.classes(folder);
+            }
+            Language::Node => {
+                let Some(node) = Node::find() else { return };
+                node.addons(gcc, folder, SYNTAX, &self.stems);
+                node.modules(folder, &self.stems);
+            }
+            Language::Go => {
+                let Some(go) = Go::find() else { return };
+                for stem in &self.stems {
+                    go.header(gcc, &folder.join(stem));
+                }
+                go.vet(folder);
+            }
+            Language::Rust => unreachable!("the tests of targets compile that"),
         }
-        Language::Cpp => gcc.run(Dialect::Cpp17, folder, &[syntax, "a.cpp"]),
-        Language::Python => {
-            let Ok(config) = Command::new("python3-config").arg("--includes").output() else {
-                println!("Python is skipped: `python3-config` does not run here");
-                return;
-            };
-            let includes = String::from_utf8(config.stdout).unwrap();
-            let mut command = Command::new("gcc");
-            command.current_dir(folder).args([syntax, "-Wall", "-Wextra", "-Werror"]);
-            let output = command.args(includes.split_whitespace()).arg("a_python.c").output();
-            let output = output.unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        }
-        Language::Java => {
-            let Some(jdk) = Jdk::find() else { return };
-            jdk.library(gcc, folder, "a");
-            jdk.classes(folder);
-        }
-        Language::Node => {
-            let Some(node) = Node::find() else { return };
-            node.addon(gcc, folder, "a");
-            node.modules(folder);
-        }
-        Language::Go => {
-            let Some(go) = Go::find() else { return };
-            go.header(gcc, folder);
-            go.vet(folder);
-        }
-        Language::Rust => unreachable!("golden_rust compiles that"),
     }
 }
 
-fn names_of(language: Language) {
-    check_names(language, OURS);
-    check_names(language, MORE);
+/// Compiles what is generated for each list of words.
+fn check_names(language: Language, lists: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut outputs = Outputs { language, folder, stems: Vec::new() };
+    for words in lists {
+        add_names(&mut outputs, words);
+    }
+    outputs.compile();
 }
 
-fn check_names(language: Language, words: &str) {
+fn add_names(outputs: &mut Outputs, words: &str) {
+    let language = outputs.language;
     let all: Vec<&str> = words.split_whitespace().collect();
     let allowed = |form: &dyn Fn(&str) -> String| -> Vec<&str> {
         all.iter().copied().filter(|name| !refused(&form(name), language)).collect()
@@ -173,7 +199,7 @@ fn check_names(language: Language, words: &str) {
     assert!(members.len() * 2 > all.len(), "{members:?}");
     assert!(span_types.len() * 2 > all.len(), "{span_types:?}");
     assert!(span_members.len() * 2 > all.len(), "{span_members:?}");
-    generates(language, &spans(&span_types, &span_members));
+    outputs.add(&spans(&span_types, &span_members));
     let chain_types = allowed(&|name| {
         format!("{CLOCKS} frame {name} @chain(of, off) {{ u64 of @key; time x; }}")
     });
@@ -181,67 +207,55 @@ fn check_names(language: Language, words: &str) {
     let steps = allowed(&|name| format!("frame x @chain({name}, other) {{ int of @key; }}"));
     assert!(chain_types.len() * 2 > all.len(), "{chain_types:?}");
     assert!(chain_members.len() * 2 > all.len(), "{chain_members:?}");
-    generates(language, &chains(&chain_types, &chain_members, &steps));
+    outputs.add(&chains(&chain_types, &chain_members, &steps));
     let point_types =
         allowed(&|name| format!("{CLOCKS} frame {name} @point {{ hash of @in(of); time x; }}"));
     let point_members = allowed(&|name| format!("frame x @point {{ hash {name} @raw @in(of); }}"));
     assert!(point_types.len() * 2 > all.len(), "{point_types:?}");
     assert!(point_members.len() * 2 > all.len(), "{point_members:?}");
-    generates(language, &points(&point_types, &point_members));
+    outputs.add(&points(&point_types, &point_members));
     let enum_names = allowed(&|name| {
         format!("{CLOCKS} enum {name} {{ A }} frame x @span {{ u64 of @key; {name} y; time t; }}")
     });
     assert!(enum_names.len() * 2 > all.len(), "{enum_names:?}");
-    generates(language, &enums(&enum_names));
+    outputs.add(&enums(&enum_names));
     buffers.retain(|name| BUFFERS.split_whitespace().any(|word| word == *name));
     if matches!(language, Language::Java | Language::Node | Language::Go) {
         // Their names do not have the buffer's in the middle, and what checks them takes seconds.
         buffers.truncate(1);
     }
-    buffers.push("x");
+    outputs.add(&frames("", &types, &members));
     for buffer in buffers {
-        generates(language, &frames(buffer, &types, &members));
+        outputs.add(&frames(&format!("buffer {buffer};"), &types, &members));
     }
-}
-
-/// Checks that the output of a frame file compiles.
-fn generates(language: Language, source: &str) {
-    let frames = ppt_codegen::parse(source.as_bytes(), "a.frame").unwrap();
-    let outputs = ppt_codegen::generate(&frames, "a.frame", &[language]).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    ppt_codegen::write_outputs(folder.path(), &outputs).unwrap();
-    compile(language, folder.path());
 }
 
 #[test]
 fn c() {
-    names_of(Language::C);
+    check_names(Language::C, &[OURS, MORE]);
 }
 
 #[test]
 fn cpp() {
-    names_of(Language::Cpp);
+    check_names(Language::Cpp, &[OURS, MORE]);
 }
 
 #[test]
 fn python() {
-    names_of(Language::Python);
+    check_names(Language::Python, &[OURS, MORE]);
 }
 
 #[test]
 fn java() {
-    names_of(Language::Java);
-    check_names(Language::Java, JAVAS);
+    check_names(Language::Java, &[OURS, &[MORE, JAVAS].join(" ")]);
 }
 
 #[test]
 fn node() {
-    names_of(Language::Node);
-    check_names(Language::Node, NODES);
+    check_names(Language::Node, &[OURS, &[MORE, NODES].join(" ")]);
 }
 
 #[test]
 fn go() {
-    names_of(Language::Go);
-    check_names(Language::Go, GOS);
+    check_names(Language::Go, &[OURS, &[MORE, GOS].join(" ")]);
 }

@@ -3,38 +3,27 @@
 
 use std::fs;
 
-use crate::support::compiler::Compiler;
-use crate::support::goldens;
+use crate::support::compiler::{CODE, Compiler};
 use crate::support::node::Node;
-use ppt_codegen::{GenerateError, Language, generate, parse, parse_for, write_outputs};
+use crate::support::{Generated, goldens};
+use ppt_codegen::{Language, generate, parse, write_outputs};
 
 #[test]
 fn every_golden_compiles_and_loads() {
     let Some(node) = Node::find() else { return };
-    let mut refused = Vec::new();
+    let folder = tempfile::tempdir().unwrap();
+    let mut stems = Vec::new();
     for path in goldens() {
-        let folder = tempfile::tempdir().unwrap();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        let source = fs::read(&path).unwrap();
-        let frames = parse_for(&source, name, &[Language::Node]).unwrap();
-        let outputs = match generate(&frames, name, &[Language::Node]) {
-            Ok(outputs) => outputs,
-            // Some have names that are words of JavaScript.
-            Err(GenerateError::Names(_)) => {
-                refused.push(name.to_owned());
-                continue;
-            }
-            Err(error) => panic!("{name}: {error}"),
-        };
-        write_outputs(folder.path(), &outputs).unwrap();
-        for compiler in Compiler::all() {
-            node.addon(compiler, folder.path(), name.trim_end_matches(".frame"));
-        }
-        node.modules(folder.path());
-        node.types(folder.path());
+        let generated = Generated::of_file(&path, Language::Node);
+        let package = folder.path().join(&generated.stem);
+        write_outputs(&package, &generated.outputs).unwrap();
+        node.types(&package);
+        stems.push(generated.stem);
     }
-    // It has a field `function`.
-    assert_eq!(refused, ["addresses.frame"]);
+    for compiler in Compiler::all() {
+        node.addons(compiler, folder.path(), CODE, &stems);
+    }
+    node.modules(folder.path(), &stems);
 }
 
 /// More stamps than a word has bits, and the largest number of fields.
@@ -46,10 +35,10 @@ fn frames_of_many_fields_load() {
     let frames = parse(source.as_bytes(), "a.frame").unwrap();
     let outputs = generate(&frames, "a.frame", &[Language::Node]).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    write_outputs(folder.path(), &outputs).unwrap();
-    node.addon(Compiler::gcc(), folder.path(), "a");
-    node.modules(folder.path());
-    let module = fs::read_to_string(folder.path().join("index.js")).unwrap();
+    write_outputs(&folder.path().join("a"), &outputs).unwrap();
+    node.addons(Compiler::gcc(), folder.path(), CODE, &["a".into()]);
+    node.modules(folder.path(), &["a".into()]);
+    let module = fs::read_to_string(folder.path().join("a/index.js")).unwrap();
     assert!(module.contains("ppt_u32[18] |= 32768;"), "the bit of field 399");
 }
 

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use crate::support::compiler::{Compiler, Dialect, output_of};
 use crate::support::files::frame_file;
 use crate::support::{Generated, rust_words, user};
-use ppt_codegen::Layout;
+use ppt_codegen::{Language, Layout};
 use ppt_frame_dsl::schema::{Field, FieldType, Frame, Schema};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -57,8 +57,8 @@ fn goldens_too() {
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
         let golden = [(text.clone(), name.into())];
-        let mut checked =
-            check(&[(Generated::of_file(&path), text)]).and_then(|()| rust_words::check(&golden));
+        let mut checked = check(&[(Generated::of_file(&path, Language::C), text)])
+            .and_then(|()| rust_words::check(&golden));
         // C++ refuses the names of some goldens.
         if path.with_extension("hpp").exists() {
             checked = checked.and_then(|()| compiles_as_cpp(&golden));

@@ -1,10 +1,15 @@
-//! gcc and clang, if they are installed.
+//! gcc and clang, as far as they are installed.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::Mutex;
+
+use super::tried;
 
 /// A family of compilers.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Compiler {
     pub c: &'static str,
     pub cpp: &'static str,
@@ -41,6 +46,13 @@ pub const STRICT_CPP: &[&str] = &[
 /// Warnings that only g++ knows.
 const STRICT_GPP: &[&str] = &["-Wuseless-cast"];
 
+/// How a file is compiled that is not linked: to code for a library, or only checked.
+pub const CODE: &[&str] = &["-O2", "-fPIC", "-c"];
+pub const SYNTAX: &[&str] = &["-fsyntax-only"];
+
+/// Flags that need a library: a compiler may come without those of its sanitizers, a system without a static libc.
+const WITH_LIBRARIES: [&str; 2] = ["-fsanitize=thread", "-static"];
+
 /// The language that a file is read as, whatever its name ends in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
@@ -51,18 +63,30 @@ pub enum Dialect {
 impl Compiler {
     /// gcc, which the tests need, and clang, if it is installed.
     pub fn all() -> Vec<Compiler> {
-        let there = |compiler: &Compiler| {
-            [compiler.c, compiler.cpp].iter().all(|name| {
-                let found = Command::new(name).arg("--version").output();
-                found.is_ok_and(|output| output.status.success())
-            })
-        };
-        assert!(there(&GCC), "these tests need gcc and g++");
-        if there(&CLANG) {
-            return vec![GCC, CLANG];
-        }
-        println!("clang is skipped: `clang` and `clang++` do not run here");
-        vec![GCC]
+        let all = Compiler::that_take(&[]);
+        assert!(all.contains(&GCC), "these tests need gcc and g++");
+        all
+    }
+
+    /// Those of the compilers that have what these flags need beside the compiler. Each is tried once.
+    pub fn that_take(flags: &[&str]) -> Vec<Compiler> {
+        static TRIED: Mutex<BTreeMap<String, Vec<Compiler>>> = Mutex::new(BTreeMap::new());
+        let needed: Vec<&str> =
+            flags.iter().copied().filter(|flag| WITH_LIBRARIES.contains(flag)).collect();
+        let try_all = || [GCC, CLANG].into_iter().filter(|it| it.takes(&needed)).collect();
+        TRIED.lock().unwrap().entry(needed.join(" ")).or_insert_with(try_all).clone()
+    }
+
+    fn takes(self, flags: &[&str]) -> bool {
+        let folder = tempfile::tempdir().unwrap();
+        let program = "#include <stdio.h>\nint main(void) {\nreturn puts(\"\") < 0; }\n";
+        fs::write(folder.path().join("tried.c"), program).unwrap();
+        let mut attempts = [(self.c, "c"), (self.cpp, "c++")].map(|(program, language)| {
+            let mut command = Command::new(program);
+            command.current_dir(folder.path()).args(flags).args(["-x", language, "tried.c"]);
+            command
+        });
+        tried::works(&[&[self.c], flags].concat().join(" "), &mut attempts)
     }
 
     pub fn gcc() -> Compiler {

@@ -1,26 +1,31 @@
-//! Go's own tools, if they are installed.
+//! Go's own tools, if they are installed and work with a C compiler.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use super::compiler::{Compiler, STRICT, STRICT_C};
+use super::tried::{self, run};
 
 /// `go` and `gofmt`.
 pub struct Go;
 
 impl Go {
+    /// Go, if it builds packages that call C.
     pub fn find() -> Option<Go> {
-        let there = ["go", "gofmt"].iter().all(|name| {
-            // gofmt has no option that ends at once, but reads nothing at all.
-            let argument = if *name == "go" { &["version"][..] } else { &["-l"] };
-            let mut command = Command::new(name);
-            command.args(argument).stdin(std::process::Stdio::null());
-            command.output().is_ok_and(|output| output.status.success())
-        });
-        if !there {
-            println!("Go is skipped: `go` and `gofmt` do not run here");
-        }
-        there.then_some(Go)
+        static WORKS: OnceLock<bool> = OnceLock::new();
+        WORKS.get_or_init(Go::works).then_some(Go)
+    }
+
+    fn works() -> bool {
+        let folder = tempfile::tempdir().unwrap();
+        let program = "package tried\n\n// int tried;\nimport \"C\"\n\nvar Tried = C.tried\n";
+        fs::write(folder.path().join("tried.go"), program).unwrap();
+        fs::write(folder.path().join("go.mod"), "module tried\n\ngo 1.18\n").unwrap();
+        let mut format = Command::new("gofmt");
+        format.current_dir(folder.path()).args(["-l", "tried.go"]);
+        tried::works("Go", &mut [format, go(folder.path(), &["build", "."])])
     }
 
     /// Compiles the C code that Go calls, strictly, with ppt compiled in and without.
@@ -36,18 +41,18 @@ impl Go {
 
     /// Checks the packages in the subfolders of a folder by `gofmt` and `go vet`, with cgo and without.
     pub fn vet(&self, folder: &Path) {
-        std::fs::write(folder.join("go.mod"), "module goldens\n\ngo 1.18\n").unwrap();
+        fs::write(folder.join("go.mod"), "module goldens\n\ngo 1.18\n").unwrap();
         let output = run(Command::new("gofmt").arg("-l").arg(folder));
         assert_eq!(output, "", "gofmt would change them");
         run(&mut go(folder, &["vet", "./..."]));
         run(go(folder, &["vet", "./..."]).env("CGO_ENABLED", "0"));
     }
 
-    /// Builds the packages: with cgo, without ppt compiled in, and without cgo for 32 bits.
-    pub fn build(&self, folder: &Path) {
-        run(&mut go(folder, &["build", "./..."]));
-        run(go(folder, &["build", "./..."]).env("CGO_CFLAGS", "-DPPT_DISABLE"));
-        run(go(folder, &["build", "./..."]).env("CGO_ENABLED", "0").env("GOARCH", "386"));
+    /// Builds packages: with cgo, without ppt compiled in, and without cgo for 32 bits.
+    pub fn build(&self, folder: &Path, packages: &str) {
+        run(&mut go(folder, &["build", packages]));
+        run(go(folder, &["build", packages]).env("CGO_CFLAGS", "-DPPT_DISABLE"));
+        run(go(folder, &["build", packages]).env("CGO_ENABLED", "0").env("GOARCH", "386"));
     }
 }
 
@@ -58,13 +63,4 @@ pub fn go(folder: &Path, arguments: &[&str]) -> Command {
     command.env("GOFLAGS", "-mod=mod").env("GOPROXY", "off").env("GOTOOLCHAIN", "local");
     command.env("GOCACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("go"));
     command
-}
-
-/// The stdout of a command.
-pub fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    let [said, errors] =
-        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    assert!(output.status.success(), "{command:?}:\n{said}{errors}");
-    said
 }

@@ -5,7 +5,9 @@ pub mod files;
 pub mod go;
 pub mod java;
 pub mod node;
+pub mod python;
 pub mod rust_words;
+pub mod tried;
 pub mod user;
 pub mod wrong_segments;
 
@@ -39,20 +41,6 @@ pub const CELLS_SOURCE: &str = include_str!("../../../runtime/c/cells.c");
 pub const FORK_SOURCE: &str = include_str!("../../../runtime/c/fork.c");
 pub const HELLO_SOURCE: &str = include_str!("../../../runtime/c/hello.c");
 
-/// Frame files of `tests/golden` whose C++ is compared and compiled, too.
-pub const CPP_GOLDENS: [&str; 10] = [
-    "example.frame",
-    "job.frame",
-    "tsc.frame",
-    "spans.frame",
-    "chains.frame",
-    "points.frame",
-    "halves.frame",
-    "metrics.frame",
-    "hashes.frame",
-    "addresses.frame",
-];
-
 /// A frame file, and the C or C++ generated from it.
 pub struct Generated {
     pub stem: String,
@@ -65,6 +53,10 @@ impl Generated {
         Generated::new(source, file_name, Language::C)
     }
 
+    pub fn cpp_of(source: &str, file_name: &str) -> Generated {
+        Generated::new(source, file_name, Language::Cpp)
+    }
+
     fn new(source: &str, file_name: &str, language: Language) -> Generated {
         let frames = ppt_codegen::parse(source.as_bytes(), file_name).unwrap();
         let outputs = ppt_codegen::generate(&frames, file_name, &[language]).unwrap();
@@ -73,79 +65,47 @@ impl Generated {
     }
 
     pub fn golden(name: &str) -> Generated {
-        Generated::of_file(&golden_folder().join(name))
+        Generated::of_file(&golden_folder().join(name), Language::C)
     }
 
-    pub fn of_file(path: &Path) -> Generated {
-        let name = path.file_name().unwrap().to_str().unwrap();
-        Generated::from_source(&fs::read_to_string(path).unwrap(), name)
-    }
-
-    /// The C++ of a file of [`CPP_GOLDENS`].
     pub fn cpp(name: &str) -> Generated {
-        let source = fs::read_to_string(golden_folder().join(name)).unwrap();
-        Generated::new(&source, name, Language::Cpp)
+        Generated::of_file(&golden_folder().join(name), Language::Cpp)
     }
 
-    pub fn cpp_of(source: &str, file_name: &str) -> Generated {
-        Generated::new(source, file_name, Language::Cpp)
-    }
-
-    /// The Python of a file.
-    pub fn python(path: &Path) -> Generated {
+    pub fn of_file(path: &Path, language: Language) -> Generated {
         let name = path.file_name().unwrap().to_str().unwrap();
-        Generated::new(&fs::read_to_string(path).unwrap(), name, Language::Python)
+        Generated::new(&fs::read_to_string(path).unwrap(), name, language)
     }
 
-    /// The Java of a file: all classes in one text.
-    pub fn java(path: &Path) -> Generated {
-        let name = path.file_name().unwrap().to_str().unwrap();
-        let source = fs::read_to_string(path).unwrap();
-        let mut generated = Generated::new(&source, name, Language::Java);
-        let is_class = |file: &mut GeneratedFile| file.name.ends_with(".java");
-        let mut text = String::new();
-        for class in generated.outputs.extract_if(.., is_class) {
-            text += &format!("// ---- {} ----\n{}\n", class.name, class.text);
+    /// The outputs as they are compared: what Java, Node and Go add to the C is one text each.
+    pub fn expectation(path: &Path, language: Language) -> Generated {
+        let mut generated = Generated::of_file(path, language);
+        match language {
+            Language::Java => generated.join("java", |name| name.ends_with(".java")),
+            Language::Node => {
+                generated.join("js", |name| !name.ends_with(".h") && !name.ends_with(".c"));
+            }
+            Language::Go => {
+                generated.join("go", |name| name.starts_with("frames"));
+                // The C source is the same as for C, except for a line that hides it from Go without cgo.
+                let sources = generated.outputs.iter_mut().filter(|file| file.name.ends_with(".c"));
+                for file in sources {
+                    assert_eq!(file.text.matches("*/\n\n//go:build cgo\n\n").count(), 1);
+                    file.text = file.text.replacen("\n//go:build cgo\n\n", "", 1);
+                }
+            }
+            _ => (),
         }
-        let name = format!("{}.java", generated.stem);
-        generated.outputs.push(GeneratedFile { name, text });
         generated
     }
 
-    /// The Node package of a file without its C: its JavaScript in one text, and its types.
-    pub fn node(path: &Path) -> Generated {
-        let name = path.file_name().unwrap().to_str().unwrap();
-        let source = fs::read_to_string(path).unwrap();
-        let mut generated = Generated::new(&source, name, Language::Node);
-        let of_c = [".h", ".c"];
-        let is_more = |file: &mut GeneratedFile| !of_c.iter().any(|end| file.name.ends_with(end));
+    /// Replaces some outputs by one that has the text of all.
+    fn join(&mut self, extension: &str, is_part: impl Fn(&str) -> bool) {
         let mut text = String::new();
-        for file in generated.outputs.extract_if(.., is_more) {
+        for file in self.outputs.extract_if(.., |file| is_part(&file.name)) {
             text += &format!("// ---- {} ----\n{}\n", file.name, file.text);
         }
-        let name = format!("{}.js", generated.stem);
-        generated.outputs.push(GeneratedFile { name, text });
-        generated
-    }
-
-    /// The Go package of a file without its C: its Go in one text, and the header that it includes.
-    pub fn go(path: &Path) -> Generated {
-        let name = path.file_name().unwrap().to_str().unwrap();
-        let source = fs::read_to_string(path).unwrap();
-        let mut generated = Generated::new(&source, name, Language::Go);
-        let is_more = |file: &mut GeneratedFile| file.name.starts_with("frames");
-        let mut text = String::new();
-        for file in generated.outputs.extract_if(.., is_more) {
-            text += &format!("// ---- {} ----\n{}\n", file.name, file.text);
-        }
-        // The C source is the same as for C, except for a line that hides it from Go without cgo.
-        for file in generated.outputs.iter_mut().filter(|output| output.name.ends_with(".c")) {
-            assert_eq!(file.text.matches("*/\n\n//go:build cgo\n\n").count(), 1);
-            file.text = file.text.replacen("\n//go:build cgo\n\n", "", 1);
-        }
-        let name = format!("{}.go", generated.stem);
-        generated.outputs.push(GeneratedFile { name, text });
-        generated
+        self.outputs.push(GeneratedFile { name: format!("{}.{extension}", self.stem), text });
     }
 
     pub fn header(&self) -> &str {
@@ -179,6 +139,17 @@ impl Generated {
 
 pub fn golden_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+/// The golden that has all that one buffer can have, on which every way to build is tried; with `PPT_LONG=1`, all
+/// goldens.
+pub fn fullest() -> Vec<PathBuf> {
+    goldens().into_iter().filter(|path| is_long() || path.ends_with("everything.frame")).collect()
+}
+
+/// Whether the tests take all the time that they can use.
+pub fn is_long() -> bool {
+    std::env::var_os("PPT_LONG").is_some()
 }
 
 /// The frame files of `tests/golden`, in order.

@@ -4,18 +4,14 @@
 
 mod goldens {
     #![allow(missing_docs)]
-    ppt_probe::include_frames!("arrays");
-    ppt_probe::include_frames!("chains");
-    ppt_probe::include_frames!("comments");
-    ppt_probe::include_frames!("enums");
+    ppt_probe::include_frames!("everything");
     ppt_probe::include_frames!("example");
     ppt_probe::include_frames!("hole");
-    ppt_probe::include_frames!("long_arrays");
     ppt_probe::include_frames!("no_time");
-    ppt_probe::include_frames!("ns");
-    ppt_probe::include_frames!("scalars");
-    ppt_probe::include_frames!("spans");
-    ppt_probe::include_frames!("timespec");
+    ppt_probe::include_frames!("only_counters");
+    ppt_probe::include_frames!("ticks");
+    ppt_probe::include_frames!("timespecs");
+    ppt_probe::include_frames!("timevals");
 }
 
 ppt_probe::include_frames!("job");
