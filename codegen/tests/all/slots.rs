@@ -191,7 +191,7 @@ fn own_symbols(generated: &Generated, text: &mut String) {
 }
 
 /// `check_NUMBER_ID`: places random bytes by the layout, sets the fields from them, writes the
-/// frame, and compares.
+/// frame, and compares. Inlined into `main`, such functions would take the compilers many seconds.
 fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, text: &mut String) {
     let schema = &generated.schema;
     let layout = Layout::for_frame(schema, frame);
@@ -202,7 +202,7 @@ fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, t
         writeln!(text, "_Static_assert(offsetof({ty}, {name}) == {}, \"offset\");", placed.offset)
             .unwrap();
     }
-    writeln!(text, "static void check_{number}_{id}(void) {{").unwrap();
+    writeln!(text, "static __attribute__((noinline)) void check_{number}_{id}(void) {{").unwrap();
     for verb in frame.verbs() {
         // Fields of the other half of a span are 0.
         writeln!(text, "    expect({number}, {id}, {}, {});", layout.size, schema.multi()).unwrap();
@@ -227,7 +227,8 @@ fn check_frame(generated: &Generated, number: usize, id: usize, frame: &Frame, t
 
 /// `check_NUMBER_metrics`: adds change the cells that the schema states.
 fn check_metrics(generated: &Generated, number: usize, text: &mut String) {
-    writeln!(text, "static void check_{number}_metrics(void) {{").unwrap();
+    writeln!(text, "static __attribute__((noinline)) void check_{number}_metrics(void) {{")
+        .unwrap();
     for (metric, value, cell, other) in user::adds(&generated.schema) {
         let (name, verb) = (&metric.name, metric.shape.verb());
         let (upper, other) = (name.to_uppercase(), other.unwrap_or(u32::MAX));
