@@ -54,11 +54,13 @@ fn five_percent_are_found_and_nothing_is_silent() {
     assert!(alarms <= 3 && above == 0 && wrong <= 9, "{alarms} {above} {wrong}");
 }
 
+/// 1,000 sets with `PPT_LONG=1`.
 #[test]
 fn the_interval_of_a_ratio_holds_the_truth() {
+    let sets = if std::env::var_os("PPT_LONG").is_some() { 1000 } else { 300 };
     for count in [3, 5, 20] {
         let (mut held, mut drawn) = (0, 0);
-        for seed in 0..1000 {
+        for seed in 0..sets {
             let mut chance = Chance::new(seed);
             let (one, other) = (side(&mut chance, count, 1.0), side(&mut chance, count, 1.2));
             let found = compared(&one, &other, quick(1));
@@ -67,7 +69,7 @@ fn the_interval_of_a_ratio_holds_the_truth() {
             drawn += usize::from(ratio.bootstrap.is_some_and(|bootstrap| bootstrap.holds(1.2)));
             assert_eq!(ratio.bootstrap.is_some(), count >= 5);
         }
-        let percent = |index: usize| index as f64 / 10.0;
+        let percent = |times: usize| 100.0 * times as f64 / sets as f64;
         println!("{count} runs a side: Welch {} %, bootstrap {} %", percent(held), percent(drawn));
         // With three runs, Welch's intervals are known to be too wide.
         let most = if count == 3 { 98.5 } else { 97.0 };
