@@ -36,7 +36,7 @@ pub(super) async fn ask(
         ([], metric) => vec![metric.parse().map_err(Failure::bad_whatif_question)?],
         (metrics, _) => metrics.to_vec(),
     };
-    let mut answers = Vec::new();
+    let (mut answers, mut left_out) = (Vec::new(), Vec::new());
     for metric in &metrics {
         let values = engine.metric_values(metric).await?;
         let values =
@@ -46,15 +46,20 @@ pub(super) async fn ask(
         }
         match experiment.answers(metric, &values) {
             Ok(found) => {
-                for refusal in found.left_out {
-                    message::warning("no-experiment", refusal.to_string());
-                }
                 answers.extend(found.answers);
+                left_out.extend(found.left_out);
             }
             // Metrics with too few events are left out if others remain.
             Err(_) if args.metric.is_empty() && metrics.len() > 1 => {}
             Err(refusal) => return Err(Failure::no_experiment(&refusal)),
         }
+    }
+    let failure = left_out.pop_if(|_| answers.is_empty());
+    for refusal in left_out {
+        message::warning("no-experiment", refusal.to_string());
+    }
+    if let Some(refusal) = failure {
+        return Err(Failure::no_experiment(&refusal));
     }
     let asked = |answer: &ExperimentAnswer| {
         args.speed.is_empty()
