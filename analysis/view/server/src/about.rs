@@ -12,9 +12,11 @@ use crate::session::{SessionState, ViewSession};
 
 /// All that a page needs before its first window. `sets` is the number of sets of captures.
 pub(crate) fn about(session: &ViewSession, sets: usize) -> Result<Value, HttpRefusal> {
+    // The state is older than the rows: what it says is built is in them.
+    let SessionState { view: latest, built, troubles, .. } = session.news().borrow().clone();
     let (number, view) = session.view();
+    let built = built && latest == number;
     let about = view.about();
-    let SessionState { built, troubles, .. } = session.news().borrow().clone();
     let captures = about.captures.iter().map(|capture| {
         json!({
             "id": capture.id,
