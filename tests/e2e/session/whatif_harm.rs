@@ -7,7 +7,9 @@ use nix::time::{ClockId, clock_gettime};
 use super::whatif_live::{built, can_ask, live, takes};
 use super::whatif_numbers as numbers;
 use crate::fixtures::explained::explained;
-use crate::fixtures::support::{Account, Attach, Bench, Target, rounds, segments_of, wait_until};
+use crate::fixtures::support::{
+    Account, Attach, Bench, Target, builds, rounds, segments_of, wait_until,
+};
 
 /// The monotonic clock, in us.
 fn now_us() -> u64 {
@@ -219,12 +221,12 @@ fn what_is_written_stays_during_an_experiment() {
 
 #[test]
 fn garbage_in_the_mask_page_harms_only_its_writer() {
-    if !can_ask() {
+    let sanitizers = "-fsanitize=address,undefined";
+    if !can_ask() || !builds("gcc", &[sanitizers]) {
         return;
     }
     let bench = built();
     bench.copy("scribbled_main.c");
-    let sanitizers = "-fsanitize=address,undefined";
     bench.cc(&["-O1", "-g", sanitizers, "scribbled_main.c", "-o", "scribbled", "-pthread"]);
     let mut target = bench.start("scribbled", &["2"]);
     let args = ["--speed", "work=0.5x", "--round", "200ms", "--for", "60s"];
