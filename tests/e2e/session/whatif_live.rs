@@ -94,6 +94,8 @@ fn a_slowdown_is_worth_what_a_slower_program_is() {
                 answer["rounds"].as_u64().unwrap() >= 8 && answer["gain"].as_f64().unwrap() < 0.0
             );
         }
+        let said = asked(&bench, &["--speed", "work=0.7x"]).unwrap_err();
+        assert!(explained(&said).contains("shows nothing of what is asked"), "{said}");
         // The interval itself is as much longer.
         if let Ok(work) = asked(&bench, &["--metric", "part.work", "--speed", "work=0.5x"]) {
             let median = |of: &str| work[0][of]["p50"].as_f64().unwrap();
