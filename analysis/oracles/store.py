@@ -1,5 +1,5 @@
 """An object store (moto speaks S3) for as long as stdin is open. Its first line is its port. Each line of stdin is an
-order, and a line says that it is done.
+order, and a line says that it is done. With a file that has a key and its certificate, it speaks TLS.
 
     make BUCKET                   makes a bucket
     fetch BUCKET PREFIX FOLDER    what is below the prefix, as files of a folder that is not there yet
@@ -9,6 +9,7 @@ order, and a line says that it is done.
 
 import logging
 import pathlib
+import ssl
 import sys
 
 import boto3
@@ -31,10 +32,17 @@ def main():
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
+    scheme, trusted = "http", None
+    if sys.argv[1:]:
+        scheme, trusted = "https", sys.argv[1]
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(trusted)
+        server._server.socket = context.wrap_socket(server._server.socket, server_side=True)
     print(port, flush=True)
     store = boto3.client(
         "s3",
-        endpoint_url=f"http://{host}:{port}",
+        endpoint_url=f"{scheme}://{host}:{port}",
+        verify=trusted,
         region_name="us-east-1",
         aws_access_key_id="a",
         aws_secret_access_key="b",

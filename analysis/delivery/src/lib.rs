@@ -31,8 +31,10 @@ mod folder;
 mod growing_capture;
 mod growing_captures;
 mod manifest;
+mod object_client;
 mod objects;
 mod outage;
+mod s3;
 mod target;
 
 pub use delivery::{Delivery, file_name};
@@ -43,6 +45,8 @@ pub use manifest::{
     CaptureProgress, CaptureState, DeliveredFile, DeliveryState, FileList, Manifest, OpenFile,
     OpenWholes, PlannedRange, Settings, UndeliveredFrames,
 };
+pub use object_client::{ClientError, ObjectClient, PutCondition, StoredObject};
 pub use outage::OutageWatch;
 pub use ppt_capture::EndReason;
+pub use s3::s3_client;
 pub use target::Target;

@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use futures::StreamExt;
-use object_store::path::Path;
-use object_store::{
-    Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion,
-};
+use bytes::Bytes;
 
 use crate::error::DeliveryError;
-use crate::outage::{OutageWatch, describe, is_unsupported, persist};
+use crate::object_client::{ClientError, ObjectClient, PutCondition, StoredObject};
+use crate::outage::{OutageWatch, persist};
 
 /// An ETag that no object has.
 const NO_ETAG: &str = "\"00000000000000000000000000000000\"";
@@ -27,17 +24,10 @@ enum Expected {
     Anything,
 }
 
-/// An object that was read.
-struct StoredObject {
-    bytes: Vec<u8>,
-    /// The ETag of the object, if the store has ETags.
-    version: Option<String>,
-}
-
 /// Objects below a prefix. The manifest is replaced only if no other exporter has replaced it.
 pub(crate) struct DeliveryObjects {
-    store: Arc<dyn ObjectStore>,
-    prefix: Path,
+    client: Arc<dyn ObjectClient>,
+    prefix: String,
     name: String,
     watch: Box<dyn OutageWatch>,
     expected: Expected,
@@ -52,17 +42,13 @@ impl std::fmt::Debug for DeliveryObjects {
 impl DeliveryObjects {
     /// Objects whose names begin with `prefix`. Messages show `name`.
     pub fn new(
-        store: Arc<dyn ObjectStore>,
+        client: Arc<dyn ObjectClient>,
         prefix: &str,
         name: String,
         watch: Box<dyn OutageWatch>,
-    ) -> Result<DeliveryObjects, DeliveryError> {
-        let refused = |error: object_store::path::Error| DeliveryError::StoreRefused {
-            name: name.clone(),
-            cause: error.to_string(),
-        };
-        let prefix = Path::parse(prefix).map_err(refused)?;
-        Ok(DeliveryObjects { store, prefix, name, watch, expected: Expected::Nothing })
+    ) -> DeliveryObjects {
+        let prefix = prefix.to_owned();
+        DeliveryObjects { client, prefix, name, watch, expected: Expected::Nothing }
     }
 
     pub fn name(&self) -> String {
@@ -75,46 +61,47 @@ impl DeliveryObjects {
     }
 
     /// The path of an object in the store, and its name in messages.
-    fn path(&self, name: &str) -> Result<(Path, String), DeliveryError> {
+    fn path(&self, name: &str) -> (String, String) {
         let full = format!("{}/{name}", self.name.trim_end_matches('/'));
-        let path = match self.prefix.as_ref() {
-            "" => Path::parse(name),
-            prefix => Path::parse(format!("{prefix}/{name}")),
-        };
-        let path = path.map_err(|error| refused(&full, error.to_string()))?;
-        Ok((path, full))
+        match self.prefix.as_str() {
+            "" => (name.to_owned(), full),
+            prefix => (format!("{prefix}/{name}"), full),
+        }
     }
 
     /// Reads an object. None if it does not exist.
     async fn get(&self, name: &str) -> Result<Option<StoredObject>, DeliveryError> {
-        let (path, full) = self.path(name)?;
-        let request = || async {
-            let found = self.store.get(&path).await?;
-            let version = found.meta.e_tag.clone();
-            Ok(StoredObject { bytes: found.bytes().await?.to_vec(), version })
-        };
-        match persist(&*self.watch, &full, request).await? {
+        let (path, full) = self.path(name);
+        match persist(&*self.watch, &full, || self.client.get(&path)).await? {
             Ok(found) => Ok(Some(found)),
-            // The bucket exists, but not the object.
-            Err(Error::NotFound { source, .. }) if !source.to_string().contains("NoSuchBucket") => {
-                Ok(None)
-            }
-            Err(error) => Err(refused(&full, describe(&error))),
+            Err(ClientError::NotFound(_)) => Ok(None),
+            Err(error) => Err(refused(&full, error)),
         }
+    }
+
+    /// Puts an object under a condition. Returns its ETag.
+    async fn put_if(
+        &self,
+        name: &str,
+        bytes: Bytes,
+        condition: PutCondition,
+    ) -> Result<Result<Option<String>, ClientError>, DeliveryError> {
+        let (path, full) = self.path(name);
+        let request = || self.client.put(&path, bytes.clone(), condition.clone());
+        persist(&*self.watch, &full, request).await
     }
 
     /// The content of an object. None if it does not exist.
     pub async fn content(&self, name: &str) -> Result<Option<Vec<u8>>, DeliveryError> {
-        Ok(self.get(name).await?.map(|object| object.bytes))
+        Ok(self.get(name).await?.map(|object| object.bytes.into()))
     }
 
     /// Removes an object if it exists.
     pub async fn remove(&self, name: &str) -> Result<(), DeliveryError> {
-        let (path, full) = self.path(name)?;
-        let request = || self.store.delete(&path);
-        match persist(&*self.watch, &full, request).await? {
-            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(refused(&full, describe(&error))),
+        let (path, full) = self.path(name);
+        match persist(&*self.watch, &full, || self.client.remove(&path)).await? {
+            Ok(()) | Err(ClientError::NotFound(_)) => Ok(()),
+            Err(error) => Err(refused(&full, error)),
         }
     }
 
@@ -128,26 +115,19 @@ impl DeliveryObjects {
                 None => Expected::Nothing,
             };
         }
-        Ok(found.map(|object| object.bytes))
+        Ok(found.map(|object| object.bytes.into()))
     }
 
     /// The name of some object below the prefix. None if there is none.
     pub async fn any_object(&self) -> Result<Option<String>, DeliveryError> {
-        let prefix = Some(&self.prefix).filter(|prefix| !prefix.as_ref().is_empty());
-        let request = || async { self.store.list(prefix).next().await.transpose() };
-        match persist(&*self.watch, &self.name, request).await? {
-            Ok(found) => Ok(found.map(|object| object.location.to_string())),
-            Err(error) => Err(refused(&self.name, describe(&error))),
-        }
+        let found = persist(&*self.watch, &self.name, || self.client.any_object(&self.prefix));
+        found.await?.map_err(|error| refused(&self.name, error))
     }
 
     /// Puts an object in one step. It replaces an object of the same name.
     pub async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), DeliveryError> {
-        let (path, full) = self.path(name)?;
-        let payload = PutPayload::from(bytes);
-        let request = || self.store.put(&path, payload.clone());
-        let put = persist(&*self.watch, &full, request).await?;
-        put.map(drop).map_err(|error| refused(&full, describe(&error)))
+        let put = self.put_if(name, bytes.into(), PutCondition::Always).await?;
+        put.map(drop).map_err(|error| refused(&self.path(name).1, error))
     }
 
     /// Replaces the version of an object that was read or written last.
@@ -155,37 +135,30 @@ impl DeliveryObjects {
     /// # Errors
     /// Another exporter has replaced it, or the store refuses.
     pub async fn replace(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), DeliveryError> {
-        let (path, full) = self.path(name)?;
-        let payload = PutPayload::from(bytes.clone());
+        let (bytes, full) = (Bytes::from(bytes), self.path(name).1);
         for _ in 0..MAX_CONFLICTS {
-            let mode = match &self.expected {
-                Expected::Nothing => PutMode::Create,
-                Expected::Version(version) => PutMode::Update(UpdateVersion {
-                    e_tag: Some(version.clone().unwrap_or_else(|| NO_ETAG.to_owned())),
-                    version: None,
-                }),
-                Expected::Anything => PutMode::Overwrite,
+            let condition = match &self.expected {
+                Expected::Nothing => PutCondition::Absent,
+                Expected::Version(version) => {
+                    PutCondition::Version(version.clone().unwrap_or_else(|| NO_ETAG.to_owned()))
+                }
+                Expected::Anything => PutCondition::Always,
             };
-            let request = || {
-                let options = PutOptions { mode: mode.clone(), ..PutOptions::default() };
-                self.store.put_opts(&path, payload.clone(), options)
-            };
-            let error = match persist(&*self.watch, &full, request).await? {
-                Ok(put) if self.is_guarded() => {
-                    self.expected = Expected::Version(put.e_tag);
+            let error = match self.put_if(name, bytes.clone(), condition).await? {
+                Ok(version) if self.is_guarded() => {
+                    self.expected = Expected::Version(version);
                     return Ok(());
                 }
                 Ok(_) => return Ok(()),
-                // By its settings, the client uses no conditions for this store.
-                Err(Error::NotImplemented { .. }) => {
+                Err(ClientError::NoConditions(_)) => {
                     self.expected = Expected::Anything;
                     continue;
                 }
-                Err(error) if is_unsupported(&error) => {
+                Err(ClientError::Unsupported(_)) => {
                     return Err(DeliveryError::NoConditionalPut { name: self.name() });
                 }
-                Err(error @ (Error::Precondition { .. } | Error::AlreadyExists { .. })) => error,
-                Err(error) => return Err(refused(&full, describe(&error))),
+                Err(error @ ClientError::ConditionFailed(_)) => error,
+                Err(error) => return Err(refused(&full, error)),
             };
             // If the store took the object and its answer got lost, the bytes are equal.
             match self.get(name).await? {
@@ -195,7 +168,7 @@ impl DeliveryObjects {
                 }
                 Some(found) if self.expected == Expected::Version(found.version.clone()) => {}
                 None if self.expected == Expected::Nothing => {}
-                None => return Err(refused(&full, describe(&error))),
+                None => return Err(refused(&full, error)),
                 Some(_) => return Err(DeliveryError::OtherExporter { name: self.name() }),
             }
         }
@@ -203,26 +176,155 @@ impl DeliveryObjects {
     }
 
     /// Checks that the store applies conditions. Otherwise two exporters could write at once.
-    pub async fn check(&mut self, name: &str, bytes: &[u8]) -> Result<(), DeliveryError> {
+    pub async fn check(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), DeliveryError> {
         if !self.is_guarded() {
             return Ok(());
         }
-        let (path, full) = self.path(name)?;
-        let version = UpdateVersion { e_tag: Some(NO_ETAG.to_owned()), version: None };
-        let payload = PutPayload::from(bytes.to_vec());
-        let request = || {
-            let mode = PutMode::Update(version.clone());
-            let options = PutOptions { mode, ..PutOptions::default() };
-            self.store.put_opts(&path, payload.clone(), options)
-        };
-        match persist(&*self.watch, &full, request).await? {
-            Err(Error::Precondition { .. } | Error::AlreadyExists { .. }) => Ok(()),
-            Err(error) if !is_unsupported(&error) => Err(refused(&full, describe(&error))),
-            _ => Err(DeliveryError::NoConditionalPut { name: self.name() }),
+        let condition = PutCondition::Version(NO_ETAG.to_owned());
+        match self.put_if(name, bytes.into(), condition).await? {
+            Err(ClientError::ConditionFailed(_)) => Ok(()),
+            Ok(_) | Err(ClientError::NoConditions(_) | ClientError::Unsupported(_)) => {
+                Err(DeliveryError::NoConditionalPut { name: self.name() })
+            }
+            Err(error) => Err(refused(&self.path(name).1, error)),
         }
     }
 }
 
-fn refused(name: &str, cause: String) -> DeliveryError {
-    DeliveryError::StoreRefused { name: name.to_owned(), cause }
+fn refused(name: &str, error: ClientError) -> DeliveryError {
+    DeliveryError::StoreRefused { name: name.to_owned(), cause: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use async_trait::async_trait;
+
+    use super::*;
+
+    /// Objects with their versions, and what happens to the next answers.
+    #[derive(Default)]
+    struct FakeStore {
+        objects: Mutex<BTreeMap<String, (Bytes, usize)>>,
+        /// Whether the store does what it is asked for, and its answer gets lost.
+        loses_answers: bool,
+        ignores_conditions: bool,
+    }
+
+    #[async_trait]
+    impl ObjectClient for FakeStore {
+        async fn get(&self, path: &str) -> Result<StoredObject, ClientError> {
+            let objects = self.objects.lock().unwrap();
+            let (bytes, version) =
+                objects.get(path).ok_or_else(|| ClientError::NotFound(path.to_owned()))?;
+            Ok(StoredObject { bytes: bytes.clone(), version: Some(version.to_string()) })
+        }
+
+        async fn put(
+            &self,
+            path: &str,
+            bytes: Bytes,
+            condition: PutCondition,
+        ) -> Result<Option<String>, ClientError> {
+            let mut objects = self.objects.lock().unwrap();
+            let current = objects.get(path).map(|object| object.1);
+            let holds = match condition {
+                PutCondition::Always => true,
+                PutCondition::Absent => current.is_none(),
+                PutCondition::Version(version) => {
+                    current.map(|current| current.to_string()) == Some(version)
+                }
+            };
+            if !holds && !self.ignores_conditions {
+                return Err(ClientError::ConditionFailed(path.to_owned()));
+            }
+            let next = current.unwrap_or(0) + 1;
+            objects.insert(path.to_owned(), (bytes, next));
+            match self.loses_answers {
+                true => Err(ClientError::ConditionFailed("asked again".to_owned())),
+                false => Ok(Some(next.to_string())),
+            }
+        }
+
+        async fn remove(&self, path: &str) -> Result<(), ClientError> {
+            let removed = self.objects.lock().unwrap().remove(path);
+            removed.map(drop).ok_or_else(|| ClientError::NotFound(path.to_owned()))
+        }
+
+        async fn any_object(&self, prefix: &str) -> Result<Option<String>, ClientError> {
+            let objects = self.objects.lock().unwrap();
+            Ok(objects.keys().find(|path| path.starts_with(prefix)).cloned())
+        }
+    }
+
+    struct Patient;
+
+    impl OutageWatch for Patient {
+        fn limit(&self) -> Duration {
+            Duration::from_secs(600)
+        }
+        fn began(&self, _: &str) {}
+        fn ended(&self, _: Duration) {}
+        fn is_stopped(&self) -> bool {
+            false
+        }
+    }
+
+    fn objects(store: &Arc<FakeStore>) -> DeliveryObjects {
+        let name = "s3://b/p".to_owned();
+        DeliveryObjects::new(store.clone(), "p", name, Box::new(Patient))
+    }
+
+    /// Requests take tokio's clock.
+    fn run<T>(task: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().unwrap();
+        runtime.block_on(task)
+    }
+
+    #[test]
+    fn of_two_exporters_the_first_one_ends() {
+        let store = Arc::new(FakeStore::default());
+        let (mut first, mut second) = (objects(&store), objects(&store));
+        run(async {
+            assert_eq!(first.read("m").await.unwrap(), None);
+            first.replace("m", b"1".to_vec()).await.unwrap();
+            first.check("m", b"1".to_vec()).await.unwrap();
+            assert_eq!(second.read("m").await.unwrap(), Some(b"1".to_vec()));
+            second.replace("m", b"2".to_vec()).await.unwrap();
+            let error = first.replace("m", b"3".to_vec()).await.unwrap_err();
+            assert!(matches!(error, DeliveryError::OtherExporter { .. }), "{error}");
+            second.replace("m", b"4".to_vec()).await.unwrap();
+            assert_eq!(second.content("m").await.unwrap(), Some(b"4".to_vec()));
+            assert_eq!(second.any_object().await.unwrap(), Some("p/m".to_owned()));
+            second.remove("m").await.unwrap();
+            second.remove("m").await.unwrap();
+            assert_eq!(second.any_object().await.unwrap(), None);
+        });
+    }
+
+    #[test]
+    fn an_answer_that_gets_lost_is_no_other_exporter() {
+        let store = Arc::new(FakeStore { loses_answers: true, ..FakeStore::default() });
+        let mut exporter = objects(&store);
+        run(async {
+            for bytes in [b"1", b"2", b"3"] {
+                exporter.replace("m", bytes.to_vec()).await.unwrap();
+            }
+        });
+        assert_eq!(run(store.get("p/m")).unwrap().version.as_deref(), Some("3"));
+    }
+
+    #[test]
+    fn a_store_that_ignores_conditions_is_noticed() {
+        let store = Arc::new(FakeStore { ignores_conditions: true, ..FakeStore::default() });
+        let mut exporter = objects(&store);
+        run(async {
+            exporter.replace("m", b"1".to_vec()).await.unwrap();
+            let error = exporter.check("m", b"1".to_vec()).await.unwrap_err();
+            assert!(matches!(error, DeliveryError::NoConditionalPut { .. }), "{error}");
+        });
+    }
 }

@@ -3,9 +3,8 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use object_store::Error;
-
 use crate::error::DeliveryError;
+use crate::object_client::ClientError;
 
 /// The first pause before a request is repeated. Each pause is twice as long as the previous one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -30,48 +29,6 @@ pub trait OutageWatch: Send + Sync {
     fn is_stopped(&self) -> bool;
 }
 
-/// Whether a request that failed may succeed later. A refused request does not.
-fn is_outage(error: &Error) -> bool {
-    let Error::Generic { .. } = error else { return false };
-    let text = error.to_string();
-    let is_refused = text.contains("status code: 4") && !text.contains("<Code>ExpiredToken</Code>");
-    // Of the codes 4xx, only these two are temporary.
-    let is_busy = ["status code: 408", "status code: 429"].iter().any(|code| text.contains(code));
-    let is_elsewhere =
-        text.contains("incorrectly configured region") || text.contains("status code: 3");
-    !(is_refused && !is_busy || is_elsewhere || is_unsupported(error))
-}
-
-/// Whether the store does not implement the request.
-pub(crate) fn is_unsupported(error: &Error) -> bool {
-    match error {
-        Error::NotImplemented { .. } => true,
-        error => error.to_string().contains("status code: 501"),
-    }
-}
-
-/// The text of an error and its causes, on one line of limited length.
-pub(crate) fn describe(error: &Error) -> String {
-    const MAX_CHARACTERS: usize = 400;
-    let mut texts = vec![error.to_string()];
-    let mut next = std::error::Error::source(error);
-    while let Some(error) = next {
-        let text = error.to_string();
-        // The texts of many errors include those of their causes.
-        if texts.iter().all(|previous| !previous.contains(&text)) {
-            texts.push(text);
-        }
-        next = error.source();
-    }
-    let text = texts.join(": ");
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text = words.join(" ");
-    match text.char_indices().nth(MAX_CHARACTERS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
-}
-
 /// The answer to a request. None if no answer came for [`MAX_STOPPING`] after a request to stop.
 async fn answer<T>(watch: &dyn OutageWatch, request: impl Future<Output = T>) -> Option<T> {
     let mut request = std::pin::pin!(request);
@@ -89,11 +46,11 @@ async fn answer<T>(watch: &dyn OutageWatch, request: impl Future<Output = T>) ->
 }
 
 /// Repeats a request, with growing pauses, until the store answers. Errors show the `name` of the object.
-pub(crate) async fn persist<T, F: Future<Output = Result<T, Error>>>(
+pub(crate) async fn persist<T, F: Future<Output = Result<T, ClientError>>>(
     watch: &dyn OutageWatch,
     name: &str,
     mut request: impl FnMut() -> F,
-) -> Result<Result<T, Error>, DeliveryError> {
+) -> Result<Result<T, ClientError>, DeliveryError> {
     let mut since: Option<Instant> = None;
     let mut is_reported = false;
     let mut pause = FIRST_PAUSE;
@@ -103,8 +60,8 @@ pub(crate) async fn persist<T, F: Future<Output = Result<T, Error>>>(
             let cause = "it has not answered".to_owned();
             return Err(DeliveryError::StoreAway { name: name.to_owned(), after, cause });
         };
-        let error = match answer {
-            Err(error) if is_outage(&error) => error,
+        let cause = match answer {
+            Err(ClientError::Away(cause)) => cause,
             done => {
                 if let Some(since) = since.filter(|_| is_reported) {
                     watch.ended(since.elapsed());
@@ -112,7 +69,6 @@ pub(crate) async fn persist<T, F: Future<Output = Result<T, Error>>>(
                 return Ok(done);
             }
         };
-        let cause = describe(&error);
         let since = *since.get_or_insert_with(Instant::now);
         let begun = Instant::now();
         while begun.elapsed() < pause {

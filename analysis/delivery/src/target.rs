@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use object_store::ObjectStore;
-
 use crate::error::DeliveryError;
 use crate::folder::DeliveryFolder;
 use crate::manifest::{ListContent, Manifest};
+use crate::object_client::ObjectClient;
 use crate::objects::DeliveryObjects;
 use crate::outage::OutageWatch;
 
@@ -37,17 +36,14 @@ impl Target {
 
     /// Objects whose names begin with `prefix/`. Messages show `name`. If another exporter delivers there,
     /// the next write of this one fails.
-    ///
-    /// # Errors
-    /// The prefix is not a valid path of the store.
     pub fn objects(
-        store: Arc<dyn ObjectStore>,
+        client: Arc<dyn ObjectClient>,
         prefix: &str,
         name: String,
         watch: Box<dyn OutageWatch>,
-    ) -> Result<Target, DeliveryError> {
-        let objects = DeliveryObjects::new(store, prefix, name, watch)?;
-        Ok(Target { destination: Destination::Objects(objects) })
+    ) -> Target {
+        let objects = DeliveryObjects::new(client, prefix, name, watch);
+        Target { destination: Destination::Objects(objects) }
     }
 
     /// The name of the target in messages.
@@ -111,7 +107,7 @@ impl Target {
         let bytes = self.bytes(manifest)?;
         match &mut self.destination {
             Destination::Folder(_) => Ok(()),
-            Destination::Objects(objects) => objects.check(MANIFEST, &bytes).await,
+            Destination::Objects(objects) => objects.check(MANIFEST, bytes).await,
         }
     }
 

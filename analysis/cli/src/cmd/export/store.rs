@@ -1,20 +1,13 @@
 //! Object stores, as the command line and the environment name them.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::{ClientConfigKey, RetryConfig};
-use ppt_delivery::{OutageWatch, Target};
+use ppt_delivery::{OutageWatch, Target, s3_client};
 
 use crate::args::is_address;
 use crate::failure::Failure;
 use crate::{message, signals};
-
-/// Timeout of one request, unless the environment sets another: a large file over a slow line needs
-/// more than the client's default of 30 s.
-const REQUEST: &str = "5 minutes";
 
 /// A prefix in a bucket.
 pub(super) struct StoreAddress {
@@ -47,22 +40,10 @@ impl StoreAddress {
 
     /// Connects according to the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on).
     pub(super) fn target(self, outage: Duration) -> Result<Target, Failure> {
-        let mut builder = AmazonS3Builder::from_env().with_bucket_name(&self.bucket);
-        let timeout = AmazonS3ConfigKey::Client(ClientConfigKey::Timeout);
-        if builder.get_config_value(&timeout).is_none() {
-            builder = builder.with_config(timeout, REQUEST);
-        }
-        // An explicit http:// address is intended.
-        let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
-        if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
-            builder = builder.with_allow_http(true);
-        }
-        // The delivery repeats requests itself, and reports it.
-        let once = RetryConfig { max_retries: 0, ..RetryConfig::default() };
-        let store = builder.with_retry(once).build();
-        let store = store.map_err(|error| Failure::Usage(format!("{}: {error}", self.name)))?;
+        let client = s3_client(&self.bucket);
+        let client = client.map_err(|error| Failure::Usage(format!("{}: {error}", self.name)))?;
         let watch = StoreWatch { name: self.name.clone(), limit: outage };
-        Ok(Target::objects(Arc::new(store), &self.prefix, self.name, Box::new(watch))?)
+        Ok(Target::objects(client, &self.prefix, self.name, Box::new(watch)))
     }
 }
 

@@ -12,6 +12,14 @@ use crate::support::{Bench, root};
 /// The bucket and the prefix of all exports.
 pub const ADDRESS: &str = "s3://frames/ex";
 
+/// Whether ppt has a client of object stores.
+pub fn is_built() -> bool {
+    if cfg!(not(feature = "s3")) {
+        eprintln!("skipped: built without --features ppt-analysis/s3");
+    }
+    cfg!(feature = "s3")
+}
+
 /// An object store. It ends with this.
 pub struct Store {
     child: Child,
@@ -22,8 +30,20 @@ pub struct Store {
 }
 
 impl Store {
-    /// One with an empty bucket; None where moto is not installed.
+    /// One with an empty bucket; None where moto is not installed, or ppt has no client.
     pub fn start() -> Option<Store> {
+        Store::with(&[])
+    }
+
+    /// One that speaks TLS, with a key and its certificate in a file.
+    pub fn with_tls(certificate: &str) -> Option<Store> {
+        Store::with(&[certificate])
+    }
+
+    fn with(args: &[&str]) -> Option<Store> {
+        if !is_built() {
+            return None;
+        }
         let python = root().join("target/oracles/bin/python");
         let there = Command::new(&python).args(["-c", "import boto3, moto.server"]).output();
         if !there.is_ok_and(|output| output.status.success()) {
@@ -32,6 +52,7 @@ impl Store {
         }
         let mut child = Command::new(python)
             .arg(root().join("analysis/oracles/store.py"))
+            .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

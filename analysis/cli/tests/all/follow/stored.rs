@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::ask::ask;
 use crate::follow::delivered::{check, manifest, pattern, rows};
 use crate::follow::series::{EACH, SeriesFile, whole};
-use crate::follow::store::{ADDRESS, Line, OtherStore, Store, reach};
+use crate::follow::store::{ADDRESS, Line, OtherStore, Store, is_built, reach};
 use crate::support::{Bench, wait_for};
 
 /// The command, without options of its own.
@@ -129,6 +129,31 @@ fn a_store_that_stays_away_ends_the_export_and_the_next_one_goes_on() {
 }
 
 #[test]
+fn a_store_behind_tls_is_trusted_by_its_certificate_alone() {
+    let bench = whole(6);
+    let file = bench.path("tls.pem");
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=store"])
+        .args(["-addext", "subjectAltName=IP:127.0.0.1"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+        .args(["-keyout", file.to_str().unwrap(), "-out", file.to_str().unwrap()])
+        .output();
+    if !made.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: there is no openssl");
+        return;
+    }
+    let Some(mut store) = Store::with_tls(file.to_str().unwrap()) else { return };
+    let address = format!("https://127.0.0.1:{}", store.port);
+    let mut command = export(&bench, store.port, &["--outage", "300ms"]);
+    let said = fails(command.env("AWS_ENDPOINT_URL", &address).output().unwrap(), "store-away", "");
+    assert!(said.contains("certificate"), "{said}");
+    let mut command = export(&bench, store.port, &[]);
+    command.env("AWS_ENDPOINT_URL", &address).env("SSL_CERT_FILE", &file);
+    succeeds(command.output().unwrap());
+    holds(&bench, &mut store, 6);
+}
+
+#[test]
 fn answers_that_get_lost_do_no_harm() {
     let Some(mut store) = Store::start() else { return };
     let (bench, line) = (whole(60), Line::to(store.port));
@@ -197,6 +222,9 @@ fn what_the_store_refuses_is_said_at_once() {
 /// A request may take minutes. Who asks to stop waits for it only so long.
 #[test]
 fn a_store_that_never_answers_ends_soon_after_a_signal() {
+    if !is_built() {
+        return;
+    }
     let bench = whole(3);
     let (asked, requests) = std::sync::mpsc::channel();
     let store = OtherStore::start(move |_| {
@@ -214,6 +242,9 @@ fn a_store_that_never_answers_ends_soon_after_a_signal() {
 
 #[test]
 fn an_endpoint_that_is_not_there() {
+    if !is_built() {
+        return;
+    }
     let bench = whole(3);
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let output = export(&bench, port, &["--outage", "300ms"]).output().unwrap();
@@ -222,6 +253,9 @@ fn an_endpoint_that_is_not_there() {
 
 #[test]
 fn a_store_without_conditions_is_refused_or_trusted() {
+    if !is_built() {
+        return;
+    }
     let bench = whole(3);
     let none = "<Error><Code>NoSuchKey</Code></Error>";
     let empty = "<ListBucketResult></ListBucketResult>";
@@ -272,6 +306,13 @@ fn addresses_that_are_none_are_usage_errors() {
     ] {
         let (text, code) = bench.fails(&[&EXPORT[..6], &[address]].concat());
         assert!(text.contains(said) && code == 2, "{address}: {code} {text}");
+    }
+    if !is_built() {
+        let (text, code) = bench.fails(&EXPORT);
+        assert!(
+            text.contains("s3://frames/ex: this build of ppt has no client") && code == 2,
+            "{text}"
+        );
     }
     assert!(!Path::new(&bench.path("s3:")).exists());
 }
