@@ -7,7 +7,7 @@ use std::path::Path;
 use ppt_output::Output;
 use ppt_query::arrow::array::RecordBatch;
 use ppt_query::arrow::error::ArrowError;
-use ppt_query::{Encoder, ResultFormat};
+use ppt_query::{AnyOutput, Encoder, ResultFormat};
 
 use crate::failure::Failure;
 use crate::open;
@@ -31,6 +31,7 @@ pub(crate) fn write_rows(
     out: &mut (impl Write + Send),
 ) -> io::Result<()> {
     let rows = rows.map_err(io::Error::other)?;
+    let out: AnyOutput<'_> = Box::new(out);
     let mut encoder = Encoder::new(out, format, &rows.schema())?;
     encoder.write(&rows)?;
     encoder.finish()?;

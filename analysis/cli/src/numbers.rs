@@ -9,7 +9,7 @@ use ppt_query::arrow::compute::cast;
 use ppt_query::arrow::datatypes::{DataType, Float64Type, Int64Type};
 use ppt_query::datafusion::execution::context::SQLOptions;
 use ppt_query::datafusion::prelude::DataFrame;
-use ppt_query::{Engine, QueryError, prepared};
+use ppt_query::{Engine, QueryError, parsed, prepared};
 
 use crate::failure::Failure;
 use crate::run;
@@ -29,19 +29,21 @@ pub(crate) struct NumberTable {
 
 /// The answer to `sql`, which is one SELECT.
 pub(crate) async fn select(engine: &Engine, sql: &str) -> Result<NumberTable, Failure> {
-    let sql = &prepared(sql)?;
-    let planned = match engine.context().state().create_logical_plan(sql).await {
-        Ok(planned) => planned,
-        // The engine has better messages for unknown names.
-        Err(_) => engine.sql(sql).await?.logical_plan().clone(),
+    let refused = || {
+        let why = "only a SELECT is answered here: use ppt sql for the rest".to_owned();
+        Err(QueryError::NotHere(why).into())
     };
+    let mut statements = parsed(&prepared(sql)?)?;
+    let (Some(statement), None) = (statements.pop_front(), statements.pop_front()) else {
+        return refused();
+    };
+    let planned = engine.logical_plan(statement).await?;
     let read_only =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     if read_only.verify_plan(&planned).is_err() {
-        let why = "only a SELECT is answered here: use ppt sql for the rest".to_owned();
-        return Err(QueryError::NotHere(why).into());
+        return refused();
     }
-    let rows = engine.context().execute_logical_plan(planned).await.map_err(QueryError::from)?;
+    let rows = engine.execute(planned).await?;
     numbers(rows).await
 }
 

@@ -29,6 +29,9 @@ pub struct ParquetOptions {
     pub metadata: Vec<(String, String)>,
 }
 
+/// An output of any type. The writers of Parquet are large, and are compiled for each type.
+pub type AnyOutput<'a> = Box<dyn Write + Send + 'a>;
+
 /// Writes batches of rows in a format.
 pub struct Encoder<W: Write + Send> {
     writer: FormatWriter<W>,

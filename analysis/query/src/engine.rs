@@ -12,8 +12,10 @@ use datafusion::common::TableReference;
 use datafusion::common::config::ConfigNonZeroUsize;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
+use datafusion::sql::parser::Statement;
+use futures::future::BoxFuture;
 use ppt_tables::{CaptureLoss, CaptureSet, CaptureTable, Directory, Total};
 use ppt_text::nearest;
 
@@ -27,6 +29,10 @@ use crate::tracing;
 use crate::window::Window;
 
 pub use frame_names::KERNEL_BUFFER;
+
+/// An answer to wait for. Each crate that waits for an `async fn` compiles it once more, with all that it waits for:
+/// here, DataFusion's planner. A boxed one is compiled in this crate alone.
+pub type BoxedAnswer<'a, T> = BoxFuture<'a, Result<T, QueryError>>;
 
 /// The options of an engine.
 #[derive(Debug, Clone)]
@@ -210,9 +216,33 @@ impl Engine {
     ///
     /// # Errors
     /// The statement is no SQL, names an unknown table or column, or exceeds the limits of expressions.
-    pub async fn sql(&self, statement: &str) -> Result<DataFrame, QueryError> {
-        let statement = prepared(statement)?;
-        self.context.sql(&statement).await.map_err(|error| self.explain(error.into()))
+    pub fn sql<'a>(&'a self, statement: &'a str) -> BoxedAnswer<'a, DataFrame> {
+        Box::pin(async move {
+            let statement = prepared(statement)?;
+            self.context.sql(&statement).await.map_err(|error| self.explain(error.into()))
+        })
+    }
+
+    /// Plans a statement that was read.
+    ///
+    /// # Errors
+    /// The statement names an unknown table or column.
+    pub fn logical_plan(&self, statement: Statement) -> BoxedAnswer<'_, LogicalPlan> {
+        Box::pin(async move {
+            let planned = self.context.state().statement_to_plan(statement).await;
+            planned.map_err(|error| self.explain(error.into()))
+        })
+    }
+
+    /// The rows of a plan. A plan that changes the session does so at once, and has none.
+    ///
+    /// # Errors
+    /// The session refuses the change.
+    pub fn execute(&self, plan: LogicalPlan) -> BoxedAnswer<'_, DataFrame> {
+        Box::pin(async move {
+            let rows = self.context.execute_logical_plan(plan).await;
+            rows.map_err(|error| self.explain(error.into()))
+        })
     }
 
     /// Turns an error for an unknown table into one with suggestions.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use futures::StreamExt;
 
-use crate::engine::Engine;
+use crate::engine::{BoxedAnswer, Engine};
 use crate::error::QueryError;
 use crate::stacks::{StackBatch, StackRow, StackState};
 use crate::why::WhyQuestion;
@@ -142,32 +142,34 @@ impl Engine {
     ///
     /// # Errors
     /// There are no stacks, or no such intervals: see [`QueryError`].
-    pub async fn flames(&self, request: &FlameRequest) -> Result<Flames, QueryError> {
-        let Some(stacks) = self.stacks().await? else { return Err(QueryError::NoStacks) };
-        let slow = match &request.slowest {
-            Some(why) => self.slowest_only(why).await?,
-            None => Vec::new(),
-        };
-        let mut within = IntervalsByThread(HashMap::new());
-        for one in &slow {
-            if let (Some(pid), Some(tid)) = (one.pid, one.tid) {
-                let thread = (one.host.as_str(), pid.into(), tid.into());
-                within.0.entry(thread).or_default().push((one.ts, one.ts + one.dur));
+    pub fn flames<'a>(&'a self, request: &'a FlameRequest) -> BoxedAnswer<'a, Flames> {
+        Box::pin(async move {
+            let Some(stacks) = self.stacks().await? else { return Err(QueryError::NoStacks) };
+            let slow = match &request.slowest {
+                Some(why) => self.slowest_only(why).await?,
+                None => Vec::new(),
+            };
+            let mut within = IntervalsByThread(HashMap::new());
+            for one in &slow {
+                if let (Some(pid), Some(tid)) = (one.pid, one.tid) {
+                    let thread = (one.host.as_str(), pid.into(), tid.into());
+                    within.0.entry(thread).or_default().push((one.ts, one.ts + one.dur));
+                }
             }
-        }
-        within.join();
-        let state = if request.waits { StackState::Waited } else { StackState::Ran };
-        let (mut inside, mut others) = (FlameBuilder::default(), FlameBuilder::default());
-        let mut stream = stacks.execute_stream().await?;
-        while let Some(batch) = stream.next().await {
-            let batch = StackBatch::new(&batch?)?;
-            for stack in batch.rows().filter(|stack| stack.state == state) {
-                let to = if within.contains(&stack) { &mut inside } else { &mut others };
-                to.add_row(&stack);
+            within.join();
+            let state = if request.waits { StackState::Waited } else { StackState::Ran };
+            let (mut inside, mut others) = (FlameBuilder::default(), FlameBuilder::default());
+            let mut stream = stacks.execute_stream().await?;
+            while let Some(batch) = stream.next().await {
+                let batch = StackBatch::new(&batch?)?;
+                for stack in batch.rows().filter(|stack| stack.state == state) {
+                    let to = if within.contains(&stack) { &mut inside } else { &mut others };
+                    to.add_row(&stack);
+                }
             }
-        }
-        let slowest = request.slowest.as_ref().map(|_| (slow.len(), inside.flame));
-        Ok(Flames { slowest, others: others.flame })
+            let slowest = request.slowest.as_ref().map(|_| (slow.len(), inside.flame));
+            Ok(Flames { slowest, others: others.flame })
+        })
     }
 }
 

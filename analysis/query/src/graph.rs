@@ -16,7 +16,7 @@ use futures::StreamExt;
 use ppt_stats::{Budget, Samples, SummaryNumber};
 
 use crate::causality::Texts;
-use crate::engine::Engine;
+use crate::engine::{BoxedAnswer, Engine};
 use crate::error::QueryError;
 pub use paths::{
     GraphPath, GraphPaths, MissingEdge, PathDisconnection, PathStep, PlaceShare, Stage,
@@ -137,13 +137,15 @@ impl Engine {
     /// # Errors
     /// A capture cannot be read, clocks of hosts cannot be compared, an identity has too many edges, or the query
     /// is cancelled or exceeds its memory.
-    pub async fn point_graph(&self) -> Result<PointGraph, QueryError> {
-        let points = self.all_points().await?;
-        let (unknown, idle) = (self.set().unknown_points(), self.set().idle_edges());
-        let edges = self.point_edges().await?;
-        let unmatched = self.all_unmatched().await?;
-        let types = self.all_types().await?;
-        Ok(PointGraph { points, edges, unmatched, types, unknown, idle })
+    pub fn point_graph(&self) -> BoxedAnswer<'_, PointGraph> {
+        Box::pin(async move {
+            let points = self.all_points().await?;
+            let (unknown, idle) = (self.set().unknown_points(), self.set().idle_edges());
+            let edges = self.point_edges().await?;
+            let unmatched = self.all_unmatched().await?;
+            let types = self.all_types().await?;
+            Ok(PointGraph { points, edges, unmatched, types, unknown, idle })
+        })
     }
 
     async fn all_points(&self) -> Result<Vec<GraphPoint>, QueryError> {

@@ -34,8 +34,8 @@ pub mod whatif;
 pub mod why;
 mod window;
 
-pub use encode::{Encoder, ParquetOptions};
-pub use engine::{Engine, EngineOptions, FrameTable, KERNEL_BUFFER, RowUnit};
+pub use encode::{AnyOutput, Encoder, ParquetOptions};
+pub use engine::{BoxedAnswer, Engine, EngineOptions, FrameTable, KERNEL_BUFFER, RowUnit};
 pub use error::QueryError;
 pub use joint_frame_scan::{FrameColumns, JointFrameScan, ScanBatches};
 pub use limits::{MAX_OPERATORS, parsed, prepared, within_limits};

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast;
 
 use ppt_tables::Directory;
 
-use crate::engine::Engine;
+use crate::engine::{BoxedAnswer, Engine};
 use crate::error::QueryError;
 use crate::limits::{parsed, prepared};
 use crate::output::ResultFormat;
@@ -56,51 +56,53 @@ impl Engine {
     ///
     /// # Errors
     /// The statement names an unknown table or column, or is not supported ([`QueryError::NotHere`]).
-    pub async fn plan(&self, statement: Statement) -> Result<StatementResult, QueryError> {
-        match statement.0 {
-            // DataFusion itself would overwrite existing files.
-            Parsed::CopyTo(copy) => {
-                let not_here = |what: &str| Err(QueryError::NotHere(what.to_owned()));
-                if !copy.partitioned_by.is_empty() {
-                    return not_here(
-                        "COPY writes one file; `ppt export --partition-by` writes many",
-                    );
-                }
-                if !copy.options.is_empty() {
-                    return not_here("COPY takes no OPTIONS here");
-                }
-                let extension = copy.target.rsplit_once('.').map(|parts| parts.1.to_owned());
-                let word = copy.stored_as.or(extension).unwrap_or_default().to_ascii_lowercase();
-                let Ok(format) = word.parse::<ResultFormat>() else {
-                    return Err(QueryError::NotHere(format!(
-                        "COPY knows no format `{word}`: STORED AS one of {}",
-                        ResultFormat::ALL.map(|format| format.0).join(", ")
-                    )));
-                };
-                let source = match copy.source {
-                    CopyToSource::Query(query) => ast::Statement::Query(query),
-                    CopyToSource::Relation(name) => {
-                        let parsed = DFParser::parse_sql(&format!("SELECT * FROM {name}"))?;
-                        match parsed.into_iter().next() {
-                            Some(Parsed::Statement(query)) => *query,
-                            _ => return not_here("COPY takes a table or a query"),
-                        }
+    pub fn plan(&self, statement: Statement) -> BoxedAnswer<'_, StatementResult> {
+        Box::pin(async move {
+            match statement.0 {
+                // DataFusion itself would overwrite existing files.
+                Parsed::CopyTo(copy) => {
+                    let not_here = |what: &str| Err(QueryError::NotHere(what.to_owned()));
+                    if !copy.partitioned_by.is_empty() {
+                        return not_here(
+                            "COPY writes one file; `ppt export --partition-by` writes many",
+                        );
                     }
-                };
-                let rows = self.rows(Parsed::Statement(Box::new(source))).await?;
-                Ok(StatementResult::Copy { rows, to: copy.target, format })
+                    if !copy.options.is_empty() {
+                        return not_here("COPY takes no OPTIONS here");
+                    }
+                    let extension = copy.target.rsplit_once('.').map(|parts| parts.1.to_owned());
+                    let word =
+                        copy.stored_as.or(extension).unwrap_or_default().to_ascii_lowercase();
+                    let Ok(format) = word.parse::<ResultFormat>() else {
+                        return Err(QueryError::NotHere(format!(
+                            "COPY knows no format `{word}`: STORED AS one of {}",
+                            ResultFormat::ALL.map(|format| format.0).join(", ")
+                        )));
+                    };
+                    let source = match copy.source {
+                        CopyToSource::Query(query) => ast::Statement::Query(query),
+                        CopyToSource::Relation(name) => {
+                            let parsed = DFParser::parse_sql(&format!("SELECT * FROM {name}"))?;
+                            match parsed.into_iter().next() {
+                                Some(Parsed::Statement(query)) => *query,
+                                _ => return not_here("COPY takes a table or a query"),
+                            }
+                        }
+                    };
+                    let rows = self.rows(Parsed::Statement(Box::new(source))).await?;
+                    Ok(StatementResult::Copy { rows, to: copy.target, format })
+                }
+                other => Ok(StatementResult::Rows(self.rows(other).await?)),
             }
-            other => Ok(StatementResult::Rows(self.rows(other).await?)),
-        }
+        })
     }
 
     async fn rows(&self, statement: Parsed) -> Result<DataFrame, QueryError> {
-        let explain = |error: datafusion::error::DataFusionError| self.explain(error.into());
-        let plan = self.context().state().statement_to_plan(statement).await.map_err(explain)?;
+        let plan = self.logical_plan(statement).await?;
         if let Some(why) = self.refusal(&plan)? {
             return Err(QueryError::NotHere(why));
         }
-        self.context().execute_logical_plan(plan).await.map_err(explain)
+        self.execute(plan).await
     }
 
     /// Why a statement is refused, if it is. A statement that writes may be inside another one: `EXPLAIN

@@ -20,7 +20,7 @@ use datafusion::prelude::ident;
 use futures::StreamExt;
 use ppt_stats::{Budget, Samples};
 
-use crate::engine::{Engine, FrameTable, KERNEL_BUFFER, RowUnit};
+use crate::engine::{BoxedAnswer, Engine, FrameTable, KERNEL_BUFFER, RowUnit};
 use crate::error::QueryError;
 pub use answer::{FieldSummary, FrameSummary, Group, SummaryRequest, SummaryValues};
 use gathered::{cast_integers, extend};
@@ -35,36 +35,42 @@ impl Engine {
     /// # Errors
     /// The request names an unknown frame or column, a condition is no SQL, a capture cannot be read, or the query
     /// is cancelled or exceeds its memory.
-    pub async fn summary(&self, request: &SummaryRequest) -> Result<Vec<FrameSummary>, QueryError> {
-        let budget = Budget::new(request.memory);
-        let (mut plans, mut missing) = (Vec::new(), Vec::new());
-        let mut known: Vec<String> = Vec::new();
-        for (table, unit) in self.requested_tables(request)? {
-            match ReadPlan::new(self, request, (&table, unit)) {
-                Ok(plan) => {
-                    known.extend(plan.fields.iter().cloned());
-                    plans.push(plan);
+    pub fn summary<'a>(
+        &'a self,
+        request: &'a SummaryRequest,
+    ) -> BoxedAnswer<'a, Vec<FrameSummary>> {
+        Box::pin(async move {
+            let budget = Budget::new(request.memory);
+            let (mut plans, mut missing) = (Vec::new(), Vec::new());
+            let mut known: Vec<String> = Vec::new();
+            for (table, unit) in self.requested_tables(request)? {
+                match ReadPlan::new(self, request, (&table, unit)) {
+                    Ok(plan) => {
+                        known.extend(plan.fields.iter().cloned());
+                        plans.push(plan);
+                    }
+                    // Another kind may have the column.
+                    Err(QueryError::NoColumn { name, available, .. }) => {
+                        known.extend(available);
+                        missing.push(name);
+                    }
+                    Err(error) => return Err(error),
                 }
-                // Another kind may have the column.
-                Err(QueryError::NoColumn { name, available, .. }) => {
-                    known.extend(available);
-                    missing.push(name);
-                }
-                Err(error) => return Err(error),
             }
-        }
-        let is_missing = |name: &&String| !plans.iter().any(|plan| plan.fields.contains(name));
-        let unknown = request.fields.iter().find(is_missing).cloned();
-        // A name that some table has is not a typo.
-        let wrong = missing.iter().find(|name| !known.contains(name)).or(missing.first()).cloned();
-        if let Some(name) = wrong.filter(|_| plans.is_empty()).or(unknown) {
-            return Err(plan::no_column(&name, known));
-        }
-        let mut all = Vec::new();
-        for plan in plans {
-            all.push(plan.run(self, request, &budget).await?);
-        }
-        Ok(all)
+            let is_missing = |name: &&String| !plans.iter().any(|plan| plan.fields.contains(name));
+            let unknown = request.fields.iter().find(is_missing).cloned();
+            // A name that some table has is not a typo.
+            let wrong =
+                missing.iter().find(|name| !known.contains(name)).or(missing.first()).cloned();
+            if let Some(name) = wrong.filter(|_| plans.is_empty()).or(unknown) {
+                return Err(plan::no_column(&name, known));
+            }
+            let mut all = Vec::new();
+            for plan in plans {
+                all.push(plan.run(self, request, &budget).await?);
+            }
+            Ok(all)
+        })
     }
 
     /// The requested tables. Frames have precedence over spans and chains of the same name.

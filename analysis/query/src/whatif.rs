@@ -13,7 +13,7 @@ use futures::StreamExt;
 pub use ppt_causality::experiment::{ExperimentAnswer, ExperimentRefusal};
 pub use ppt_causality::retime;
 
-use crate::engine::Engine;
+use crate::engine::{BoxedAnswer, Engine};
 use crate::error::QueryError;
 pub use experiment::LiveExperiment;
 pub use load::LoadedRun;
@@ -43,29 +43,31 @@ impl Engine {
     ///
     /// # Errors
     /// A capture cannot be read, or the query is cancelled or exceeds its memory.
-    pub async fn load_run(&self) -> Result<LoadedRun, QueryError> {
-        let mut loader = Loader::default();
-        self.each(CAPTURES, |view| loader.capture(view)).await?;
-        self.each(POINTS, |view| loader.point(view)).await?;
-        let mut services = ServiceRows::default();
-        let tables: HashSet<String> = self.tables().into_iter().map(|table| table.0).collect();
-        let of_services = services::FRAMES.iter().filter(|frame| tables.contains(frame.table));
-        let mut others = SLICES.to_owned();
-        for frame in of_services {
-            self.each(frame.query, |view| services.interval(frame, view)).await?;
-            let _ = write!(others, " AND NOT (buffer = 'net' AND name = '{}')", frame.interval);
-        }
-        services.finish().for_each(|(name, interval)| loader.service(&name, &interval));
-        // Spans belong to no thread, but `edges` has both of their ends.
-        self.each(&others, |view| loader.slice(view)).await?;
-        self.each(GAPS, |view| loader.loss.gap(view)).await?;
-        self.each(DROPPED, |view| loader.loss.dropped(view)).await?;
-        self.each(EDGES, |view| loader.edge(view)).await?;
-        self.each(UNMATCHED, |view| loader.unmatched(view)).await?;
-        if self.set().has_kernel() {
-            self.each(STATES, |view| loader.state(view)).await?;
-        }
-        Ok(loader.finish())
+    pub fn load_run(&self) -> BoxedAnswer<'_, LoadedRun> {
+        Box::pin(async move {
+            let mut loader = Loader::default();
+            self.each(CAPTURES, |view| loader.capture(view)).await?;
+            self.each(POINTS, |view| loader.point(view)).await?;
+            let mut services = ServiceRows::default();
+            let tables: HashSet<String> = self.tables().into_iter().map(|table| table.0).collect();
+            let of_services = services::FRAMES.iter().filter(|frame| tables.contains(frame.table));
+            let mut others = SLICES.to_owned();
+            for frame in of_services {
+                self.each(frame.query, |view| services.interval(frame, view)).await?;
+                let _ = write!(others, " AND NOT (buffer = 'net' AND name = '{}')", frame.interval);
+            }
+            services.finish().for_each(|(name, interval)| loader.service(&name, &interval));
+            // Spans belong to no thread, but `edges` has both of their ends.
+            self.each(&others, |view| loader.slice(view)).await?;
+            self.each(GAPS, |view| loader.loss.gap(view)).await?;
+            self.each(DROPPED, |view| loader.loss.dropped(view)).await?;
+            self.each(EDGES, |view| loader.edge(view)).await?;
+            self.each(UNMATCHED, |view| loader.unmatched(view)).await?;
+            if self.set().has_kernel() {
+                self.each(STATES, |view| loader.state(view)).await?;
+            }
+            Ok(loader.finish())
+        })
     }
 
     /// Passes each row of a query to `take`.

@@ -41,7 +41,7 @@ use ppt_predicate::to_sql;
 use ppt_tables::{Bounded, BoundedNumber, BoundedText, CaptureTable, ThreadLabels};
 use ppt_text::nearest;
 
-use crate::engine::{Engine, FrameTable, RowUnit};
+use crate::engine::{BoxedAnswer, Engine, FrameTable, RowUnit};
 use crate::error::QueryError;
 use crate::limits::within_limits;
 use crate::summary::ends;
@@ -87,16 +87,18 @@ impl Engine {
     /// # Errors
     /// No capture has frames of the kernel, the question names an unknown frame, interval or column, a capture
     /// cannot be read, or the query is cancelled or exceeds its memory.
-    pub async fn why(&self, why: &WhyQuestion) -> Result<WhyAnswer, QueryError> {
-        if !self.set().has_kernel() {
-            return Err(QueryError::NoKernel);
-        }
-        let found = self.slowest(why).await?;
-        let mut answer = self.answer(found).await?;
-        answer.slowest.sort_by_cached_key(rank);
-        answer.slowest.truncate(why.slowest);
-        answer.slowest = self.follow_calls(answer.slowest).await?;
-        Ok(answer)
+    pub fn why<'a>(&'a self, why: &'a WhyQuestion) -> BoxedAnswer<'a, WhyAnswer> {
+        Box::pin(async move {
+            if !self.set().has_kernel() {
+                return Err(QueryError::NoKernel);
+            }
+            let found = self.slowest(why).await?;
+            let mut answer = self.answer(found).await?;
+            answer.slowest.sort_by_cached_key(rank);
+            answer.slowest.truncate(why.slowest);
+            answer.slowest = self.follow_calls(answer.slowest).await?;
+            Ok(answer)
+        })
     }
 
     /// Explains the `slowest` of each interval and of each kind of span, in one pass. Empty if no capture
@@ -104,19 +106,21 @@ impl Engine {
     ///
     /// # Errors
     /// A capture cannot be read, or the query is cancelled or exceeds its memory.
-    pub async fn why_each(&self, slowest: usize) -> Result<WhyAnswer, QueryError> {
-        if !self.set().has_kernel() {
-            return Ok(WhyAnswer::default());
-        }
-        match self.slowest(&WhyQuestion { slowest, ..WhyQuestion::default() }).await {
-            Ok(found) => {
-                let mut answer = self.answer(found).await?;
-                answer.slowest = self.follow_calls(answer.slowest).await?;
-                Ok(answer)
+    pub fn why_each(&self, slowest: usize) -> BoxedAnswer<'_, WhyAnswer> {
+        Box::pin(async move {
+            if !self.set().has_kernel() {
+                return Ok(WhyAnswer::default());
             }
-            Err(QueryError::NoInterval { .. }) => Ok(WhyAnswer::default()),
-            Err(error) => Err(error),
-        }
+            match self.slowest(&WhyQuestion { slowest, ..WhyQuestion::default() }).await {
+                Ok(found) => {
+                    let mut answer = self.answer(found).await?;
+                    answer.slowest = self.follow_calls(answer.slowest).await?;
+                    Ok(answer)
+                }
+                Err(QueryError::NoInterval { .. }) => Ok(WhyAnswer::default()),
+                Err(error) => Err(error),
+            }
+        })
     }
 
     /// Fills in what the threads did, and what the threads that woke them did.

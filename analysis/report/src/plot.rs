@@ -85,15 +85,9 @@ pub async fn plot(engine: &Engine, sql: &str, plot: &Plot) -> Result<String, Rep
     let (Some(statement), None) = (statements.pop_front(), statements.pop_front()) else {
         return not("a plot is of one SELECT");
     };
-    let state = engine.context().state();
-    let planned = state.statement_to_plan(statement).await;
-    let planned = match planned {
-        Ok(planned) => planned,
-        // The engine has better messages for unknown names.
-        Err(_) => engine.sql(sql).await?.logical_plan().clone(),
-    };
+    let planned = engine.logical_plan(statement).await?;
     crate::views::read_only(&planned, sql)?;
-    let rows = engine.context().execute_logical_plan(planned).await?;
+    let rows = engine.execute(planned).await?;
     let schema = rows.schema().as_arrow().clone();
     let shape = PlotColumns::choose(&schema, plot.kind)?;
     let mut stream = rows.execute_stream().await?;

@@ -2,7 +2,7 @@
 
 use ppt_query::datafusion::execution::context::SQLOptions;
 use ppt_query::datafusion::logical_expr::{DdlStatement, LogicalPlan};
-use ppt_query::{Engine, QueryError, parsed, prepared};
+use ppt_query::{Engine, parsed, prepared};
 
 use crate::error::ReportError;
 use crate::text_rows::{self, TextRows};
@@ -27,21 +27,19 @@ pub async fn all(engine: &Engine, text: &str) -> Result<Vec<ReportView>, ReportE
     let mut views = Vec::new();
     for statement in parsed(&prepared(text)?)? {
         let shown = statement.to_string();
-        let plan = engine.context().state().statement_to_plan(statement).await;
-        let plan = plan.map_err(QueryError::from)?;
-        let (name, plan) = match plan {
+        let (name, plan) = match engine.logical_plan(statement).await? {
             LogicalPlan::Ddl(DdlStatement::CreateView(view)) => {
                 read_only(&view.input, &shown)?;
                 let name = view.name.table().to_owned();
                 let input = view.input.as_ref().clone();
                 let create = LogicalPlan::Ddl(DdlStatement::CreateView(view));
-                engine.context().execute_logical_plan(create).await?;
+                engine.execute(create).await?;
                 (name, input)
             }
             plan => (format!("Query {}", views.len() + 1), plan),
         };
         read_only(&plan, &shown)?;
-        let rows = engine.context().execute_logical_plan(plan).await?;
+        let rows = engine.execute(plan).await?;
         let schema = rows.schema().clone();
         let batches = rows.limit(0, Some(MAX_ROWS + 1))?.collect().await?;
         let mut texts = Vec::new();

@@ -12,7 +12,7 @@ use ppt_tables::Processes;
 use strum::IntoEnumIterator;
 
 use crate::causality::{Causality, Input, Loader, Texts, place_word, short, step_word};
-use crate::engine::Engine;
+use crate::engine::{BoxedAnswer, Engine};
 use crate::error::QueryError;
 use crate::why::SlowInterval;
 
@@ -148,71 +148,76 @@ impl Engine {
     /// # Errors
     /// A capture cannot be read, clocks of hosts cannot be compared, an identity has too many edges, or the query
     /// is cancelled or exceeds its memory.
-    pub async fn causality(&self) -> Result<Causality, QueryError> {
-        let mut loader = Loader::new(self.set().clocks().clone());
-        for input in Input::iter() {
-            let columns = input.columns();
-            let rows = self.context().table(input.table()).await?;
-            let rows = rows.select(columns.iter().map(ident).collect::<Vec<_>>())?;
-            let mut rows = rows.execute_stream().await?;
-            while let Some(batch) = rows.next().await.transpose()? {
-                loader.add_rows(input, &batch)?;
+    pub fn causality(&self) -> BoxedAnswer<'_, Causality> {
+        Box::pin(async move {
+            let mut loader = Loader::new(self.set().clocks().clone());
+            for input in Input::iter() {
+                let columns = input.columns();
+                let rows = self.context().table(input.table()).await?;
+                let rows = rows.select(columns.iter().map(ident).collect::<Vec<_>>())?;
+                let mut rows = rows.execute_stream().await?;
+                while let Some(batch) = rows.next().await.transpose()? {
+                    loader.add_rows(input, &batch)?;
+                }
             }
-        }
-        Ok(loader.finish()?)
+            Ok(loader.finish()?)
+        })
     }
 
     /// The paths from one point to another, and the slowest of them.
     ///
     /// # Errors
     /// [`QueryError::NoPoint`]: a name is not that of a point. Others: as for [`Self::causality`].
-    pub async fn paths(
-        &self,
-        from: &str,
-        to: &str,
+    pub fn paths<'a>(
+        &'a self,
+        from: &'a str,
+        to: &'a str,
         slowest: usize,
-    ) -> Result<GraphPaths, QueryError> {
-        let causality = self.causality().await?;
-        let (starts, ends) = (causality.points_named(from), causality.points_named(to));
-        for (name, points) in [(from, &starts), (to, &ends)] {
-            if points.is_empty() {
-                return Err(QueryError::NoPoint(causality.no_point(name)));
+    ) -> BoxedAnswer<'a, GraphPaths> {
+        Box::pin(async move {
+            let causality = self.causality().await?;
+            let (starts, ends) = (causality.points_named(from), causality.points_named(to));
+            for (name, points) in [(from, &starts), (to, &ends)] {
+                if points.is_empty() {
+                    return Err(QueryError::NoPoint(causality.no_point(name)));
+                }
             }
-        }
-        let graph = &causality.graph;
-        let paths = graph.paths(&starts, &ends, Mode::Nearest);
-        let paths = paths.map_err(|error| QueryError::Failed(error.to_string()))?;
-        let budget = Budget::new(256 << 20);
-        let PathSums { latency, ambiguous, times, spans } = PathSums::new(graph, &paths, &budget);
-        let processes = Processes::new(self.set());
-        let parts = time_shares(&causality, &processes, times);
-        let stages = paths.critical_path(&budget);
-        let stages = stages.iter().map(|stage| named_stage(&causality, stage)).collect();
-        let slow: Vec<Path> = paths.slowest(slowest);
-        let mut shown: Vec<GraphPath> =
-            slow.iter().map(|path| graph_path(&causality, path, &processes)).collect();
-        self.explain_longest_steps(&causality, &processes, &slow, &mut shown).await?;
-        let reached = paths.ends() as u64;
-        let (beginnings, all_ends) = (frames_at(graph, &starts), frames_at(graph, &ends));
-        let disconnection = if reached < all_ends {
-            Some(self.disconnection(&causality, &starts, &ends).await?)
-        } else {
-            None
-        };
-        Ok(GraphPaths {
-            from: from.to_owned(),
-            to: to.to_owned(),
-            beginnings,
-            ends: all_ends,
-            reached,
-            ambiguous,
-            latency: latency.finish(),
-            stages,
-            parts,
-            in_flight: in_flight(spans)
-                .map(|in_flight| (in_flight.mean, in_flight.sd, in_flight.most)),
-            slowest: shown,
-            disconnection,
+            let graph = &causality.graph;
+            let paths = graph.paths(&starts, &ends, Mode::Nearest);
+            let paths = paths.map_err(|error| QueryError::Failed(error.to_string()))?;
+            let budget = Budget::new(256 << 20);
+            let PathSums { latency, ambiguous, times, spans } =
+                PathSums::new(graph, &paths, &budget);
+            let processes = Processes::new(self.set());
+            let parts = time_shares(&causality, &processes, times);
+            let stages = paths.critical_path(&budget);
+            let stages = stages.iter().map(|stage| named_stage(&causality, stage)).collect();
+            let slow: Vec<Path> = paths.slowest(slowest);
+            let mut shown: Vec<GraphPath> =
+                slow.iter().map(|path| graph_path(&causality, path, &processes)).collect();
+            self.explain_longest_steps(&causality, &processes, &slow, &mut shown).await?;
+            let reached = paths.ends() as u64;
+            let (beginnings, all_ends) = (frames_at(graph, &starts), frames_at(graph, &ends));
+            let disconnection = if reached < all_ends {
+                Some(self.disconnection(&causality, &starts, &ends).await?)
+            } else {
+                None
+            };
+            Ok(GraphPaths {
+                from: from.to_owned(),
+                to: to.to_owned(),
+                beginnings,
+                ends: all_ends,
+                reached,
+                ambiguous,
+                latency: latency.finish(),
+                stages,
+                parts,
+                in_flight: in_flight(spans)
+                    .map(|in_flight| (in_flight.mean, in_flight.sd, in_flight.most)),
+                slowest: shown,
+                disconnection,
+            })
         })
     }
 

@@ -10,8 +10,7 @@ use futures::StreamExt;
 use ppt_stats::{Budget, Samples, SummaryNumber};
 
 use crate::causality::Texts;
-use crate::engine::Engine;
-use crate::error::QueryError;
+use crate::engine::{BoxedAnswer, Engine};
 
 /// Bytes that latencies may take before they are rounded to three digits.
 const BUDGET: usize = 64 << 20;
@@ -43,42 +42,45 @@ impl Engine {
     ///
     /// # Errors
     /// A capture cannot be read, or the query is cancelled or exceeds its memory.
-    pub async fn thread_wakes(&self) -> Result<Vec<ThreadWakes>, QueryError> {
-        if !self.set().has_kernel() {
-            return Ok(Vec::new());
-        }
-        let sql =
-            "SELECT src_host, src_pid, src_tid, dst_tid, latency FROM edges WHERE kind = 'wake'";
-        let mut rows = self.sql(sql).await?.execute_stream().await?;
-        let budget = Budget::new(BUDGET);
-        let mut found: BTreeMap<(String, [i64; 3]), Samples<i64>> = BTreeMap::new();
-        while let Some(batch) = rows.next().await.transpose()? {
-            let hosts = Texts::new(&batch, 0)?;
-            let numbers = (1..5).map(|at| cast(batch.column(at), &DataType::Int64));
-            let numbers = numbers.collect::<Result<Vec<_>, _>>().map_err(DataFusionError::from)?;
-            let number = |at: usize, row: usize| {
-                let column = numbers[at].as_primitive::<Int64Type>();
-                column.is_valid(row).then(|| column.value(row))
-            };
-            for row in 0..batch.num_rows() {
-                let Some(latency) = number(3, row) else { continue };
-                let threads = [0, 1, 2].map(|at| number(at, row).unwrap_or(-1));
-                let times = found.entry((hosts.get(row).to_owned(), threads));
-                times.or_insert_with(|| Samples::new(&budget)).extend(&[latency]);
+    pub fn thread_wakes(&self) -> BoxedAnswer<'_, Vec<ThreadWakes>> {
+        Box::pin(async move {
+            if !self.set().has_kernel() {
+                return Ok(Vec::new());
             }
-        }
-        let wakes = |((host, threads), times): ((String, [i64; 3]), Samples<i64>)| {
-            let [pid, waker, woken] = threads;
-            let summary = times.finish();
-            let [p50, _, p99, _] = summary.percentiles_as_floats().map(|time| time.unwrap_or(0.0));
-            let max = match summary.max {
-                Some(SummaryNumber::Whole(max)) => i64::try_from(max).unwrap_or(i64::MAX),
-                _ => 0,
+            let sql = "SELECT src_host, src_pid, src_tid, dst_tid, latency FROM edges WHERE kind = 'wake'";
+            let mut rows = self.sql(sql).await?.execute_stream().await?;
+            let budget = Budget::new(BUDGET);
+            let mut found: BTreeMap<(String, [i64; 3]), Samples<i64>> = BTreeMap::new();
+            while let Some(batch) = rows.next().await.transpose()? {
+                let hosts = Texts::new(&batch, 0)?;
+                let numbers = (1..5).map(|at| cast(batch.column(at), &DataType::Int64));
+                let numbers =
+                    numbers.collect::<Result<Vec<_>, _>>().map_err(DataFusionError::from)?;
+                let number = |at: usize, row: usize| {
+                    let column = numbers[at].as_primitive::<Int64Type>();
+                    column.is_valid(row).then(|| column.value(row))
+                };
+                for row in 0..batch.num_rows() {
+                    let Some(latency) = number(3, row) else { continue };
+                    let threads = [0, 1, 2].map(|at| number(at, row).unwrap_or(-1));
+                    let times = found.entry((hosts.get(row).to_owned(), threads));
+                    times.or_insert_with(|| Samples::new(&budget)).extend(&[latency]);
+                }
+            }
+            let wakes = |((host, threads), times): ((String, [i64; 3]), Samples<i64>)| {
+                let [pid, waker, woken] = threads;
+                let summary = times.finish();
+                let [p50, _, p99, _] =
+                    summary.percentiles_as_floats().map(|time| time.unwrap_or(0.0));
+                let max = match summary.max {
+                    Some(SummaryNumber::Whole(max)) => i64::try_from(max).unwrap_or(i64::MAX),
+                    _ => 0,
+                };
+                ThreadWakes { host, pid, waker, woken, count: summary.count, p50, p99, max }
             };
-            ThreadWakes { host, pid, waker, woken, count: summary.count, p50, p99, max }
-        };
-        let mut all: Vec<ThreadWakes> = found.into_iter().map(wakes).collect();
-        all.sort_by_key(|wakes| std::cmp::Reverse(wakes.count));
-        Ok(all)
+            let mut all: Vec<ThreadWakes> = found.into_iter().map(wakes).collect();
+            all.sort_by_key(|wakes| std::cmp::Reverse(wakes.count));
+            Ok(all)
+        })
     }
 }

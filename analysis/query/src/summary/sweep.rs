@@ -13,7 +13,7 @@ use datafusion::common::runtime::JoinSet;
 use ppt_stats::Budget;
 
 use super::answer::{FrameSummary, Group};
-use crate::engine::{Engine, FrameTable};
+use crate::engine::{BoxedAnswer, Engine, FrameTable};
 use crate::error::QueryError;
 use crate::joint_frame_scan::{FrameColumns, JointFrameScan};
 use frames::rows_of;
@@ -56,58 +56,62 @@ impl Engine {
     ///
     /// # Errors
     /// A capture cannot be read, or the query is cancelled or exceeds its memory.
-    pub async fn sweep(
-        &self,
-        frames: &[FrameTable],
-        sweep: &Sweep,
-    ) -> Result<Option<Swept>, QueryError> {
-        let budget = Budget::new(sweep.memory);
-        let mut kinds = Vec::new();
-        for (number, frame) in frames.iter().enumerate() {
-            let by = sweep.by.get(number).cloned().flatten();
-            kinds.push(SweptKind::new(self, sweep, (frame, by), &budget)?);
-        }
-        let read =
-            |kind: &SweptKind| FrameColumns { frame: kind.frame.clone(), columns: kind.columns() };
-        let read: Vec<FrameColumns> = kinds.iter().map(read).collect();
-        let Some(scan) = self.joint_frame_scan(&read)? else { return Ok(None) };
-        let kinds = Arc::new(kinds);
-        let mut parts = JoinSet::new();
-        for batches in batches(&scan, sweep.is_sample, self.threads()) {
-            let mut read_batches = scan.read(batches.clone());
-            let (kinds, slices) = (kinds.clone(), sweep.slices);
-            parts.spawn(async move {
-                let mut state = SweepState::new(&kinds);
-                for position in batches {
-                    let Some(read) = read_batches.next().await else { break };
-                    for (number, batch) in read?.batches {
-                        state.batch(&kinds, (number, &batch), position, slices)?;
-                    }
-                }
-                Ok::<SweepState, QueryError>(state)
-            });
-        }
-        let mut all: Option<SweepState> = None;
-        while let Some(part) = parts.join_next().await {
-            let part = part.map_err(|error| QueryError::Failed(error.to_string()))??;
-            match &mut all {
-                None => all = Some(part),
-                Some(all) => all.join(part, sweep.longest),
+    pub fn sweep<'a>(
+        &'a self,
+        frames: &'a [FrameTable],
+        sweep: &'a Sweep,
+    ) -> BoxedAnswer<'a, Option<Swept>> {
+        Box::pin(async move {
+            let budget = Budget::new(sweep.memory);
+            let mut kinds = Vec::new();
+            for (number, frame) in frames.iter().enumerate() {
+                let by = sweep.by.get(number).cloned().flatten();
+                kinds.push(SweptKind::new(self, sweep, (frame, by), &budget)?);
             }
-        }
-        let mut state = all.unwrap_or_else(|| SweepState::new(&kinds));
-        let mut longest = if sweep.is_sample {
-            Vec::new()
-        } else {
-            rows_of(self, &kinds, &mut state.kinds).await?
-        };
-        longest.resize_with(kinds.len(), Vec::new);
-        let mut answer = Vec::new();
-        for ((kind, state), longest) in kinds.iter().zip(state.kinds).zip(longest) {
-            let (total, slices, groups) = state.finish(kind, self.threads()).await?;
-            answer.push(SweptFrames { total, slices, groups, longest });
-        }
-        Ok(Some(Swept { frames: answer, drained: state.drained, began: state.began }))
+            let read = |kind: &SweptKind| FrameColumns {
+                frame: kind.frame.clone(),
+                columns: kind.columns(),
+            };
+            let read: Vec<FrameColumns> = kinds.iter().map(read).collect();
+            let Some(scan) = self.joint_frame_scan(&read)? else { return Ok(None) };
+            let kinds = Arc::new(kinds);
+            let mut parts = JoinSet::new();
+            for batches in batches(&scan, sweep.is_sample, self.threads()) {
+                let mut read_batches = scan.read(batches.clone());
+                let (kinds, slices) = (kinds.clone(), sweep.slices);
+                parts.spawn(async move {
+                    let mut state = SweepState::new(&kinds);
+                    for position in batches {
+                        let Some(read) = read_batches.next().await else { break };
+                        for (number, batch) in read?.batches {
+                            state.batch(&kinds, (number, &batch), position, slices)?;
+                        }
+                    }
+                    Ok::<SweepState, QueryError>(state)
+                });
+            }
+            let mut all: Option<SweepState> = None;
+            while let Some(part) = parts.join_next().await {
+                let part = part.map_err(|error| QueryError::Failed(error.to_string()))??;
+                match &mut all {
+                    None => all = Some(part),
+                    Some(all) => all.join(part, sweep.longest),
+                }
+            }
+            let mut state = all.unwrap_or_else(|| SweepState::new(&kinds));
+            let mut longest = if sweep.is_sample {
+                Vec::new()
+            } else {
+                rows_of(self, &kinds, &mut state.kinds).await?
+            };
+            longest.resize_with(kinds.len(), Vec::new);
+            let mut answer = Vec::new();
+            for ((kind, state), longest) in kinds.iter().zip(state.kinds).zip(longest) {
+                let (total, slices, groups) = state.finish(kind, self.threads()).await?;
+                answer.push(SweptFrames { total, slices, groups, longest });
+            }
+            Ok(Some(Swept { frames: answer, drained: state.drained, began: state.began }))
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use ppt_causality::virtual_clock::{VirtualClock, VirtualClockPoint};
 
 use super::row::RowView;
 use crate::causality::Numbering;
-use crate::engine::Engine;
+use crate::engine::{BoxedAnswer, Engine};
 use crate::error::QueryError;
 use crate::sql_quotes::sql_literal;
 
@@ -131,22 +131,24 @@ impl Engine {
     ///
     /// # Errors
     /// A capture cannot be read, or the query is cancelled or exceeds its memory.
-    pub async fn experiment(&self) -> Result<Option<LiveExperiment>, QueryError> {
-        if !self.set().has_rounds() {
-            return Ok(None);
-        }
-        let mut experiment = LiveExperiment::default();
-        self.each(ROUNDS, |row| experiment.round(row)).await?;
-        if self.set().has_virtual_clock() {
-            self.each(CLOCK, |row| experiment.point(row)).await?;
-            self.each(PAUSES, |row| experiment.round_pauses(row)).await?;
-            for span in experiment.paused() {
-                if self.takes_turns(&span).await? {
-                    experiment.turns.push(span);
+    pub fn experiment(&self) -> BoxedAnswer<'_, Option<LiveExperiment>> {
+        Box::pin(async move {
+            if !self.set().has_rounds() {
+                return Ok(None);
+            }
+            let mut experiment = LiveExperiment::default();
+            self.each(ROUNDS, |row| experiment.round(row)).await?;
+            if self.set().has_virtual_clock() {
+                self.each(CLOCK, |row| experiment.point(row)).await?;
+                self.each(PAUSES, |row| experiment.round_pauses(row)).await?;
+                for span in experiment.paused() {
+                    if self.takes_turns(&span).await? {
+                        experiment.turns.push(span);
+                    }
                 }
             }
-        }
-        Ok(Some(experiment))
+            Ok(Some(experiment))
+        })
     }
 
     /// Whether threads run a span one at a time.
@@ -178,51 +180,56 @@ impl Engine {
     ///
     /// # Errors
     /// A capture cannot be read, or the query is cancelled or exceeds its memory.
-    pub async fn metric_values(
-        &self,
-        metric: &Metric,
-    ) -> Result<Option<Vec<(i64, i64)>>, QueryError> {
-        let query = match metric {
-            Metric::Length(name) | Metric::Rate(name) => {
-                let is_named = is_named(name);
-                format!(
-                    "SELECT ts, dur FROM slices WHERE ts IS NOT NULL AND dur >= 0 AND {is_named}"
-                )
-            }
-            Metric::Path(from, to) => {
-                let (from, to) = (sql_literal(from), sql_literal(to));
-                format!("SELECT src_ts, latency FROM paths({from}, {to}) WHERE latency >= 0")
-            }
-            Metric::End => return Ok(None),
-        };
-        let mut values = Vec::new();
-        self.each(&query, |row| {
-            let (begin, length) = (row.long(0)?, row.long(1)?);
-            values.push((begin, begin.checked_add(length)?));
-            Some(())
+    pub fn metric_values<'a>(
+        &'a self,
+        metric: &'a Metric,
+    ) -> BoxedAnswer<'a, Option<Vec<(i64, i64)>>> {
+        Box::pin(async move {
+            let query = match metric {
+                Metric::Length(name) | Metric::Rate(name) => {
+                    let is_named = is_named(name);
+                    format!(
+                        "SELECT ts, dur FROM slices WHERE ts IS NOT NULL AND dur >= 0 AND {is_named}"
+                    )
+                }
+                Metric::Path(from, to) => {
+                    let (from, to) = (sql_literal(from), sql_literal(to));
+                    format!("SELECT src_ts, latency FROM paths({from}, {to}) WHERE latency >= 0")
+                }
+                Metric::End => return Ok(None),
+            };
+            let mut values = Vec::new();
+            self.each(&query, |row| {
+                let (begin, length) = (row.long(0)?, row.long(1)?);
+                values.push((begin, begin.checked_add(length)?));
+                Some(())
+            })
+            .await?;
+            values.sort_unstable_by_key(|value| value.1);
+            Ok(Some(values))
         })
-        .await?;
-        values.sort_unstable_by_key(|value| value.1);
-        Ok(Some(values))
     }
 
     /// Metrics for the lengths of all spans, or of all intervals if there are no spans; without ppt's own.
     ///
     /// # Errors
     /// A capture cannot be read, or the query is cancelled or exceeds its memory.
-    pub async fn length_metrics(&self) -> Result<Vec<Metric>, QueryError> {
-        let query = format!(
-            "SELECT DISTINCT name FROM slices WHERE buffer NOT IN ('{BUFFER}', '{CLOCK_BUFFER}') ORDER BY name"
-        );
-        let mut names = Vec::new();
-        self.each(&query, |row| {
-            names.push(row.text(0)?.to_owned());
-            Some(())
+    pub fn length_metrics(&self) -> BoxedAnswer<'_, Vec<Metric>> {
+        Box::pin(async move {
+            let query = format!(
+                "SELECT DISTINCT name FROM slices WHERE buffer NOT IN ('{BUFFER}', '{CLOCK_BUFFER}') ORDER BY name"
+            );
+            let mut names = Vec::new();
+            self.each(&query, |row| {
+                names.push(row.text(0)?.to_owned());
+                Some(())
+            })
+            .await?;
+            let spans: Vec<String> =
+                names.iter().filter(|name| !name.contains('.')).cloned().collect();
+            let names = if spans.is_empty() { names } else { spans };
+            Ok(names.into_iter().map(Metric::Length).collect())
         })
-        .await?;
-        let spans: Vec<String> = names.iter().filter(|name| !name.contains('.')).cloned().collect();
-        let names = if spans.is_empty() { names } else { spans };
-        Ok(names.into_iter().map(Metric::Length).collect())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use ppt_query::arrow::compute::{cast, take_record_batch};
 use ppt_query::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use ppt_query::datafusion::physical_plan::{ExecutionPlanProperties, execute_stream_partitioned};
 use ppt_query::datafusion::prelude::{DataFrame, cast as cast_expr, ident};
-use ppt_query::{Encoder, Engine, FrameTable, ParquetOptions, QueryError, ResultFormat};
+use ppt_query::{AnyOutput, Encoder, Engine, FrameTable, ParquetOptions, QueryError, ResultFormat};
 use serde_json::{Value, json};
 
 use super::folder::ExportFolder;
@@ -43,7 +43,7 @@ pub(super) async fn export(
         let mut output = open::output(to, args.to.force, engine)?;
         let name = output.name();
         let mut file = FrameExport { engine, frame, format, time: args.time, name: &name };
-        file.write(BufWriter::with_capacity(BUFFER, output.file())).await?;
+        file.write(Box::new(BufWriter::with_capacity(BUFFER, output.file()))).await?;
         return Ok(output.publish()?);
     }
     if to.as_os_str() == "-" {
@@ -72,7 +72,7 @@ pub(super) async fn export(
             };
             let path = folder.inside().join(format!("{}.{extension}", path_component(&stem)));
             let created = File::create_new(&path).map_err(Failure::writing(&name))?;
-            file.write(BufWriter::with_capacity(BUFFER, created)).await?;
+            file.write(Box::new(BufWriter::with_capacity(BUFFER, created))).await?;
         }
     }
     folder.publish()
@@ -210,7 +210,7 @@ struct FrameExport<'a> {
 }
 
 impl FrameExport<'_> {
-    async fn write(&mut self, out: impl Write + Send) -> Result<(), Failure> {
+    async fn write(&mut self, out: AnyOutput<'_>) -> Result<(), Failure> {
         let fail = Failure::writing(self.name);
         let mut rows = OrderedRows::collect(self.rows().await?).await?;
         let parquet = self.parquet_options();
@@ -289,7 +289,7 @@ impl FrameExport<'_> {
         let kept: Vec<usize> =
             (0..rows.schema.fields().len()).filter(|index| !columns.contains(index)).collect();
         let project = |batch: &RecordBatch| batch.project(&kept).map_err(io::Error::other);
-        let mut files: BTreeMap<PathBuf, Encoder<BufWriter<File>>> = BTreeMap::new();
+        let mut files: BTreeMap<PathBuf, Encoder<AnyOutput<'_>>> = BTreeMap::new();
         while let Some(batch) = rows.next().await? {
             for partition in split(&batch, &columns).map_err(&fail)? {
                 let path = self.partition_path(folder, by, &partition.values);
@@ -307,7 +307,7 @@ impl FrameExport<'_> {
                     };
                     let file = File::create_new(path.join(name)).map_err(&fail)?;
                     let (schema, parquet) = (rows.schema(), self.parquet_options());
-                    let out = BufWriter::new(file);
+                    let out: AnyOutput<'_> = Box::new(BufWriter::new(file));
                     let encoder = Encoder::with_options(out, self.format, &schema, &parquet);
                     files.insert(path.clone(), encoder.map_err(&fail)?);
                 }

@@ -9,7 +9,9 @@ use futures::StreamExt;
 use ppt_output::Output;
 use ppt_query::datafusion::physical_plan::execute_stream;
 use ppt_query::datafusion::prelude::DataFrame;
-use ppt_query::{Encoder, Engine, QueryError, ResultFormat, StatementResult, statements};
+use ppt_query::{
+    AnyOutput, Encoder, Engine, QueryError, ResultFormat, StatementResult, statements,
+};
 use tokio::runtime::Runtime;
 
 use super::tables;
@@ -165,6 +167,7 @@ async fn write(
     let schema = plan.schema();
     let mut batches = execute_stream(plan, context.into()).map_err(QueryError::from)?;
     let fail = Failure::writing(name);
+    let out: AnyOutput<'_> = Box::new(out);
     let mut encoder = Encoder::new(out, format, &schema).map_err(&fail)?;
     while let Some(batch) = batches.next().await {
         encoder.write(&batch.map_err(QueryError::from)?).map_err(&fail)?;
