@@ -42,7 +42,8 @@ impl ProbedFile {
     /// Whether `name` is the file's path, or its name with or without the text after `.so`.
     fn is_called(&self, name: &str) -> bool {
         let file_name = self.path.rsplit('/').next().unwrap_or_default();
-        let is_path = || std::fs::canonicalize(name).is_ok_and(|path| path == *self.path);
+        let is_path =
+            || std::fs::canonicalize(name).is_ok_and(|path| path.as_os_str() == &*self.path);
         if name.starts_with('/') {
             self.path == name || is_path()
         } else {

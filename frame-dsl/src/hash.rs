@@ -45,10 +45,10 @@ impl Schema {
     fn roles_text(&self) -> Option<String> {
         let mut text = String::new();
         for (index, frame) in self.frames.iter().enumerate() {
-            role_text(&mut text, format_args!("frame {index}"), &frame.extra, &FRAME_KEYS);
+            role_text(&mut text, &format!("frame {index}"), &frame.extra, &FRAME_KEYS);
             for (field, it) in frame.fields.iter().enumerate() {
-                let what = format_args!("field {index} {field}");
-                role_text(&mut text, what, &it.extra, &FIELD_KEYS);
+                let what = format!("field {index} {field}");
+                role_text(&mut text, &what, &it.extra, &FIELD_KEYS);
             }
         }
         for metric in self.metrics() {
@@ -78,7 +78,7 @@ fn digest(text: &str) -> u64 {
 }
 
 /// The keys of one frame or field. JSON has no raw line break in strings or in this form.
-fn role_text(text: &mut String, what: std::fmt::Arguments<'_>, extra: &Extra, keys: &[&str]) {
+fn role_text(text: &mut String, what: &str, extra: &Extra, keys: &[&str]) {
     for key in keys {
         if let Some(value) = extra.get(*key) {
             line(text, format_args!("{what} {key} {value}"));
