@@ -283,6 +283,43 @@ fn a_build_compiles_few_packages() {
     assert!(packages.len() <= 104, "{} packages: {packages:?}", packages.len());
 }
 
+/// What cargo compiles for a command: package, target, features and profile of each unit. The graph is an
+/// unstable output, which this variable allows.
+fn units(command: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(command)
+        .args(["--unit-graph", "-Zunstable-options", "--offline"])
+        .env("RUSTC_BOOTSTRAP", "1")
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let graph: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = |unit: &serde_json::Value| {
+        let mut profile = unit["profile"].clone();
+        profile.as_object_mut().unwrap().remove("name");
+        let rest = ["pkg_id", "target", "mode", "features", "platform"].map(|key| &unit[key]);
+        format!("{rest:?} {profile}")
+    };
+    graph["units"].as_array().unwrap().iter().map(text).collect()
+}
+
+/// Features are unified over all packages of a command, and over dev-dependencies if it builds tests. With
+/// other features, DataFusion would be built twice.
+#[test]
+fn commands_build_nothing_twice() {
+    let tests = units(&["test"]);
+    for (command, least) in [(&["build", "--bin", "ppt"][..], 100), (&["build", "--bins"], 400)] {
+        let built = units(command);
+        let twice: Vec<_> = built.difference(&tests).collect();
+        assert!(built.len() > least && twice.is_empty(), "{command:?} and cargo test: {twice:#?}");
+    }
+    // What speaks HTTP, and what is above it, is built anew.
+    let with = units(&["test", "--features", "ppt-analysis/s3"]);
+    let anew: Vec<_> = tests.difference(&with).collect();
+    assert!((1..12).contains(&anew.len()), "{anew:#?}");
+}
+
 /// The source files below `folder`, as paths from the root.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
