@@ -41,25 +41,26 @@ def ns(times):
     return times.cast("int64").to_pylist()
 
 
-def children():
-    """The processes that this one started, without those that ended."""
+def children(of=None):
+    """The processes that a process started, without those that ended."""
     found = []
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
             state, parent = stat.read_text().rpartition(")")[2].split()[:2]
         except OSError:
             continue
-        if int(parent) == os.getpid() and state != "Z":
+        if int(parent) == (of or os.getpid()) and state != "Z":
             found.append(int(stat.parent.name))
     return found
 
 
 def has_read(process):
-    """Bytes."""
+    """Bytes, with those that its children have read: a question is answered by a process of its own."""
     try:
-        return int(pathlib.Path(f"/proc/{process}/io").read_text().split()[1])
+        own = int(pathlib.Path(f"/proc/{process}/io").read_text().split()[1])
     except OSError:
-        return 0
+        own = 0
+    return own + sum(has_read(child) for child in children(process))
 
 
 class Test(unittest.TestCase):
