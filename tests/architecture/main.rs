@@ -112,6 +112,8 @@ fn packages_depend_on_what_they_may() {
     let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap();
     assert_eq!(packages.len(), ARROWS.len(), "a package is missing from this test");
+    let built = metadata["workspace_default_members"].as_array().unwrap();
+    assert_eq!(built.len(), packages.len(), "`cargo test` leaves a member out: default-members");
     for package in packages {
         let name = package["name"].as_str().unwrap();
         let (_, allowed) = ARROWS.iter().find(|arrow| arrow.0 == name).expect("listed");
@@ -283,9 +285,9 @@ fn a_build_compiles_few_packages() {
     assert!(packages.len() <= 104, "{} packages: {packages:?}", packages.len());
 }
 
-/// What cargo compiles for a command: package, target, features and profile of each unit. The graph is an
-/// unstable output, which this variable allows.
-fn units(command: &[&str]) -> BTreeSet<String> {
+/// What cargo compiles for a command: package, target, features and profile of each unit. None if a package has
+/// not been downloaded. The graph is an unstable output, which this variable allows.
+fn units(command: &[&str]) -> Option<BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
         .args(command)
         .args(["--unit-graph", "-Zunstable-options", "--offline"])
@@ -293,7 +295,11 @@ fn units(command: &[&str]) -> BTreeSet<String> {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("--offline was specified") {
+        return None;
+    }
+    assert!(output.status.success(), "{said}");
     let graph: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let text = |unit: &serde_json::Value| {
         let mut profile = unit["profile"].clone();
@@ -301,23 +307,27 @@ fn units(command: &[&str]) -> BTreeSet<String> {
         let rest = ["pkg_id", "target", "mode", "features", "platform"].map(|key| &unit[key]);
         format!("{rest:?} {profile}")
     };
-    graph["units"].as_array().unwrap().iter().map(text).collect()
+    Some(graph["units"].as_array().unwrap().iter().map(text).collect())
 }
 
 /// Features are unified over all packages of a command, and over dev-dependencies if it builds tests. With
 /// other features, DataFusion would be built twice.
 #[test]
 fn commands_build_nothing_twice() {
-    let tests = units(&["test"]);
+    let tests = units(&["test"]).expect("this test was built");
     for (command, least) in [(&["build", "--bin", "ppt"][..], 100), (&["build", "--bins"], 400)] {
-        let built = units(command);
+        let built = units(command).expect("it is a part of the tests");
         let twice: Vec<_> = built.difference(&tests).collect();
         assert!(built.len() > least && twice.is_empty(), "{command:?} and cargo test: {twice:#?}");
     }
-    // What speaks HTTP, and what is above it, is built anew.
-    let with = units(&["test", "--features", "ppt-analysis/s3"]);
-    let anew: Vec<_> = tests.difference(&with).collect();
-    assert!((1..12).contains(&anew.len()), "{anew:#?}");
+    // The server of the view is built anew: S3 needs the client of HTTP, too.
+    let Some(with) = units(&["test", "--features", "ppt-analysis/s3"]) else {
+        eprintln!("skipped: the packages of ppt-analysis/s3 are not here: cargo fetch");
+        return;
+    };
+    let is_other = |unit: &&String| unit.contains("registry+") && !unit.contains("#hyper");
+    let anew: Vec<_> = tests.difference(&with).filter(is_other).collect();
+    assert!(anew.is_empty() && tests != with, "{anew:#?}");
 }
 
 /// The source files below `folder`, as paths from the root.
