@@ -1,8 +1,8 @@
-//! Writes the files of a package other than its binaries into the folder that becomes the prefix: man pages and
-//! completions, and for ppt the preloaded library, CMake and pkg-config files.
+//! Writes the files of a package other than its binaries into the folder that becomes the prefix: man pages,
+//! completions, the preloaded library, CMake and pkg-config files.
 //!
 //! ```text
-//! cargo run --example packaging ppt|ppt-analysis|ppt-lab PREFIX BINARIES
+//! cargo run --example packaging PREFIX BINARIES
 //! ```
 
 #![forbid(unsafe_code)]
@@ -14,17 +14,11 @@ use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().skip(1).collect();
-    let [package, prefix, binaries] = &args[..] else {
-        eprintln!("usage: packaging ppt|ppt-analysis|ppt-lab PREFIX BINARIES");
+    let [prefix, binaries] = &args[..] else {
+        eprintln!("usage: packaging PREFIX BINARIES");
         return ExitCode::from(2);
     };
-    let (prefix, binaries) = (Path::new(prefix), Path::new(binaries));
-    let written = match package.to_str() {
-        Some("ppt") => ppt(prefix, binaries),
-        Some(name @ ("ppt-analysis" | "ppt-lab")) => companion(name, prefix, binaries),
-        _ => Err("there are packages ppt, ppt-analysis and ppt-lab".into()),
-    };
-    match written {
+    match write(Path::new(prefix), Path::new(binaries)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("packaging: {error}");
@@ -35,17 +29,11 @@ fn main() -> ExitCode {
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-fn ppt(prefix: &Path, binaries: &Path) -> Result<()> {
+fn write(prefix: &Path, binaries: &Path) -> Result<()> {
     man(prefix, &binaries.join("ppt"))?;
     completions(prefix, binaries, &["ppt", "pptc"])?;
     put(&prefix.join("lib/ppt").join(ppt_sources::FILE_NAME), ppt_sources::LIBRARY)?;
     build_files(prefix)
-}
-
-/// Writes the files of a program that has a package of its own.
-fn companion(name: &str, prefix: &Path, binaries: &Path) -> Result<()> {
-    man(prefix, &binaries.join(name))?;
-    completions(prefix, binaries, &[name])
 }
 
 /// Writes the man pages, by running the program itself.

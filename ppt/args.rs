@@ -7,29 +7,35 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 mod attach;
 mod capture;
+#[cfg(feature = "answers")]
 mod demo;
 mod dump;
 mod flight;
 mod list;
-mod partners;
 mod processes;
 mod session;
+#[cfg(feature = "answers")]
 mod top;
+#[cfg(feature = "answers")]
 mod view;
+#[cfg(feature = "answers")]
 mod whatif;
 mod with;
 
 pub(crate) use attach::{Attach, Detach, RunArgs};
 pub(crate) use capture::{Allow, CaptureArgs, Compress, KernelPart, Rate, Segment, StampSource};
+#[cfg(feature = "answers")]
 pub(crate) use demo::{Demo, DemoProgram};
 pub(crate) use dump::{AddressForm, Dump, Info, OutputFormat, RowOrder, TimeFormat};
 pub(crate) use list::{Doctor, List};
-pub(crate) use partners::{PartnerProgram, others, program};
 pub(crate) use processes::ProcessChoice;
 use processes::pid;
 pub(crate) use session::{Choose, Trigger};
+#[cfg(feature = "answers")]
 pub(crate) use top::Top;
-pub(crate) use view::ProcessView;
+#[cfg(feature = "answers")]
+pub(crate) use view::View;
+#[cfg(feature = "answers")]
 pub(crate) use whatif::{AskedSpeeds, LiveWhatIf};
 pub(crate) use with::{PreloadSource, With};
 
@@ -56,7 +62,22 @@ pub(crate) enum Command {
     /// List the ppt buffers of a process, or of all that you may read.
     List(List),
     /// Show what a running program does: rates, times, values, losses.
+    #[cfg(feature = "answers")]
     Top(Top),
+    /// Show a timeline in the browser, also of a running program.
+    #[cfg(feature = "answers")]
+    #[command(after_help = view::EXAMPLES)]
+    View(View),
+    #[cfg(feature = "answers")]
+    #[command(flatten)]
+    Question(ppt_analysis::Question),
+    /// `ppt whatif --live`, which is parsed by itself: its options have other values.
+    #[cfg(feature = "answers")]
+    #[command(skip)]
+    LiveWhatIf(LiveWhatIf),
+    #[cfg(feature = "hosts")]
+    #[command(flatten)]
+    Hosts(ppt_lab::HostsCommand),
     /// Have a running ppt capture more: frames and counters by name.
     Enable(Choose),
     /// Have a running ppt capture less: frames and counters by name.
@@ -68,6 +89,7 @@ pub(crate) enum Command {
     /// Print what a capture holds, and what was lost.
     Info(Info),
     /// Build an example, attach to it under load, and show the answers.
+    #[cfg(feature = "answers")]
     Demo(Demo),
     /// Report what prevents attaching, on this machine or to a process.
     Doctor(Doctor),

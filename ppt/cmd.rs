@@ -3,11 +3,14 @@
 pub(crate) mod attach;
 pub(crate) mod choose;
 pub(crate) mod completion;
+#[cfg(feature = "answers")]
 pub(crate) mod demo;
 pub(crate) mod detach;
 pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod explain;
+#[cfg(feature = "hosts")]
+pub(crate) mod hosts;
 pub(crate) mod info;
 pub(crate) mod list;
 pub(crate) mod man;
@@ -16,8 +19,11 @@ pub(crate) mod restore_weights;
 pub(crate) mod run;
 pub(crate) mod select;
 pub(crate) mod serve_metrics;
+#[cfg(feature = "answers")]
 pub(crate) mod top;
 pub(crate) mod trigger;
+#[cfg(feature = "answers")]
 pub(crate) mod view;
+#[cfg(feature = "answers")]
 pub(crate) mod whatif;
 pub(crate) mod with;

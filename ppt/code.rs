@@ -2,6 +2,7 @@
 //! errors. `ppt explain CODE` explains each message.
 
 /// A message of the command line.
+#[cfg_attr(not(feature = "answers"), allow(dead_code, reason = "all builds know all codes"))]
 #[derive(Debug, Clone, Copy, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub(crate) enum Code {

@@ -1,7 +1,7 @@
 //! Completion at a shell's TAB. The installed scripts run `ppt` itself with `PPT_COMPLETE` set, so
 //! that it offers the pids and buffers of this moment.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -18,7 +18,6 @@ const VARIABLE: &str = "PPT_COMPLETE";
 
 /// If a shell requests completions, writes them and ends the program.
 pub(crate) fn answer() {
-    hand_over();
     CompleteEnv::with_factory(command).var(VARIABLE).completer("ppt").complete();
 }
 
@@ -34,25 +33,8 @@ pub(crate) fn script(shell: Shell, out: &mut dyn Write) -> io::Result<()> {
     completer.write_registration(VARIABLE, "ppt", "ppt", "ppt", out)
 }
 
-/// Lets another program complete the arguments of its own commands.
-fn hand_over() {
-    let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let is_asked = std::env::var_os(VARIABLE).is_some();
-    // The scripts pass the typed words after `--`. The first is the program's name; the last is the
-    // word at which TAB was pressed.
-    if let [dashes, program, word, _, ..] = &mut args[..]
-        && is_asked
-        && dashes == "--"
-        && let Some(other) = crate::args::program(word)
-    {
-        *program = other.name().into();
-        crate::cmd::other::complete(other, &args);
-    }
-}
-
 fn command() -> Command {
-    let commands = crate::args::others().map(|(word, about, _)| Command::new(word).about(about));
-    Args::command().subcommands(commands).mut_subcommands(|command| {
+    Args::command().mut_subcommands(|command| {
         let has_pid =
             command.get_arguments().any(|arg| arg.get_id() == "pid" || arg.get_id() == "targets");
         command.mut_args(|arg| match arg.get_id().as_str() {

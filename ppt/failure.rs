@@ -7,8 +7,8 @@ use ppt_listener::ListenerError;
 use ppt_output::OutputError;
 
 use crate::code::Code;
-use crate::exit::ExitStatus;
 use crate::{report, wording};
+use ppt_text::exit::ExitStatus;
 
 #[derive(Debug)]
 pub(crate) struct Failure {

@@ -1,11 +1,12 @@
-//! `ppt --help`: the commands of `ppt`, `ppt-analysis` and `ppt-lab`, by the question that each answers.
+//! `ppt --help`: the commands, by the question that each answers.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::CommandFactory;
 
-use crate::args::{self, Args, PartnerProgram};
-use crate::cmd::other;
+use crate::args::Args;
+use crate::code::Code;
 
 /// The questions, and the commands that answer them.
 const QUESTIONS: [(&str, &[&str]); 9] = [
@@ -20,8 +21,8 @@ const QUESTIONS: [(&str, &[&str]); 9] = [
     ("Where do I begin, and what went wrong?", &["demo", "doctor", "explain", "completion", "man"]),
 ];
 
-/// A command of `ppt` that also needs `ppt-analysis`.
-const SHARED: &str = "top";
+/// The commands of several hosts; the feature `hosts` has them.
+const HOSTS: [&str; 2] = ["sync", "lab"];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,95 +38,94 @@ Examples:
 /// The command line of `ppt`, with this help.
 pub(crate) fn command() -> clap::Command {
     let command = Args::command();
-    let commands = commands(&command, other::is_installed);
+    let (commands, examples) = (commands(&command), examples(&command));
     command.help_template(format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{commands}\nOptions:\n{{options}}\n\n{EXAMPLES}\n\n\
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{commands}\nOptions:\n{{options}}\n\n{examples}\n\
          `ppt COMMAND --help` has the options of a command.\n"
     ))
 }
 
-/// The mark of the commands that need `program` if it is not installed, and the code of the message that
-/// helps.
-fn mark(program: PartnerProgram) -> (char, &'static str) {
-    match program {
-        PartnerProgram::Analysis => ('*', "no-analysis"),
-        PartnerProgram::Lab => ('+', "no-lab-program"),
-    }
-}
-
-/// The commands below their questions. Those of a program that is not installed are marked.
-fn commands(command: &clap::Command, is_installed: impl Fn(PartnerProgram) -> bool) -> String {
-    let missing: Vec<_> = [PartnerProgram::Analysis, PartnerProgram::Lab]
-        .into_iter()
-        .filter(|program| !is_installed(*program))
-        .collect();
+/// The commands below their questions.
+fn commands(command: &clap::Command) -> String {
     let mut text = String::new();
     for (question, names) in QUESTIONS {
-        let _ = writeln!(text, "{question}");
-        for name in names {
-            let shared = (*name == SHARED).then_some(PartnerProgram::Analysis);
-            let program = shared.or_else(|| args::program(name.as_ref()));
-            let program = program.filter(|program| missing.contains(program));
-            let mark = program.map_or(String::new(), |program| mark(program).0.to_string());
-            let about = about(command, name);
-            let _ = writeln!(text, "  {:<12}{about}", format!("{name}{mark}"));
+        let known: Vec<_> = names.iter().filter_map(|name| command.find_subcommand(name)).collect();
+        if !known.is_empty() {
+            let _ = writeln!(text, "{question}");
+        }
+        for command in known {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(text, "  {:<12}{about}", command.get_name());
         }
     }
-    for (number, program) in missing.into_iter().enumerate() {
-        let ((mark, code), name) = (mark(program), program.name());
-        let blank = if number == 0 { "\n" } else { "" };
-        let _ = writeln!(
-            text,
-            "{blank}{mark} needs {name}, which is not installed: `ppt explain {code}`"
-        );
+    let codes: BTreeSet<&str> = names().filter_map(|name| left_out_of(command, name)).collect();
+    for code in codes {
+        let _ = writeln!(text, "\nThis ppt was built without some commands: `ppt explain {code}`");
     }
     text
 }
 
-fn about(command: &clap::Command, name: &str) -> String {
-    let own = command.find_subcommand(name).and_then(clap::Command::get_about);
-    let own = own.map(ToString::to_string);
-    own.or(about_of_others(name).map(str::to_owned)).unwrap_or_default()
+/// The examples with commands that this ppt has.
+fn examples(command: &clap::Command) -> String {
+    let is_known = |line: &&str| {
+        let word = line.split_once("ppt ").and_then(|(_, rest)| rest.split(' ').next());
+        word.is_none_or(|word| command.find_subcommand(word).is_some())
+    };
+    EXAMPLES.lines().filter(is_known).fold(String::new(), |text, line| text + line + "\n")
 }
 
-fn about_of_others(name: &str) -> Option<&'static str> {
-    args::others().find(|(word, ..)| *word == name).map(|(_, about, _)| about)
+/// The names of all commands, also of those that this ppt was built without.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    QUESTIONS.iter().flat_map(|(_, names)| *names).copied()
+}
+
+/// The code of the message about a command that this ppt was built without.
+pub(crate) fn left_out(name: &str) -> Option<&'static str> {
+    left_out_of(&Args::command(), name)
+}
+
+fn left_out_of(command: &clap::Command, name: &str) -> Option<&'static str> {
+    let is_listed = QUESTIONS.iter().any(|(_, names)| names.contains(&name));
+    let code = if HOSTS.contains(&name) { Code::NoLabProgram } else { Code::NoAnalysis };
+    (is_listed && command.find_subcommand(name).is_none()).then_some(code.into())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
     fn every_command_answers_one_question() {
         let command = Args::command();
         let own = command.get_subcommands().filter(|command| !command.is_hide_set());
-        let own = own.map(|command| command.get_name().to_owned());
-        let all: BTreeSet<_> =
-            own.chain(args::others().map(|(word, ..)| word.to_owned())).collect();
-        let listed: Vec<_> = QUESTIONS.iter().flat_map(|(_, names)| *names).collect();
-        assert_eq!(listed.len(), all.len(), "{listed:?}");
-        assert!(listed.iter().all(|name| all.contains(**name)), "{listed:?}");
+        let own: BTreeSet<_> = own.map(clap::Command::get_name).collect();
+        let listed: Vec<_> = QUESTIONS.iter().flat_map(|(_, names)| *names).copied().collect();
+        let distinct: BTreeSet<_> = listed.iter().copied().collect();
+        assert_eq!(listed.len(), distinct.len(), "{listed:?}");
+        let missing: Vec<_> =
+            distinct.difference(&own).filter(|name| left_out(name).is_none()).collect();
+        assert!(own.is_subset(&distinct) && missing.is_empty(), "{own:?} {missing:?}");
     }
 
     #[test]
-    fn missing_programs_are_marked_and_lines_fit_a_terminal() {
-        let command = Args::command();
-        let (with, without) = (commands(&command, |_| true), commands(&command, |_| false));
-        assert!(!with.contains(['*', '+']) && !with.contains("not installed"), "{with}");
-        let starred = without.lines().filter(|line| line.starts_with("  ") && line.contains("* "));
-        assert_eq!(starred.count(), PartnerProgram::Analysis.commands().len() + 1, "{without}");
-        let marked = without.lines().filter(|line| line.starts_with("  ") && line.contains("+ "));
-        assert_eq!(marked.count(), PartnerProgram::Lab.commands().len(), "{without}");
-        assert!(without.contains("+ needs ppt-lab, which is not installed"), "{without}");
-        assert!(without.contains("* needs ppt-analysis, which is not installed"), "{without}");
-        for line in without.lines().chain(EXAMPLES.lines()) {
+    fn commands_that_are_left_out_are_explained_and_lines_fit_a_terminal() {
+        let full = commands(&Args::command());
+        let is_complete = cfg!(all(feature = "answers", feature = "hosts"));
+        assert_eq!(full.contains("built without"), !is_complete, "{full}");
+        let recorder = Args::command().mut_subcommands(|command| {
+            let is_left_out = ["stat", "lab"].contains(&command.get_name());
+            if is_left_out { command.name("renamed") } else { command }
+        });
+        let text = commands(&recorder);
+        assert!(text.contains("`ppt explain no-analysis`"), "{text}");
+        assert!(text.contains("`ppt explain no-lab-program`"), "{text}");
+        for line in full.lines().chain(EXAMPLES.lines()) {
             assert!(line.chars().count() <= 80, "{line}");
         }
-        for name in QUESTIONS.iter().flat_map(|(_, names)| *names) {
-            assert!(!about(&command, name).is_empty(), "{name}");
-        }
+        assert_eq!(examples(&Args::command()).contains("ppt stat"), cfg!(feature = "answers"));
+        assert!(
+            full.lines().all(|line| line.trim().len() > 12 || !line.starts_with("  ")),
+            "{full}"
+        );
     }
 }

@@ -29,6 +29,7 @@ mod next_check;
 mod options;
 mod outputs;
 mod progress;
+#[cfg(feature = "answers")]
 mod rounds;
 mod thread_names;
 mod timer;

@@ -1,14 +1,17 @@
-//! `ppt` attaches to running programs, captures their frames, and turns captures into tables.
+//! `ppt` attaches to running programs, captures their frames, turns captures into tables, and answers
+//! questions about them.
 //!
-//! This binary has only arguments, messages and exit codes. The libraries do the work.
+//! This binary has only arguments, messages and exit codes. The libraries do the work. Without its features
+//! it only records: `answers` are the questions, `hosts` are `ppt lab` and `ppt sync`.
 
+#[cfg(feature = "answers")]
+mod answers;
 mod args;
 mod choice;
 mod cmd;
 mod code;
 mod complete;
 mod descriptors;
-mod exit;
 mod failure;
 mod help;
 mod json;
@@ -22,93 +25,116 @@ mod pptc_args;
 mod privileges;
 mod probes;
 mod report;
+#[cfg(feature = "answers")]
 mod rounds;
 mod session;
 mod signals;
 mod stdout;
 mod usage;
+#[cfg_attr(
+    not(feature = "answers"),
+    allow(dead_code, reason = "without answers, nothing is shown")
+)]
 mod viewer;
 mod weights;
 mod wording;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
-use exit::ExitStatus;
+use ppt_text::exit::ExitStatus;
+
+use crate::args::{Args, Command};
+use crate::failure::CommandResult;
+
+#[cfg(feature = "answers")]
+#[global_allocator]
+static HEAP: ppt_analysis::Heap = ppt_analysis::Heap;
 
 fn main() -> ExitCode {
     if !privileges::borrowed() {
         complete::answer();
     }
-    let parsed = help::command().try_get_matches();
-    let args = match parsed.and_then(|matches| args::Args::from_arg_matches(&matches)) {
-        Ok(args) => args,
-        Err(error) => match help_asked(&error) {
-            Some(words) => args::Args { command: args::Command::Other(words) },
-            None => return wrong(&error).into(),
-        },
+    let done = match parsed() {
+        Err(error) => Ok(wrong(&error)),
+        Ok(_) if privileges::borrowed() => {
+            report::error(
+                code::Code::SetUserId,
+                "this ppt is set-user-ID or set-group-ID, so anybody could use its owner's rights; \
+                 clear that bit (chmod ug-s), and use sudo, or give CAP_SYS_PTRACE to a copy that only \
+                 a group may run",
+            );
+            Ok(ExitStatus::FAILED)
+        }
+        Ok(command) => run(command),
     };
-    if privileges::borrowed() {
-        report::error(
-            code::Code::SetUserId,
-            "this ppt is set-user-ID or set-group-ID, so anybody could use its owner's rights; \
-             clear that bit (chmod ug-s), and use sudo, or give CAP_SYS_PTRACE to a copy that only \
-             a group may run",
-        );
-        return ExitStatus::FAILED.into();
-    }
-    if let args::Command::ServeMetrics(args) = args.command {
-        return cmd::serve_metrics::run(&args).into();
-    }
-    if let args::Command::RestoreWeights(args) = args.command {
-        return cmd::restore_weights::run(&args).into();
-    }
-    signals::ignore_file_size();
-    // The next command, whichever it is, removes what a killed ppt left behind.
-    ppt_agent::sweep(&ppt_agent::System::default());
-    let outcome = match args.command {
-        args::Command::Attach(args) => cmd::attach::run(&args),
-        args::Command::Run(args) => cmd::run::run(&args),
-        args::Command::With(args) => cmd::with::run(&args),
-        args::Command::Detach(args) => cmd::detach::run(&args),
-        args::Command::List(args) => cmd::list::run(&args),
-        args::Command::Enable(args) => cmd::choose::run(&args, true),
-        args::Command::Disable(args) => cmd::choose::run(&args, false),
-        args::Command::Trigger(args) => cmd::trigger::run(&args),
-        args::Command::Top(args) => cmd::top::run(&args),
-        args::Command::Dump(args) => cmd::dump::run(&args),
-        args::Command::Info(args) => cmd::info::run(&args),
-        args::Command::Doctor(args) => cmd::doctor::run(&args),
-        args::Command::Explain(args) => cmd::explain::run(&args),
-        args::Command::Completion(args) => cmd::completion::run(&args),
-        args::Command::Man(args) => cmd::man::run(&args),
-        args::Command::Demo(args) => cmd::demo::run(&args),
-        args::Command::Other(words) if words.first().is_some_and(|word| word == "view") => {
-            cmd::view::run(&words)
-        }
-        args::Command::Other(words) if words.first().is_some_and(|word| word == "whatif") => {
-            cmd::whatif::run(&words)
-        }
-        args::Command::Other(words) => cmd::other::run(&words),
-        args::Command::ServeMetrics(_) | args::Command::RestoreWeights(_) => {
-            unreachable!("it has been done")
-        }
-    };
-    let status = outcome.unwrap_or_else(|failure| {
+    let status = done.unwrap_or_else(|failure| {
         failure.report();
         failure.status()
     });
     status.into()
 }
 
-/// `ppt help WORD` for a word of another program, in that program's notation.
-fn help_asked(error: &clap::Error) -> Option<Vec<OsString>> {
-    let mut words = std::env::args_os().skip(1);
-    let (help, word) = (words.next()?, words.next()?);
-    let unknown = error.kind() == clap::error::ErrorKind::InvalidSubcommand;
-    (unknown && help == "help" && args::program(&word).is_some())
-        .then(|| vec![word, "--help".into()])
+fn parsed() -> Result<Command, clap::Error> {
+    #[cfg(feature = "answers")]
+    if let Some(args) = cmd::whatif::asked(&std::env::args_os().skip(1).collect::<Vec<_>>())? {
+        return Ok(Command::LiveWhatIf(args));
+    }
+    let matches = help::command().try_get_matches()?;
+    Ok(Args::from_arg_matches(&matches)?.command)
+}
+
+fn run(command: Command) -> CommandResult {
+    match &command {
+        Command::ServeMetrics(args) => return Ok(cmd::serve_metrics::run(args)),
+        Command::RestoreWeights(args) => return Ok(cmd::restore_weights::run(args)),
+        _ => {}
+    }
+    signals::ignore_file_size();
+    if !is_question() {
+        // The next command, whichever it is, removes what a killed ppt left behind.
+        ppt_agent::sweep(&ppt_agent::System::default());
+    }
+    match command {
+        Command::Attach(args) => cmd::attach::run(&args),
+        Command::Run(args) => cmd::run::run(&args),
+        Command::With(args) => cmd::with::run(&args),
+        Command::Detach(args) => cmd::detach::run(&args),
+        Command::List(args) => cmd::list::run(&args),
+        Command::Enable(args) => cmd::choose::run(&args, true),
+        Command::Disable(args) => cmd::choose::run(&args, false),
+        Command::Trigger(args) => cmd::trigger::run(&args),
+        Command::Dump(args) => cmd::dump::run(&args),
+        Command::Info(args) => cmd::info::run(&args),
+        Command::Doctor(args) => cmd::doctor::run(&args),
+        Command::Explain(args) => cmd::explain::run(&args),
+        Command::Completion(args) => cmd::completion::run(&args),
+        Command::Man(args) => cmd::man::run(&args),
+        #[cfg(feature = "answers")]
+        Command::Top(args) => cmd::top::run(&args),
+        #[cfg(feature = "answers")]
+        Command::View(args) => cmd::view::run(args),
+        #[cfg(feature = "answers")]
+        Command::Question(question) => answers::ask(&question),
+        #[cfg(feature = "answers")]
+        Command::LiveWhatIf(args) => cmd::whatif::run(&args),
+        #[cfg(feature = "answers")]
+        Command::Demo(args) => cmd::demo::run(&args),
+        #[cfg(feature = "hosts")]
+        Command::Hosts(command) => cmd::hosts::run(&command),
+        Command::Other(words) => cmd::other::run(&words),
+        Command::ServeMetrics(_) | Command::RestoreWeights(_) => {
+            unreachable!("it has been done")
+        }
+    }
+}
+
+/// Whether this process answers for another ppt, which waits for it.
+fn is_question() -> bool {
+    #[cfg(feature = "answers")]
+    return ppt_analysis::is_question();
+    #[cfg(not(feature = "answers"))]
+    return false;
 }
 
 /// Prints clap's message, and returns its exit code. `ppt run` uses another code than 2, which may

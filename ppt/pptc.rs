@@ -8,7 +8,6 @@
 
 #![forbid(unsafe_code)]
 
-mod exit;
 mod fmt;
 mod functions;
 mod pptc_args;

@@ -3,8 +3,11 @@
 //!
 //! Somebody may run ppt as root for another user's target. So that the target cannot misuse those
 //! privileges, ppt gives them up after the last write of an attach. It handles neither the target's
-//! bytes nor paths of the target's user with root's privileges.
+//! bytes nor paths of the target's user with root's privileges. Before ppt answers a question about a capture,
+//! it gives up everything but the right to read it.
 
+#[cfg(any(feature = "answers", feature = "hosts"))]
+use std::ffi::CString;
 use std::io;
 use std::panic;
 use std::sync::mpsc::{Sender, channel};
@@ -16,6 +19,15 @@ use rustix::process::{getegid, geteuid, getgid, getuid};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
 };
+#[cfg(any(feature = "answers", feature = "hosts"))]
+use rustix::thread::{
+    capability_is_in_ambient_set, set_thread_gid, set_thread_groups, set_thread_uid,
+};
+
+#[cfg(any(feature = "answers", feature = "hosts"))]
+use crate::code::Code;
+#[cfg(any(feature = "answers", feature = "hosts"))]
+use crate::failure::Failure;
 
 /// Capabilities to give a file its name in a folder of the user who called sudo.
 const PUBLISHING: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::FOWNER);
@@ -61,6 +73,54 @@ pub(crate) fn only_read(then_publish: bool) {
     let needed = needed.unwrap_or(CapabilitySet::empty());
     let later = if then_publish { held.permitted & PUBLISHING } else { CapabilitySet::empty() };
     let _ = keep(needed, needed | later);
+}
+
+/// Gives up what reading captures does not need. Under sudo, this thread becomes the user who called sudo;
+/// root without sudo keeps only the capability to open files. Another user keeps that capability if whoever
+/// started ppt gave it (`ppt lab` does), and not if the file of ppt has it. Other threads do not change.
+///
+/// # Errors
+/// A system call failed.
+#[cfg(any(feature = "answers", feature = "hosts"))]
+pub(crate) fn step_down() -> Result<(), Failure> {
+    stepped_down().map_err(|error| {
+        Failure::failed(Code::System, format!("cannot give up privileges: {error}"))
+    })
+}
+
+#[cfg(any(feature = "answers", feature = "hosts"))]
+fn stepped_down() -> io::Result<()> {
+    let invoker = invoker().filter(|invoker| invoker.uid != 0);
+    match (geteuid().is_root(), invoker) {
+        (true, None) => {
+            only_read(false);
+            return Ok(());
+        }
+        (true, Some(invoker)) => become_user(invoker)?,
+        (false, _) => {}
+    }
+    let reading = CapabilitySet::DAC_READ_SEARCH;
+    let is_given = capability_is_in_ambient_set(reading).unwrap_or(false);
+    let kept = if is_given { reading } else { CapabilitySet::empty() };
+    // What is not inheritable leaves the ambient set, too.
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: kept };
+    Ok(set_capabilities(None, sets)?)
+}
+
+/// Becomes a user, with all groups of that user.
+#[cfg(any(feature = "answers", feature = "hosts"))]
+fn become_user(user: Invoker) -> io::Result<()> {
+    use nix::unistd::{User, getgrouplist};
+    let known = User::from_uid(Uid::from_raw(user.uid))?;
+    let gid = user.gid.or(known.as_ref().map(|known| known.gid.as_raw())).unwrap_or(user.uid);
+    let name = known.and_then(|known| CString::new(known.name).ok());
+    let groups = name.map(|name| getgrouplist(&name, Gid::from_raw(gid))).transpose()?;
+    let groups = groups.unwrap_or_else(|| vec![Gid::from_raw(gid)]);
+    let groups: Vec<_> =
+        groups.into_iter().map(|group| rustix::process::Gid::from_raw(group.as_raw())).collect();
+    set_thread_groups(&groups)?;
+    set_thread_gid(rustix::process::Gid::from_raw(gid))?;
+    Ok(set_thread_uid(rustix::process::Uid::from_raw(user.uid))?)
 }
 
 /// Gives up all privileges, because any client can reach this process. Root becomes the user who

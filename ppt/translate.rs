@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use ppt_codegen::{Compiled, Diagnostic, GenerateError, GeneratedFile, Language, Severity};
 use ppt_text::{escaped, escaped_lines};
 
-use crate::exit::ExitStatus;
 use crate::{Args, Print, stdout};
+use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &Args) -> ExitStatus {
     let (rules, tally, sources) = (String::new(), Tally::default(), HashMap::new());

@@ -1,18 +1,20 @@
-//! The program that shows a capture while ppt writes it: `ppt-analysis view`, without any privileges.
+//! The process that shows a capture while ppt writes it: another `ppt view`, without any privileges.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus as Status, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::code::Code;
-use crate::exit::ExitStatus;
 use crate::failure::{Failure, failed};
 use crate::report;
 use crate::signals::Signals;
+use ppt_text::exit::ExitStatus;
 
 fn cannot(what: &'static str) -> impl Fn(io::Error) -> Failure {
     move |error| Failure::failed(Code::System, format!("cannot {what}: {error}"))
@@ -36,11 +38,12 @@ pub(crate) struct Viewer {
 }
 
 impl Viewer {
-    /// A view of `capture` that has not started. `options` are those of `ppt view`.
-    pub(crate) fn new(capture: OsString, options: Vec<OsString>) -> Self {
-        // A name may begin with a dash.
-        let words = ["view".into(), "--until-input-ends".into()].into_iter().chain(options);
-        let words = words.chain(["--".into(), capture]).collect();
+    /// A view of `capture` that has not started. It has the arguments of this `ppt view`.
+    pub(crate) fn new(capture: &Path) -> Self {
+        let mut written = OsString::from("--written=");
+        written.push(capture);
+        let words =
+            ["view".into(), written].into_iter().chain(std::env::args_os().skip(2)).collect();
         let (child, input, ended, asked) = (None, None, None, None);
         Self { words, child, input, ended, asked, status: ExitStatus::DONE }
     }
@@ -48,9 +51,8 @@ impl Viewer {
     /// Starts the view while ppt can still become the user who called sudo. The view waits for
     /// [`Self::show`].
     pub(crate) fn start(&mut self) -> Result<(), Failure> {
-        let exe = std::env::current_exe().map_err(cannot("find ppt"))?;
-        let mut command = Command::new(exe);
-        command.args(&self.words).stdin(Stdio::piped());
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("ppt").args(&self.words).stdin(Stdio::piped());
         let child = self.child.insert(command.spawn().map_err(cannot("start the view"))?);
         self.input = child.stdin.take();
         Ok(())

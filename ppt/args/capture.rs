@@ -203,6 +203,7 @@ pub(crate) struct CaptureArgs {
 
 impl CaptureArgs {
     /// Of everything, into a file.
+    #[cfg(feature = "answers")]
     pub(super) fn to(output: PathBuf) -> Self {
         Self {
             output,

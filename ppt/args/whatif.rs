@@ -1,4 +1,4 @@
-//! Arguments of `ppt whatif --live`. `ppt-analysis` has the arguments of `ppt whatif` for captures.
+//! Arguments of `ppt whatif --live`. `analysis/cli/src/args/whatif.rs` has those of `ppt whatif` for captures.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -19,7 +19,6 @@ use crate::choice;
 use crate::cmd::select::{self, Chosen};
 use crate::code::Code;
 use crate::descriptors;
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::live::{
     CaptureEnd, CaptureForm, Follow, KernelWatch, Live, Outputs, attach_options, check_flight,
@@ -30,6 +29,7 @@ use crate::probes::{ListedProbe, ProbedProcess};
 use crate::signals::Signals;
 use crate::viewer::Viewer;
 use crate::{privileges, report, signals, stdout, weights, wording};
+use ppt_text::exit::ExitStatus;
 
 /// The value of `--probe` that lists probes.
 const LIST: &str = "list";
@@ -53,7 +53,7 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
     let metrics = MetricsListener::open(capture)?;
     let (chosen, mut outputs) = match choose(args, &signals)? {
         Ok(found) => found,
-        Err(signal) => return Ok(ExitStatus::of_signal(signal)),
+        Err(signal) => return Ok(ExitStatus::of_signal(signal as i32)),
     };
     let form = match args.choice() {
         _ if args.follow => CaptureForm::Family,

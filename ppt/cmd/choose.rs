@@ -9,10 +9,10 @@ use ppt_text::escaped;
 
 use crate::args;
 use crate::code::Code;
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::report;
 use crate::session::{self, Ask, SessionServer};
+use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Choose, enabled: bool) -> CommandResult {
     let (pid, names) = args.process_and_names();

@@ -2,9 +2,9 @@
 
 use crate::args;
 use crate::complete;
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::stdout;
+use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Completion) -> CommandResult {
     stdout::by(|out| complete::script(args.shell, out)).map_err(Failure::stdout)?;

@@ -10,8 +10,8 @@ mod slow;
 
 use crate::args::{self, DemoProgram};
 use crate::code::Code;
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
+use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Demo) -> CommandResult {
     let shown = match args.program {

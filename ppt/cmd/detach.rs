@@ -4,10 +4,10 @@ use ppt_agent::{AgentError, Detached};
 
 use crate::args::{self, ProcessChoice};
 use crate::cmd::select::{self, Chosen};
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::live::allowed;
 use crate::{report, weights};
+use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Detach) -> CommandResult {
     let which = args.processes.choice();

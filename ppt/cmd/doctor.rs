@@ -8,24 +8,21 @@
 //! …
 //! ```
 //!
-//! Without a process, it also names programs that are missing (`ppt-analysis`, `ppt-lab`). If a finding
-//! is what an attach would report, `more:` names the same message.
+//! Without a process, it also names commands that this ppt was built without. If a finding is what an attach would report, `more:` names the same message.
 
 use ppt_agent::System;
 use ppt_agent::doctor::{self, Check, CheckVerdict, Remedy};
 use ppt_kernel::{KernelRequest, Stacks, Wanted};
 use ppt_sources::FILE_NAME;
-use ppt_text::escaped;
 use serde::Serialize;
 
-use crate::args::{self, PartnerProgram};
-use crate::cmd::other;
+use crate::args;
 use crate::code::Code;
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::preload::{self, Library};
 use crate::wording::found_and_remedy;
-use crate::{json, report, stdout, wording};
+use crate::{help, json, report, stdout, wording};
+use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Doctor) -> CommandResult {
     let system = System::default();
@@ -38,7 +35,7 @@ pub(crate) fn run(args: &args::Doctor) -> CommandResult {
         }
         // Attaching needs neither of these, so a report about one process leaves them out.
         None => {
-            checks.extend([PartnerProgram::Analysis, PartnerProgram::Lab].map(companion));
+            checks.extend(left_out());
             checks.push(library());
         }
     }
@@ -78,30 +75,21 @@ fn kernel() -> Vec<Check> {
     missing.collect()
 }
 
-/// Checks whether a program is installed that runs some of ppt's commands.
-fn companion(program: PartnerProgram) -> Check {
-    let commands = program.commands().iter().map(|(word, _)| *word);
-    let commands = format!("ppt {}", commands.collect::<Vec<_>>().join(", "));
-    let name = program.name().to_owned();
-    if let Some(path) = other::installed(program) {
-        let found = format!("{} does {commands}", escaped(&path.to_string_lossy()));
-        return Check { name, verdict: CheckVerdict::Good, found, remedy: None, code: None };
-    }
-    let (folder, code) = match program {
-        PartnerProgram::Analysis => ("analysis/cli", Code::NoAnalysis),
-        PartnerProgram::Lab => ("hosts/cli", Code::NoLabProgram),
-    };
-    let place = if other::distrusts_path() { "beside ppt" } else { "beside ppt or in PATH" };
-    let remedy = format!(
-        "in ppt's sources, run `cargo install --locked --path {folder}`, or install the package {name}"
-    );
-    Check {
-        found: format!("it is not {place}, so there is no {commands}"),
-        name,
+/// Notes the commands that this ppt was built without.
+fn left_out() -> Option<Check> {
+    let all = help::names().filter_map(|name| Some((name, help::left_out(name)?)));
+    let all: Vec<_> = all.collect();
+    let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
+    Some(Check {
+        name: "commands".into(),
         verdict: CheckVerdict::Note,
-        remedy: Some(Remedy::Words(remedy)),
-        code: Some(code.into()),
-    }
+        found: format!("this ppt was built without ppt {}", names.join(", ")),
+        remedy: Some(Remedy::Words(
+            "install the package ppt, or run `cargo install --locked --path .` in ppt's sources"
+                .into(),
+        )),
+        code: Some(all.first()?.1),
+    })
 }
 
 fn with(verdict: CheckVerdict, found: String, remedy: Option<String>, code: Option<Code>) -> Check {

@@ -11,9 +11,9 @@ use ppt_text::escaped;
 
 use crate::args;
 use crate::code::Code;
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::{privileges, report, signals, stdout};
+use ppt_text::exit::ExitStatus;
 
 /// Bytes of rows that are sorted in memory.
 const SORT_MEMORY: usize = 64 << 20;

@@ -12,9 +12,9 @@
 
 use crate::args;
 use crate::code::Code;
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::stdout;
+use ppt_text::exit::ExitStatus;
 
 const PAGE: &str = include_str!("../../docs/troubleshooting.md");
 
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn every_message_has_a_section_and_every_section_a_message() {
-        // The messages of `ppt-analysis` and `ppt-lab` have tests of their own there.
+        // The messages of answers and of several hosts have tests of their own.
         let theirs = ["Questions to captures", "Several hosts"].map(|title| {
             let (_, rest) = PAGE.split_once(&format!("\n## {title}\n")).unwrap();
             rest.split("\n## ").next().unwrap()
@@ -108,7 +108,7 @@ mod tests {
         let is_theirs = |code: &str| theirs.contains(&format!("\n### {code}\n"));
         let explained = sections().map(|section| section.code).filter(|text| !is_theirs(text));
         let explained: Vec<_> = explained.map(str::to_owned).collect();
-        // Some messages are of both programs.
+        // Some messages are of both.
         let codes: BTreeSet<_> = codes().into_iter().filter(|code| !is_theirs(code)).collect();
         let missing: Vec<_> = codes.iter().filter(|code| !explained.contains(code)).collect();
         assert!(missing.is_empty(), "not in docs/troubleshooting.md: {missing:?}");

@@ -18,9 +18,9 @@ use serde::Serialize;
 use crate::args;
 use crate::cmd::select;
 use crate::code::Code;
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::{json, report, session, signals, stdout};
+use ppt_text::exit::ExitStatus;
 
 mod unreadable;
 

@@ -1,7 +1,6 @@
 //! `ppt man FOLDER`: writes the man pages of `ppt`, of its commands and of `pptc`.
 //!
-//! A page has the text of `--help`, and sections of its own. `ppt-analysis man FOLDER` writes the pages
-//! of the other commands.
+//! A page has the text of `--help`, and sections of its own.
 
 #[path = "../../packaging/page.rs"]
 mod page;
@@ -12,9 +11,9 @@ use std::io;
 use clap::CommandFactory;
 
 use crate::code::Code;
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::{args, pptc_args};
+use ppt_text::exit::ExitStatus;
 
 /// Sections of its own for each page; a subcommand without any has those of `ppt`.
 const SECTIONS: [(&str, &str); 8] = [
@@ -27,6 +26,10 @@ const SECTIONS: [(&str, &str); 8] = [
     ("ppt-list", include_str!("../../packaging/man/ppt-list.roff")),
     ("pptc", include_str!("../../packaging/man/pptc.roff")),
 ];
+
+/// Exit status of `ppt compare`, before the other sections.
+const NOT_JUDGED: &str =
+    ".TP\n.B 3\nA gate cannot be judged, or nothing can be compared.\n.SH SEE ALSO";
 
 pub(crate) fn run(args: &args::Man) -> CommandResult {
     let failed = |path: &std::path::Path, error: io::Error| {
@@ -61,6 +64,10 @@ fn pages() -> io::Result<Vec<Page>> {
 fn page_of(command: clap::Command, name: &str, program: &str) -> io::Result<Page> {
     let own = SECTIONS.iter().find(|(page, _)| *page == name);
     let sections = own.map_or(include_str!("../../packaging/man/other.roff"), |(_, text)| text);
-    let text = page::page(command, name, program, sections)?;
+    let sections = match name {
+        "ppt-compare" => sections.replace(".SH SEE ALSO", NOT_JUDGED),
+        _ => sections.to_owned(),
+    };
+    let text = page::page(command, name, program, &sections)?;
     Ok(Page { file: format!("{name}.1"), text })
 }

@@ -21,7 +21,6 @@ use ppt_listener::EndReason;
 use crate::cmd::run::command::{ChildCommand, CommandEnd};
 use crate::code::Code;
 use crate::descriptors;
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::live::{
     CaptureEnd, CaptureForm, Follow, KernelWatch, Live, Outputs, check_flight, check_size,
@@ -31,6 +30,7 @@ use crate::metrics::MetricsListener;
 use crate::preload::{self, Library};
 use crate::signals::{ReceivedSignal, Signals};
 use crate::{args, report};
+use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::RunArgs) -> CommandResult {
     capture(args).map_err(Failure::of_run)

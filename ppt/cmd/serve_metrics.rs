@@ -12,8 +12,8 @@ use ppt_metrics::MetricsServer;
 
 use crate::args;
 use crate::code::Code;
-use crate::exit::ExitStatus;
 use crate::{privileges, report};
+use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::ServeMetrics) -> ExitStatus {
     // ps(1) would otherwise show the name `exe`.

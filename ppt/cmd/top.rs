@@ -1,15 +1,17 @@
 //! `ppt top PID`: shows what a running program does now.
 //!
-//! ppt attaches and writes the capture into a pipe. At the other end, `ppt-analysis top -` reads it
-//! without any privileges and draws on the terminal. When that program ends for any reason, ppt
-//! detaches. `ppt top CAPTURE` is done by `ppt-analysis` alone.
+//! ppt attaches and writes the capture into a pipe. At the other end, another `ppt top` reads it without
+//! any privileges and draws on the terminal. When that process ends for any reason, ppt detaches.
+//! `ppt top CAPTURE` only reads.
 
-use std::ffi::OsString;
 use std::io::{self, IsTerminal, PipeReader, PipeWriter, pipe};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus as Status, Stdio};
 
+use clap::CommandFactory;
+use clap::error::ErrorKind;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, kill};
@@ -18,26 +20,32 @@ use ppt_agent::Session;
 use ppt_listener::EndReason;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::args::{self, ProcessChoice};
-use crate::cmd::{other, select};
+use crate::args::{self, Args, ProcessChoice};
+use crate::cmd::select;
 use crate::code::Code;
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure, failed};
 use crate::live::{CaptureEnd, CaptureForm, Live, Outputs, attach_options, end_at_once};
 use crate::signals::Signals;
-use crate::{privileges, report, weights};
+use crate::{answers, privileges, report, usage, weights};
+use ppt_text::exit::ExitStatus;
 
 /// Size of the pipe in bytes. It holds the frames that arrive while the view draws.
 const PIPE: i32 = 1 << 20;
 
 pub(crate) fn run(args: &args::Top) -> CommandResult {
-    let Some(pids) = args.pids() else {
-        // The `ppt top` that starts a view has blocked signals, because it waits for them.
-        let _ = SigSet::empty().thread_set_mask();
-        let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-        return other::ask(&words);
+    let pids = match args.pids() {
+        _ if args.on_stdin => return show("-".as_ref(), args),
+        Some(pids) => pids,
+        None => match &args.targets[..] {
+            [capture] => return show(capture, args),
+            _ => {
+                let text = "ppt top shows processes, all by their ids, or one capture";
+                usage::print(&Args::command().error(ErrorKind::TooManyValues, text));
+                return Ok(ExitStatus::USAGE);
+            }
+        },
     };
-    if !args.once && !io::stdout().is_terminal() {
+    if !args.shown.once && !io::stdout().is_terminal() {
         return Err(Failure::usage(
             Code::NoTerminal,
             "`ppt top` draws on a terminal, and standard output is none: --once prints a table",
@@ -48,7 +56,7 @@ pub(crate) fn run(args: &args::Top) -> CommandResult {
     let capture = args.capture();
     let sessions = sessions(&pids, &capture)?;
     let kind = if pids.len() == 1 { CaptureForm::One } else { CaptureForm::Several };
-    let (view, stdout) = match TopProgram::start(args) {
+    let (view, stdout) = match TopProgram::start() {
         Ok(started) => started,
         Err(failure) => {
             sessions.into_iter().for_each(end_at_once);
@@ -60,6 +68,13 @@ pub(crate) fn run(args: &args::Top) -> CommandResult {
     let done = capture_into(view, &capture, kind, sessions, &signals, stdout);
     report::release();
     done
+}
+
+/// Shows a capture.
+fn show(capture: &Path, args: &args::Top) -> CommandResult {
+    // The `ppt top` that starts a view has blocked signals, because it waits for them.
+    let _ = SigSet::empty().thread_set_mask();
+    answers::top(capture, &args.shown)
 }
 
 fn sessions(pids: &[i32], capture: &args::CaptureArgs) -> Result<Vec<Session>, Failure> {
@@ -147,14 +162,14 @@ struct TopProgram {
 
 impl TopProgram {
     /// Starts the view with a pipe whose other end becomes stdout; returns the former stdout.
-    fn start(args: &args::Top) -> Result<(Self, OwnedFd), Failure> {
+    fn start() -> Result<(Self, OwnedFd), Failure> {
         let (reader, writer): (PipeReader, PipeWriter) = pipe().map_err(cannot("make a pipe"))?;
         // The system may allow less.
         let _ = fcntl(&writer, FcntlArg::F_SETPIPE_SZ(PIPE));
         let terminal = tcgetattr(io::stdout()).ok();
-        let exe = std::env::current_exe().map_err(cannot("find ppt"))?;
-        let mut command = Command::new(exe);
-        command.args(["top", "-"]).args(args.of_view()).stdin(Stdio::from(reader));
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("ppt").args(["top", "--on-stdin"]).args(std::env::args_os().skip(2));
+        command.stdin(Stdio::from(reader));
         let child = command.spawn().map_err(cannot("start the view"))?;
         // This closes our copy of the reading end.
         drop(command);

@@ -1,43 +1,27 @@
-//! `ppt view PID`: a timeline of a process while it runs.
+//! `ppt view`: a timeline of captures, or of a process while it runs.
 //!
-//! ppt attaches and writes a capture, as `ppt attach` does. `ppt-analysis view` follows that file without any
-//! privileges. Ctrl-C ends both, and the capture stays. If a ppt captures the process already, `ppt view`
-//! shows that capture, which continues.
+//! ppt attaches to the process and writes a capture, as `ppt attach` does. Another `ppt view`, without any
+//! privileges, follows that file. Ctrl-C ends both, and the capture stays. If a ppt captures the process
+//! already, `ppt view` shows that capture, which continues.
 
-use std::ffi::OsString;
 use std::path::Path;
 
+use clap::CommandFactory;
+use clap::error::ErrorKind;
 use nix::sys::signal::SigSet;
 use ppt_text::escaped;
+use ppt_text::exit::ExitStatus;
 
-use crate::args::ProcessView;
-use crate::cmd::{attach, other};
-use crate::exit::ExitStatus;
+use crate::args::{Args, View};
+use crate::cmd::attach;
 use crate::failure::CommandResult;
 use crate::viewer::Viewer;
-use crate::{report, session, usage};
+use crate::{answers, report, session, usage};
 
-/// Shows a process. For captures, runs `ppt-analysis`.
-pub(crate) fn run(words: &[OsString]) -> CommandResult {
-    match ProcessView::asked(words) {
-        Ok(Some(process)) => show(&process),
-        Ok(None) => {
-            // The `ppt view PID` that starts this one has blocked signals, because it waits for them.
-            let _ = SigSet::empty().thread_set_mask();
-            other::ask(words)
-        }
-        Err(error) => {
-            usage::print(&error);
-            Ok(ExitStatus::USAGE)
-        }
-    }
-}
-
-/// Shows a process.
-fn show(view: &ProcessView) -> CommandResult {
-    let pid = view.pid;
-    if let Some((ppt, output)) = captured(pid) {
-        let own = if view.has_capture_options() {
+pub(crate) fn run(mut args: View) -> CommandResult {
+    if let Some(pid) = args.shown.process() {
+        let Some((ppt, output)) = captured(pid) else { return show(&args, pid) };
+        let own = if args.has_capture_options() {
             ", with its own options: -o, -b, --kernel, --stacks and --allow change nothing"
         } else {
             ""
@@ -46,16 +30,22 @@ fn show(view: &ProcessView) -> CommandResult {
         report::note(format_args!(
             "process {pid} is captured into {name} by ppt with pid {ppt}{own}"
         ));
-        let mut words: Vec<OsString> = vec!["view".into(), output.into()];
-        words.extend(view.of_view());
-        return other::ask(&words);
+        args.shown.show(output.into());
+    } else if args.has_capture_options() && !args.shown.is_written() {
+        let text =
+            "-o, -b, --kernel, --stacks and --allow are for a process, alone: `ppt view PID`";
+        usage::print(&Args::command().error(ErrorKind::ArgumentConflict, text));
+        return Ok(ExitStatus::USAGE);
     }
-    // Without ppt-analysis there is no view, so ppt does not attach.
-    if !other::can_ask() {
-        return other::ask(&["view".into()]);
-    }
-    let args = view.attach();
-    let mut shown = Viewer::new(args.capture.output.as_os_str().into(), view.of_view());
+    // The `ppt view PID` that starts this one has blocked signals, because it waits for them.
+    let _ = SigSet::empty().thread_set_mask();
+    answers::view(&args.shown)
+}
+
+/// Shows a process.
+fn show(args: &View, pid: i32) -> CommandResult {
+    let args = args.attach(pid);
+    let mut shown = Viewer::new(&args.capture.output);
     let captured = attach::capture(&args, Some(&mut shown))?;
     Ok(if captured == ExitStatus::DONE { shown.status } else { captured })
 }

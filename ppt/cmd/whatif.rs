@@ -1,7 +1,7 @@
 //! `ppt whatif --live PID…`: a program under a hypothesis, while it runs.
 //!
 //! ppt attaches and captures, as `ppt attach` does, and slows intervals down in rounds, which it writes into the
-//! capture, too. When the time is over, `ppt-analysis whatif` answers from the capture, now and later.
+//! capture, too. When the time is over, `ppt whatif CAPTURE` answers from the capture, now and later.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -13,44 +13,44 @@ use ppt_kernel::{RoundLog, VirtualClockLog};
 use ppt_listener::EndReason;
 
 use crate::args::{CaptureArgs, LiveWhatIf, ProcessChoice};
-use crate::cmd::{other, select};
+use crate::cmd::select;
 use crate::code::Code;
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::live::{CaptureEnd, CaptureForm, Live, Outputs, attach_options, end_at_once};
+use crate::privileges::WithRights;
 use crate::rounds::{Experiment, RunningExperiment};
 use crate::signals::Signals;
-use crate::{privileges, usage, weights};
+use crate::{answers, privileges, weights};
+use ppt_text::exit::ExitStatus;
 
-/// Answers about running programs, or has captures asked.
-pub(crate) fn run(words: &[OsString]) -> CommandResult {
-    if !LiveWhatIf::is_asked(words) {
-        return other::run(words);
-    }
-    let args = match LiveWhatIf::try_parse_from(words) {
-        Ok(args) => args,
-        Err(error) => {
-            usage::print(&error);
-            return Ok(if error.use_stderr() { ExitStatus::USAGE } else { ExitStatus::DONE });
-        }
-    };
-    // Nothing is slowed down for an answer that cannot be had.
-    if !other::can_ask() {
-        return other::ask(&["whatif".into()]);
-    }
+/// The experiment that `words`, those behind `ppt`, ask for, if they do.
+///
+/// # Errors
+/// The words are wrong, or ask for help.
+pub(crate) fn asked(words: &[OsString]) -> Result<Option<LiveWhatIf>, clap::Error> {
+    let is_asked = words.first().is_some_and(|word| word == "whatif");
+    (is_asked && LiveWhatIf::is_asked(words)).then(|| LiveWhatIf::try_parse_from(words)).transpose()
+}
+
+/// Runs an experiment, and answers from its capture.
+pub(crate) fn run(args: &LiveWhatIf) -> CommandResult {
     let capture = args.capture();
-    if !experiment(&args, &capture)? {
-        return Ok(ExitStatus::FAILED);
-    }
     let mut words: Vec<OsString> = vec!["whatif".into()];
     words.extend(args.format.iter().flat_map(|format| ["--format".into(), format.into()]));
-    words.extend(["--".into(), capture.output.into()]);
-    other::ask(&words)
+    words.extend(["--".into(), capture.output.clone().into()]);
+    let signals = Signals::take(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])?;
+    // Only with the rights of now can it become the user who called sudo.
+    let answer = WithRights::keep(move || answers::become_answer(&words));
+    let answer = answer.map_err(system("start a thread"))?;
+    if experiment(args, &capture, &signals)? { answer.work() } else { Ok(ExitStatus::FAILED) }
 }
 
 /// Captures the processes while the rounds run. Returns whether all went well.
-fn experiment(args: &LiveWhatIf, capture: &CaptureArgs) -> Result<bool, Failure> {
-    let signals = Signals::take(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])?;
+fn experiment(
+    args: &LiveWhatIf,
+    capture: &CaptureArgs,
+    signals: &Signals,
+) -> Result<bool, Failure> {
     let mut chosen = Vec::new();
     for &pid in &args.pids {
         chosen.extend(select::processes(ProcessChoice::Pid(pid), &[], false)?);
@@ -88,7 +88,7 @@ fn experiment(args: &LiveWhatIf, capture: &CaptureArgs) -> Result<bool, Failure>
     let mut live = Live::start(capture, form, sessions, (None, None), outputs)?;
     let end = live.log_rounds(&log, clock.as_ref()).and_then(|()| {
         let mut running = experiment.start(log, clock).map_err(system("start the rounds"))?;
-        let end = until_end(&mut live, &signals, &running);
+        let end = until_end(&mut live, signals, &running);
         running.stop();
         end
     });

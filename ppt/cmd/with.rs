@@ -14,10 +14,10 @@ use ppt_sources::{FILE_NAME, LIBRARY};
 
 use crate::args;
 use crate::code::Code;
-use crate::exit::ExitStatus;
 use crate::failure::{CommandResult, Failure};
 use crate::preload::{self, Library, VARIABLE, shown};
 use crate::{report, stdout};
+use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::With) -> CommandResult {
     match (&args.install, &args.systemd) {

@@ -17,9 +17,11 @@ const ARROWS: &[(&str, &[&str])] = &[
         "ppt",
         &[
             "ppt-agent",
+            "ppt-analysis",
             "ppt-codegen",
             "ppt-dump",
             "ppt-kernel",
+            "ppt-lab",
             "ppt-listener",
             "ppt-metrics",
             "ppt-output",
@@ -210,11 +212,21 @@ fn text_is_escaped_by_one_crate() {
     assert!(seen > 300, "{seen} files");
 }
 
-/// The packages that `cargo tree` lists for a package along these edges: names and versions, each
-/// once.
-fn tree(package: &str, edges: &str) -> BTreeSet<String> {
+/// The packages of a ppt with these features, as `cargo tree` lists them along these edges: names and
+/// versions, each once.
+fn tree(features: &[&str], edges: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--package", package, "--edges", edges, "--format", "{p}"])
+        .args([
+            "tree",
+            "--package",
+            "ppt",
+            "--edges",
+            edges,
+            "--format",
+            "{p}",
+            "--no-default-features",
+        ])
+        .args(features)
         // The dependencies of a package are printed once: printed in full everywhere, the tree of
         // unified features takes minutes and gigabytes.
         .args(["--prefix", "none", "--offline"])
@@ -227,52 +239,77 @@ fn tree(package: &str, edges: &str) -> BTreeSet<String> {
     text.lines().map(words).collect()
 }
 
+/// The packages of a query engine.
+const ENGINE: [&str; 7] =
+    ["arrow", "datafusion", "parquet", "ppt-query", "prost", "ratatui", "tokio"];
+
+fn is_of_engine(package: &&String) -> bool {
+    let name = package.split(' ').next().unwrap_or_default();
+    ENGINE.iter().any(|rich| name == *rich || name.starts_with(&format!("{rich}-")))
+}
+
 /// The code that runs with the right to write into other processes stays small enough to know every
 /// package. A crate of our own that is divided in two counts, too. The man pages of `ppt man` take
 /// two, the preloaded library takes one, and metrics take two: the parser of requests runs only in
 /// the process without privileges.
 #[test]
 fn the_binaries_link_few_packages() {
-    let packages = tree("ppt", "normal,no-proc-macro");
-    let packages: BTreeSet<_> =
+    let packages = tree(&[], "normal,no-proc-macro");
+    let names: BTreeSet<_> =
         packages.iter().filter_map(|package| package.split(' ').next()).collect();
-    assert!(packages.contains("ppt-agent"), "{packages:?}");
-    assert!(packages.len() <= 81, "{} packages: {packages:?}", packages.len());
-    for rich in ["arrow", "datafusion", "parquet", "prost", "ratatui", "tokio"] {
-        let is_part = |text: &&str| text.split('-').next() == Some(rich);
-        assert!(!packages.iter().any(is_part), "{rich} belongs into a binary of its own");
-    }
+    assert!(names.contains("ppt-agent"), "{names:?}");
+    assert!(names.len() <= 81, "{} packages: {names:?}", names.len());
+    assert_eq!(packages.iter().find(is_of_engine), None, "the recorder links a query engine");
 }
 
-/// Every host of an experiment needs this program, so it must build in about a minute.
+/// Hosts of an experiment need `ppt lab` and no answers, so that such a ppt builds in about a minute.
 #[test]
 fn ppt_lab_has_no_query_engine() {
-    let linked = tree("ppt-lab", "normal,no-proc-macro");
+    let hosts = ["--features", "hosts"];
+    let linked = tree(&hosts, "normal,no-proc-macro");
     assert!(linked.iter().any(|it| it.starts_with("ppt-hosts ")), "{linked:?}");
-    for rich in ["arrow", "datafusion", "parquet", "ppt-query", "prost", "ratatui", "tokio"] {
-        let is_part = |text: &&String| {
-            *text == rich
-                || text.starts_with(&format!("{rich}-"))
-                || text.starts_with(&format!("{rich} "))
-        };
-        assert_eq!(linked.iter().find(is_part), None, "ppt-lab links a query engine");
-    }
-    let compiled = tree("ppt-lab", "normal,build");
-    assert!(compiled.len() <= 110, "{} packages: {compiled:?}", compiled.len());
+    assert_eq!(linked.iter().find(is_of_engine), None, "`ppt lab` links a query engine");
+    let compiled = tree(&hosts, "normal,build");
+    assert!(compiled.len() <= 140, "{} packages: {compiled:?}", compiled.len());
 }
 
-/// Only binaries print; a library with this feature could, too.
+/// The answers run in processes without privileges: nothing that attaches names them.
 #[test]
-fn only_binaries_have_messages() {
+fn what_attaches_names_no_answers() {
+    let may =
+        ["ppt/answers.rs", "ppt/args.rs", "ppt/args/top.rs", "ppt/args/view.rs", "ppt/main.rs"];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    sources(&root.join("ppt"), &mut files);
+    let mut named = BTreeSet::new();
+    for file in files {
+        let place = file.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+        let text = fs::read_to_string(&file).unwrap();
+        if text.contains("ppt_analysis") {
+            named.insert(place.clone());
+        }
+        let attaches = ["ppt/live", "ppt/rounds", "ppt/cmd/attach", "ppt/cmd/run"];
+        if attaches.iter().any(|begin| place.starts_with(begin)) {
+            let is_answer =
+                ["ppt_analysis", "ppt_lab", "answers::"].iter().find(|it| text.contains(**it));
+            assert_eq!(is_answer, None, "{place}");
+        }
+    }
+    assert_eq!(named, may.map(str::to_owned).into());
+}
+
+/// Only commands print; another library with this feature could, too.
+#[test]
+fn only_commands_have_messages() {
     let metadata = metadata();
     for package in metadata["packages"].as_array().unwrap() {
         let has_messages = package["dependencies"].as_array().unwrap().iter().any(|value| {
             value["name"] == "ppt-text"
                 && value["features"].as_array().unwrap().iter().any(|feature| feature == "messages")
         });
-        let is_binary =
-            package["targets"].as_array().unwrap().iter().any(|value| value["kind"][0] == "bin");
-        assert!(!has_messages || is_binary, "{}: a library has no messages", package["name"]);
+        let has_commands =
+            ["ppt", "ppt-analysis", "ppt-lab"].iter().any(|it| package["name"] == *it);
+        assert!(!has_messages || has_commands, "{}: a library has no messages", package["name"]);
     }
 }
 
@@ -280,7 +317,7 @@ fn only_binaries_have_messages() {
 /// package in two versions counts twice. A timed test would depend on the load of the machine.
 #[test]
 fn a_build_compiles_few_packages() {
-    let packages = tree("ppt", "normal,build");
+    let packages = tree(&[], "normal,build");
     assert!(packages.iter().any(|it| it.starts_with("serde_derive ")), "{packages:?}");
     assert!(packages.len() <= 104, "{} packages: {packages:?}", packages.len());
 }
@@ -321,8 +358,8 @@ fn commands_build_nothing_twice() {
         assert!(built.len() > least && twice.is_empty(), "{command:?} and cargo test: {twice:#?}");
     }
     // The server of the view is built anew: S3 needs the client of HTTP, too.
-    let Some(with) = units(&["test", "--features", "ppt-analysis/s3"]) else {
-        eprintln!("skipped: the packages of ppt-analysis/s3 are not here: cargo fetch");
+    let Some(with) = units(&["test", "--features", "s3"]) else {
+        eprintln!("skipped: the packages of the feature s3 are not here: cargo fetch");
         return;
     };
     let is_other = |unit: &&String| unit.contains("registry+") && !unit.contains("#hyper");

@@ -158,6 +158,7 @@ mod with {
 
 /// Malicious targets, users and text.
 mod trust {
+    mod answers;
     mod hostile;
     mod hostile_text;
     mod hostile_user;

@@ -4,13 +4,14 @@
 //! [`escaped`] is for people, [`escape_cell`] for tables that a program reads back,
 //! [`escaped_json`] for JSON. [`nearest`] finds the intended name for a misspelt one. Only binaries
 //! enable the features `messages`, with `message` for output to stderr, and `arguments`, with
-//! `argument` for the values of a command line.
+//! `argument` for the values of a command line. [`exit`] has their exit codes.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "arguments")]
 pub mod argument;
 mod csv;
 mod escape;
+pub mod exit;
 mod expected;
 #[cfg(feature = "messages")]
 pub mod message;

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
 
 use ppt_delivery::DeliveryError;
 use ppt_import::ImportError;
@@ -19,9 +18,7 @@ use ppt_report::ReportError;
 use ppt_view_server::ServeError;
 
 use crate::{message, panicked, question_settings, scratch, signals};
-
-/// Exit status of a comparison that can neither show a change nor rule one out.
-pub(crate) const NOT_JUDGED: u8 = 3;
+use ppt_text::exit::ExitStatus;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -246,13 +243,13 @@ impl Failure {
     }
 
     /// Prints the error and returns the exit status.
-    pub(crate) fn report(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> ExitStatus {
         match self {
             // The reader closed the pipe: this is not an error.
             Failure::Write(_, error) | Failure::Query(QueryError::Output(error))
                 if error.kind() == io::ErrorKind::BrokenPipe =>
             {
-                return ExitCode::SUCCESS;
+                return ExitStatus::DONE;
             }
             Failure::Query(QueryError::Cancelled)
             | Failure::Report(ReportError::Query(QueryError::Cancelled)) => {
@@ -262,8 +259,8 @@ impl Failure {
             other => other.print(),
         }
         match self {
-            Failure::Unjudged(_) => ExitCode::from(NOT_JUDGED),
-            other => ExitCode::from(if other.is_usage() { 2 } else { 1 }),
+            Failure::Unjudged(_) => ExitStatus::NOT_JUDGED,
+            other => ExitStatus::of_failure(other.is_usage()),
         }
     }
 }

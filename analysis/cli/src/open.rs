@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::process::ExitCode;
 
 use ppt_import::frame_dsl::edge::Edge;
 use ppt_output::{FileId, Output, Readers, Rules};
@@ -12,6 +11,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::{message, question_settings};
 use ppt_query::text::grouped;
+use ppt_text::exit::ExitStatus;
 
 /// Opens the captures of a command.
 pub(crate) fn engine(captures: &args::Captures) -> Result<Engine, Failure> {
@@ -151,10 +151,10 @@ fn warn_of_missing(loss: CaptureLoss, buffers: &[&str]) {
 }
 
 /// Reports missing frames and faults of the captures. Returns the exit status.
-pub(crate) fn report_faults(engine: &Engine) -> ExitCode {
+pub(crate) fn report_faults(engine: &Engine) -> ExitStatus {
     const SHOWN: usize = 5;
     warn_of_loss(engine);
-    let mut code = ExitCode::SUCCESS;
+    let mut code = ExitStatus::DONE;
     for trouble in engine.set().troubles() {
         let path = trouble.path.display();
         for damage in trouble.damaged.iter().take(SHOWN) {
@@ -166,7 +166,7 @@ pub(crate) fn report_faults(engine: &Engine) -> ExitCode {
             message::warning("damaged", text);
         }
         if trouble.damages > 0 {
-            code = ExitCode::FAILURE;
+            code = ExitStatus::FAILED;
         }
         if let Some(cut) = trouble.cut {
             let text = format_args!(

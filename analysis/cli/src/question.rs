@@ -4,7 +4,6 @@
 //! [`NAME`](crate::question_settings::NAME), with the same arguments. The process ends if its
 //! supervisor ends, and if it reaches its limit of memory. A panic becomes an error.
 
-use std::process::ExitCode;
 use std::thread;
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
@@ -12,12 +11,13 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use crate::failure::Failure;
 use crate::question_settings::QuestionSettings;
 use crate::{heap, panicked, run, scratch, signals};
+use ppt_text::exit::ExitStatus;
 
 /// Answers a question with these settings.
 pub(crate) fn answer(
     settings: QuestionSettings,
-    work: impl FnOnce() -> Result<ExitCode, Failure> + Send,
-) -> Result<ExitCode, Failure> {
+    work: impl FnOnce() -> Result<ExitStatus, Failure> + Send,
+) -> Result<ExitStatus, Failure> {
     let system = |what| move |error| Failure::System(what, error);
     set_parent_process_death_signal(Some(Signal::TERM))
         .map_err(|error| Failure::System("follow the supervisor", error.into()))?;
@@ -29,7 +29,7 @@ pub(crate) fn answer(
     };
     if is_orphan() {
         tidy();
-        return Ok(ExitCode::FAILURE);
+        return Ok(ExitStatus::FAILED);
     }
     let _ = rustix::thread::set_name(c"ppt-question");
     signals::take_in_question(tidy).map_err(system("set up signals"))?;

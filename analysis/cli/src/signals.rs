@@ -3,11 +3,11 @@
 //! The process of a question ([`take_in_question`]) ends the question, and itself if that takes too
 //! long. The supervisor of a question ([`SignalPipe`]) waits for signals and for its child.
 
+use ppt_text::exit::ExitStatus;
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -125,7 +125,7 @@ pub(crate) fn came() -> bool {
 }
 
 /// Ends by the signal that arrived, so that a shell's loop ends, too.
-pub(crate) fn interrupted() -> ExitCode {
+pub(crate) fn interrupted() -> ExitStatus {
     let signal = match last_signal() {
         0 => SIGINT,
         signal => signal,
@@ -134,9 +134,9 @@ pub(crate) fn interrupted() -> ExitCode {
 }
 
 /// Ends by a signal.
-pub(crate) fn end_by(signal: i32) -> ExitCode {
+pub(crate) fn end_by(signal: i32) -> ExitStatus {
     let _ = signal_hook::low_level::emulate_default_handler(signal);
-    ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+    ExitStatus::of_signal(signal)
 }
 
 /// Wakes a supervisor at signals and at SIGCHLD.

@@ -17,6 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::set_no_new_privs;
 
 pub(crate) use self::end::ChildEnd;
 use self::terminal::Terminal;
@@ -53,6 +54,9 @@ pub(crate) enum Waited {
 impl ChildProcess {
     /// Starts a process with these settings.
     pub(crate) fn start(settings: QuestionSettings, stdin: Stdio) -> Result<ChildProcess, Failure> {
+        // `setcap` may have given this program rights, which its process has given up.
+        set_no_new_privs(true)
+            .map_err(|error| Failure::System("give up privileges", error.into()))?;
         let (scratch, terminal) = (Scratch::new(), Terminal::now());
         // This path starts the same program, even if its file was replaced in the meantime.
         let mut command = Command::new("/proc/self/exe");

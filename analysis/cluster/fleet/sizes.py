@@ -71,7 +71,7 @@ class Recording:
             raise Failure(f"{self.capture} misses frames: {buffer['lost_by']}, {buffer['dropped']}")
         exported = self.capture.with_suffix(".parquet")
         command = ["export", self.capture, "--frame", "request", "--format", "parquet", "-o", exported]
-        done(binaries / "ppt-analysis", *command)
+        done(binaries / "ppt", *command)
         return {
             "rate": self.rate, "codec": self.codec, "seconds": self.seconds, "frames": buffer["frames"],
             "capture": self.size(), "hour": round(hour), "parquet": exported.stat().st_size,

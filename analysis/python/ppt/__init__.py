@@ -7,7 +7,7 @@
     jobs.to_pandas()            # pandas
     polars.from_arrow(jobs)     # Polars
 
-The program ``ppt-analysis`` reads the captures, and writes its answer into a pipe as a stream of Arrow.
+The program ``ppt`` reads the captures, and writes its answer into a pipe as a stream of Arrow.
 It is the one of the wheel, else the one on PATH.
 
 In all functions, captures are files, patterns (``"run*/*.bin"``) and names of rotated ones, as on the
@@ -254,7 +254,7 @@ class Batches:
         good = {_Pipe.END: (0, 1), b"": (0,)}
         if status not in good.get(self._pipe.last, ()):
             how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
-            raise Error(message or f"ppt-analysis {how}", code, status) from None
+            raise Error(message or f"ppt {how}", code, status) from None
         self._ended = True
         self.close()
         if message:
@@ -339,7 +339,7 @@ def _outside() -> int:
 
 
 def _program() -> str:
-    name = "ppt-analysis"
+    name = "ppt"
     beside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     folders = [
         sysconfig.get_path("scripts"),

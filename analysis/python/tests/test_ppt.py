@@ -1,6 +1,6 @@
 """The module as users call it.
 
-    python -m unittest discover analysis/python/tests       # with ppt and ppt-analysis where it finds them
+    python -m unittest discover analysis/python/tests       # with ppt where it finds it
 
 What a capture holds, other tools say: `ppt dump` (its golden table), pandas, which reads the CSV that a
 capture is made of, and Polars.

@@ -1,41 +1,25 @@
-//! The command line of `ppt-lab`.
+//! The command line of `ppt sync` and `ppt lab`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, Subcommand};
 use ppt_hosts::probe::RATES;
 use ppt_text::argument;
 
-/// Experiments over several hosts, and how their clocks go. `ppt` finds this program by its words:
-/// `ppt sync` is `ppt-lab sync`.
-#[derive(Debug, Parser)]
-#[command(name = "ppt-lab", bin_name = "ppt", override_usage = "ppt-lab <COMMAND>")]
-#[command(version, max_term_width = 100, arg_required_else_help = true)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
+/// A command about several hosts.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Read how the clocks of other hosts go, so that captures of several hosts can be compared.
+pub enum HostsCommand {
+    /// Read how the clocks of other hosts go.
     Sync(Sync),
     /// Run an experiment over several hosts from one file.
     Lab(Lab),
-    /// Write the man pages into a folder.
-    #[command(hide = true)]
-    Man {
-        /// A folder that exists.
-        #[arg(value_name = "FOLDER")]
-        folder: PathBuf,
-    },
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub(crate) struct Sync {
+pub struct Sync {
     #[command(subcommand)]
     pub(crate) command: Option<SyncCommand>,
     /// Hosts where `ppt sync serve` runs: HOST or HOST:PORT; an IPv6 address stands in brackets.
@@ -72,13 +56,13 @@ pub(crate) struct Sync {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum SyncCommand {
+pub enum SyncCommand {
     /// Answer hosts that probe the clocks of this host and have the key.
     Serve(Serve),
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Serve {
+pub struct Serve {
     /// UDP address to answer at: ADDRESS or ADDRESS:PORT; an IPv6 address stands in brackets [default:
     /// 0.0.0.0:7787].
     #[arg(value_name = "ADDRESS")]
@@ -92,13 +76,13 @@ pub(crate) struct Serve {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Lab {
+pub struct Lab {
     #[command(subcommand)]
     pub(crate) command: LabCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum LabCommand {
+pub enum LabCommand {
     /// Say what would run, on which host, and in which order.
     Plan {
         /// The experiment (TOML).
@@ -139,7 +123,7 @@ pub(crate) enum LabCommand {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct LabRun {
+pub struct LabRun {
     /// A new folder for the results [default: NAME-1, NAME-2, …].
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) output: Option<PathBuf>,

@@ -1,8 +1,8 @@
 //! Why a command failed.
 
+use ppt_text::exit::ExitStatus;
 use std::fmt::Display;
 use std::io;
-use std::process::ExitCode;
 
 use ppt_hosts::lab::LabError;
 use ppt_output::OutputError;
@@ -63,15 +63,15 @@ impl LabFailure {
     }
 
     /// Reports the failure and returns the exit status.
-    pub(crate) fn report(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> ExitStatus {
         let (code, is_usage) = match self {
             // A reader that closed the pipe has seen enough.
             LabFailure::Write(_, error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                return ExitCode::SUCCESS;
+                return ExitStatus::DONE;
             }
             LabFailure::Usage(text) => {
                 message::note(text);
-                return ExitCode::from(2);
+                return ExitStatus::USAGE;
             }
             LabFailure::Output(error) => (error.code(), false),
             LabFailure::Coded { code, is_usage, .. } => (*code, *is_usage),
@@ -79,6 +79,6 @@ impl LabFailure {
             LabFailure::System(..) => ("system", false),
         };
         message::error(code, self);
-        ExitCode::from(if is_usage { 2 } else { 1 })
+        ExitStatus::of_failure(is_usage)
     }
 }

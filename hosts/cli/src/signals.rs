@@ -1,8 +1,8 @@
 //! The signals that end a command: Ctrl-C (SIGINT) and SIGTERM. They end the program or its current
 //! work.
 
+use ppt_text::exit::ExitStatus;
 use std::io;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -45,11 +45,11 @@ pub(crate) fn came() -> bool {
 }
 
 /// Ends the process by the signal received, so that a shell's loop ends, too.
-pub(crate) fn interrupted() -> ExitCode {
+pub(crate) fn interrupted() -> ExitStatus {
     let signal = match i32::try_from(last().load(Relaxed)) {
         Ok(signal) if signal != 0 => signal,
         _ => SIGINT,
     };
     let _ = signal_hook::low_level::emulate_default_handler(signal);
-    ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+    ExitStatus::of_signal(signal)
 }

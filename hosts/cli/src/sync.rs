@@ -1,7 +1,6 @@
 //! `ppt sync`: reads the clocks of hosts by exchanging probes.
 
 use std::io::Write;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
@@ -17,18 +16,19 @@ use ppt_text::{duration, grouped};
 use crate::args::{Serve, Sync, SyncCommand};
 use crate::failure::LabFailure;
 use crate::signals;
+use ppt_text::exit::ExitStatus;
 
 /// Interval at which signals are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-pub(crate) fn run(args: &Sync) -> Result<ExitCode, LabFailure> {
+pub(crate) fn run(args: &Sync) -> Result<ExitStatus, LabFailure> {
     match &args.command {
         Some(SyncCommand::Serve(serve)) => self::serve(serve),
         None => ask(args),
     }
 }
 
-fn serve(args: &Serve) -> Result<ExitCode, LabFailure> {
+fn serve(args: &Serve) -> Result<ExitStatus, LabFailure> {
     let (key, clock) = own_key_and_clock(args.key.as_deref())?;
     let me =
         PeerIdentity::of_this_host(args.name.as_deref(), &clock).map_err(LabFailure::no_sync)?;
@@ -62,10 +62,10 @@ fn serve(args: &Serve) -> Result<ExitCode, LabFailure> {
         grouped(counts.unknown),
         grouped(counts.crowded)
     ));
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::DONE)
 }
 
-fn ask(args: &Sync) -> Result<ExitCode, LabFailure> {
+fn ask(args: &Sync) -> Result<ExitStatus, LabFailure> {
     let (key, clock) = own_key_and_clock(args.key.as_deref())?;
     let me =
         PeerIdentity::of_this_host(args.name.as_deref(), &clock).map_err(LabFailure::no_sync)?;
@@ -112,7 +112,7 @@ fn ask(args: &Sync) -> Result<ExitCode, LabFailure> {
     }
     let none = hosts.iter().zip(&counts).find(|entry| entry.1.complete == 0);
     match none {
-        None => Ok(ExitCode::SUCCESS),
+        None => Ok(ExitStatus::DONE),
         Some((host, counts)) => Err(LabFailure::no_sync(nothing(&host.name, counts))),
     }
 }

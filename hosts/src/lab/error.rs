@@ -49,8 +49,8 @@ pub enum LabError {
     },
     /// No program runs checks or makes the report.
     #[error(
-        "the experiment has checks or a report, and ppt-analysis, which answers them, is not there: \
-         install it beside ppt-lab"
+        "the experiment has checks or a report, and this ppt, which was built without answers, can make \
+         none"
     )]
     NoAnalysis,
     /// The manifest cannot be read.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use libtest_mimic::Trial;
-use ppt_hosts::lab::{Manifest, RunState};
+use ppt_hosts::lab::{LabError, Manifest, RunState};
 use ppt_output::Invoker;
 
 use crate::basics::fake_ppt;
@@ -17,6 +17,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         trial("failures::shared_memory_of_killed_programs_is_gone", shared_memory),
         trial("failures::a_full_disk_aborts_the_manifest", full_disk),
         trial("failures::checks_of_root_only_read", unprivileged),
+        trial("failures::only_checks_and_reports_need_answers", unanswered),
     ]
 }
 
@@ -145,6 +146,35 @@ a = { run = ["head", "-c", "3000000", "/dev/zero"] }
     contains(&said, "cannot write")?;
     let manifest: Manifest = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(manifest.state, RunState::Aborted, "{said}");
+    Ok(())
+}
+
+/// A program without answers runs experiments.
+fn unanswered() -> RigResult {
+    let text = |more: &str| {
+        format!(
+            r#"
+name = "unanswered"
+host.a = {{ via = "local" }}
+[[phase]]
+name = "run"
+a = {{ run = ["OWN", "program", "say", "x"] }}
+{more}
+"#
+        )
+    };
+    let run = |more: &str| {
+        let mut rig = Rig::new(&text(more));
+        rig.options.answers = None;
+        (rig.run(), rig)
+    };
+    let (plain, _rig) = run("");
+    assert_eq!(plain.unwrap_or_else(|error| panic!("{error}")).failed, 0);
+    for more in ["[check]\nsql = [\"SELECT true\"]", "[report]\nhtml = \"report.html\""] {
+        let (refused, rig) = run(more);
+        assert!(matches!(refused, Err(LabError::NoAnalysis)), "{more}");
+        assert!(!rig.results().exists(), "{more}: something ran");
+    }
     Ok(())
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn play(words: &[OsString]) -> ExitCode {
     match text[..] {
         ["lab", "host", ..] => {
             let own = SelfStart { program: rig::own(), words: vec!["lab".into(), "host".into()] };
-            lab::host(&own, &words[2..]).unwrap_or_else(|error| {
+            lab::host(&own, &words[2..]).map(ExitCode::from).unwrap_or_else(|error| {
                 eprintln!("{error}");
                 ExitCode::FAILURE
             })
@@ -113,7 +113,7 @@ fn forever() {
     }
 }
 
-/// Writes what `ppt-analysis sql --format jsonl` would.
+/// Writes what `ppt sql --format jsonl` would.
 fn sql(query: &str) -> ExitCode {
     match query {
         "SELECT true" => println!("{{\"x\":true}}"),

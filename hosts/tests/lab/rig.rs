@@ -109,7 +109,7 @@ impl Rig {
 pub(crate) fn options(folder: Option<PathBuf>) -> LabOptions {
     LabOptions {
         own: SelfStart { program: own(), words: vec!["lab".into(), "host".into()] },
-        analysis: Some(own()),
+        answers: Some(own()),
         ppt: Path::new("ppt").to_owned(),
         ssh: vec!["ssh".into()],
         invoker: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -14,7 +14,6 @@ use super::programs::{
     BuiltProgram, RunningProgram, SourceFile, build, hand_over, new_folder, ppt, step, text,
 };
 use crate::args;
-use crate::cmd::other;
 use crate::stdout;
 
 /// The files of the example.
@@ -66,34 +65,16 @@ pub(super) fn run(args: &args::Demo) -> Result<(), String> {
     let rows = summary(&table)?;
     let loss = account(&capture)?;
     hand_over(&folder)?;
-    let report = report_page(&capture, &folder.join("report.html"));
-    let (capture, table) = (capture.display(), table.display());
-    let mut out = format!("{rows}\n{loss}\ncapture: {capture}\ntable:   {table}\n");
-    match report {
-        Some(page) => {
-            let _ = writeln!(out, "report:  {}, for any browser", page.display());
-            let _ = write!(
-                out,
-                "\nwhat next:\n  ppt view {capture}    a timeline in the browser\n  ppt demo slow    why a request is slow\n  ppt stat {capture} --by kind\n  ppt sql {capture} 'SELECT who, \
-                 count(*) FROM example GROUP BY who'\n  ppt top PID    while a program runs\n"
-            );
-        }
-        None => out.push_str(
-            "\n`ppt stat`, `ppt sql`, `ppt report` and `ppt top` answer more, once ppt-analysis is \
-             there: `ppt explain no-analysis`\n",
-        ),
-    }
+    let page = folder.join("report.html");
+    ppt(&["report", text(&capture)?, "-o", text(&page)?])?.wait()?;
+    let (capture, table, page) = (capture.display(), table.display(), page.display());
+    let out = format!(
+        "{rows}\n{loss}\ncapture: {capture}\ntable:   {table}\nreport:  {page}, for any browser\n\nwhat \
+         next:\n  ppt view {capture}    a timeline in the browser\n  ppt demo slow    why a request is \
+         slow\n  ppt stat {capture} --by kind\n  ppt sql {capture} 'SELECT who, count(*) FROM example \
+         GROUP BY who'\n  ppt top PID    while a program runs\n"
+    );
     stdout::plain(&out).map_err(|error| error.to_string())
-}
-
-/// Writes a page about the capture, if `ppt-analysis` is installed; returns its path.
-fn report_page(capture: &Path, page: &Path) -> Option<PathBuf> {
-    if !other::can_ask() {
-        return None;
-    }
-    let (capture, output) = (text(capture).ok()?, text(page).ok()?);
-    let written = ppt(&["report", capture, "-o", output]).and_then(|mut report| report.wait());
-    written.is_ok().then(|| page.to_owned())
 }
 
 /// Prints the first and last rows, and the number of rows of each kind.

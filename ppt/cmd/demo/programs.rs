@@ -44,7 +44,7 @@ pub(super) fn new_folder() -> Result<PathBuf, String> {
     Ok(name)
 }
 
-/// Under sudo, `ppt-analysis` runs as the user who called sudo, and writes into the folder. No program
+/// Under sudo, answers are made as the user who called sudo, who writes into the folder. No program
 /// of the folder runs as root afterwards: that user may replace it.
 pub(super) fn hand_over(folder: &Path) -> Result<(), String> {
     let Some(invoker) = privileges::invoker().filter(|_| geteuid().is_root()) else {

@@ -13,7 +13,6 @@ use super::programs::{
     BuiltProgram, RunningProgram, SourceFile, answer, build, hand_over, new_folder, ppt, step, text,
 };
 use crate::args;
-use crate::cmd::other;
 use crate::stdout;
 
 const SOURCES: [SourceFile; 4] = [
@@ -40,7 +39,7 @@ pub(super) fn run(args: &args::Demo) -> Result<(), String> {
     let capture = folder.join("out.bin");
     record(args, &folder, text(&capture)?)?;
     hand_over(&folder)?;
-    if other::can_ask() { ask(&folder, text(&capture)?) } else { only_dump(text(&capture)?) }
+    ask(&folder, text(&capture)?)
 }
 
 /// Captures the server under load.
@@ -92,16 +91,6 @@ fn ask(folder: &Path, capture: &str) -> Result<(), String> {
          ppt demo    a game server, and the table of its frames\n",
         source.display(),
         if is_named { "" } else { missing }
-    );
-    stdout::plain(&out).map_err(|error| error.to_string())
-}
-
-/// Shows the capture without ppt-analysis.
-fn only_dump(capture: &str) -> Result<(), String> {
-    ppt(&["info", capture])?.wait()?;
-    let out = format!(
-        "\ncapture: {capture}\n\nIt holds the answer, and ppt-analysis gives it: `ppt stat`, `ppt why` \
-         and `ppt report`.\nInstall it beside ppt (`ppt explain no-analysis`), and run the demo again.\n"
     );
     stdout::plain(&out).map_err(|error| error.to_string())
 }

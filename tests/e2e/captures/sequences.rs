@@ -24,7 +24,7 @@ mod world;
 use world::World;
 
 /// Commands that write a file, `-o FILE [--force]`, from a capture: they write what they print
-/// without `-o`. Those of `ppt-analysis` are left out if it was not built.
+/// without `-o`.
 const ONE_SHOT: [&[&str]; 6] = [
     &["dump"],
     &["dump", "--format", "jsonl"],

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::fixtures::support::{Bench, available, ppt, root, text};
+use crate::fixtures::support::{Bench, available, root, text};
 
 const PPTC: &str = env!("CARGO_BIN_EXE_pptc");
 
@@ -19,11 +19,7 @@ fn cannot() -> Option<&'static str> {
             .is_ok_and(|output| output.status.success())
     };
     let sources = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
-        Some("ppt-analysis is not built beside ppt")
-    } else if !Path::new(ppt()).with_file_name("ppt-lab").exists() {
-        Some("ppt-lab is not built beside ppt")
-    } else if !["make", "ip", "tc"].into_iter().all(available) {
+    if !["make", "ip", "tc"].into_iter().all(available) {
         Some("it needs make, ip and tc")
     } else if !may(&[
         "unshare", "--net", "--pid", "--fork", "tc", "qdisc", "replace", "dev", "lo", "root",

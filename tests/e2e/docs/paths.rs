@@ -12,15 +12,6 @@ use crate::fixtures::support::{Bench, available, ppt, root, text};
 
 const PPTC: &str = env!("CARGO_BIN_EXE_pptc");
 
-/// Whether paths of a capture can be queried.
-fn can_ask() -> bool {
-    let there = Path::new(ppt()).with_file_name("ppt-analysis").exists();
-    if !there {
-        eprintln!("ppt-analysis is not built beside ppt: skipped");
-    }
-    there
-}
-
 fn done(output: Output) -> String {
     let said = text(&output.stdout) + &text(&output.stderr);
     assert!(output.status.success(), "{said}");
@@ -66,7 +57,7 @@ fn stages(bench: &Bench, captures: &[&str], from: &str, to: &str) -> BTreeMap<St
 
 #[test]
 fn requests_are_followed_through_a_server_that_others_wrote() {
-    if !can_ask() || !available("patch") {
+    if !available("patch") {
         return;
     }
     // Kept between runs, as cargo keeps what it built.
@@ -128,7 +119,7 @@ fn requests_are_followed_through_a_server_that_others_wrote() {
 /// A program, and a camera that records its screen.
 #[test]
 fn what_a_camera_saw_is_what_a_program_drew() {
-    if !can_ask() || !available("make") {
+    if !available("make") {
         return;
     }
     let bench = built("camera");
@@ -208,7 +199,7 @@ fn what_a_camera_saw_is_what_a_program_drew() {
 /// Three nodes, and how they are connected.
 #[test]
 fn each_copy_of_a_message_is_followed_through_every_topology() {
-    if !can_ask() || !available("make") {
+    if !available("make") {
         return;
     }
     let bench = built("topologies");

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::fixtures::support::{Bench, available, copy_program, ppt, root, text};
+use crate::fixtures::support::{Bench, available, root, text};
 
 fn documents() -> Vec<PathBuf> {
     let in_folder = |name: &str| {
@@ -184,34 +184,6 @@ fn blocks(text: &str) -> Vec<(String, String)> {
         }
     }
     blocks
-}
-
-/// Lists of the commands of `ppt-analysis` match those that `ppt --help` marks if that program is
-/// missing.
-#[test]
-fn the_words_of_ppt_analysis_are_all_there() {
-    let bench = Bench::new();
-    copy_program(ppt(), bench.path("ppt"));
-    let mut command = bench.command(bench.path("ppt"));
-    let help = text(&command.arg("--help").env("PATH", "").output().unwrap().stdout);
-    let lines = help.lines().filter(|line| line.starts_with("  "));
-    let words: BTreeSet<&str> =
-        lines.filter_map(|line| line.split_whitespace().next()?.strip_suffix('*')).collect();
-    assert!(words.len() >= 9 && words.contains("top"), "{help}");
-    assert!(help.contains("* needs ppt-analysis, which is not installed"), "{help}");
-    let lists = [
-        ("docs/installing.md", "## Questions to captures ", " are in a second program"),
-        ("packaging/build", "The commands ", ":"),
-    ];
-    for (name, before, after) in lists {
-        let page = fs::read_to_string(root().join(name)).unwrap();
-        let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
-        let (_, list) = page.split_once(before).unwrap_or_else(|| panic!("{name}: {before}"));
-        let (list, _) = list.split_once(after).unwrap();
-        let list = list.replace("ppt ", "").replace(['`', ','], "").replace(" and ", " ");
-        let listed: BTreeSet<&str> = list.split_whitespace().collect();
-        assert_eq!(listed, words, "{name}");
-    }
 }
 
 #[test]

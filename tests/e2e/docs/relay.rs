@@ -41,10 +41,6 @@ fn captured(bench: &Bench) -> bool {
     if !["make", "go", "bash"].into_iter().all(available) {
         return false;
     }
-    if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
-        eprintln!("ppt-analysis is not built beside ppt: skipped");
-        return false;
-    }
     let mut copy = Command::new("cp");
     copy.arg("-r")
         .args(["relay", "side_by_side.sh"].map(|name| root().join("examples").join(name)));

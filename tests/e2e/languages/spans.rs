@@ -2,7 +2,6 @@
 //! same program with the same frames.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use crate::fixtures::go;
 use crate::fixtures::java;
@@ -43,9 +42,6 @@ fn check_names(bench: &Bench) {
 
 /// The tables of whole spans and chains match the frames and the program.
 fn check_wholes(bench: &Bench, threads: i64, rounds: i64) {
-    if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
-        return eprintln!("ppt-analysis is not built beside ppt: skipped");
-    }
     let asked = |query: &str| -> Vec<Vec<String>> {
         let output = bench.command(ppt()).args(["sql", "out.bin", query]).output().unwrap();
         assert!(output.status.success(), "{query}: {output:?}");

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
-use std::path::Path;
 
 use serde_json::Value;
 
@@ -436,12 +435,9 @@ fn what_info_says() {
     target.finish();
 }
 
-/// The tables and traces of `ppt-analysis` sum up to the target's own sums.
+/// Tables and traces sum up to the target's own sums.
 #[test]
 fn tables_and_traces_add_up_to_what_the_target_says() {
-    if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
-        return eprintln!("ppt-analysis is not built beside ppt: skipped");
-    }
     let bench = build();
     let mut target = start(&bench, 90, 300, &[]);
     let attach = bench.attach(&target, &["--counters", "10ms"]);
@@ -499,9 +495,6 @@ fn tables_and_traces_add_up_to_what_the_target_says() {
 /// In a trace, each process has its own adds.
 #[test]
 fn traces_keep_the_processes_apart() {
-    if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
-        return eprintln!("ppt-analysis is not built beside ppt: skipped");
-    }
     let bench = build();
     let mut command = bench.command(ppt());
     command.args(["run", "-o", "out.bin", "--"]).arg(bench.path("sums")).args(["2", "3000"]);

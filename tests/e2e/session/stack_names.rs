@@ -1,9 +1,8 @@
 //! Compares the names of addresses in stacks with those of binutils.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
-use crate::fixtures::support::{Bench, available, ppt, text};
+use crate::fixtures::support::{Bench, available, text};
 
 /// The rows of an answer of `ppt sql`.
 fn rows(bench: &Bench, sql: &str) -> Vec<Vec<String>> {
@@ -27,10 +26,6 @@ fn by_binutils(bench: &Bench, file: &str, addresses: &[u64]) -> Vec<String> {
 /// code is that of binutils.
 #[test]
 fn addresses_have_the_names_of_binutils() {
-    let is_here = Path::new(ppt()).with_file_name("ppt-analysis").exists();
-    if !is_here {
-        return eprintln!("skipped: ppt-analysis is not built beside ppt");
-    }
     let stdout = Bench::new().ppt(&["doctor"]).stdout;
     if let Some(line) = stdout.lines().find(|line| line.contains("capture stacks: ")) {
         return eprintln!("skipped: {line}");

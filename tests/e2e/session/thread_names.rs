@@ -81,15 +81,12 @@ fn names_are_as_the_kernel_has_them() {
         info["threads"].as_array().unwrap().iter().find(|value| value["former_names"] == 1);
     assert_eq!(renamed.unwrap()["name"], "compactor");
     // Next to the id of each thread.
-    if std::path::Path::new(ppt()).with_file_name("ppt-analysis").exists() {
-        let top = bench.ppt(&["top", "out.bin", "--once", "--threads"]).stdout;
-        for (tid, name) in lossy(&after).into_iter().filter(|thread| thread.1.is_ascii()) {
-            let label =
-                format!(" {tid} ({}) ", name.replace('\u{1b}', "\\x1b").replace('\t', "\\t"));
-            assert!(top.contains(&label), "{label}: {top}");
-        }
-        assert!(!top.contains('\u{1b}'), "{top:?}");
+    let top = bench.ppt(&["top", "out.bin", "--once", "--threads"]).stdout;
+    for (tid, name) in lossy(&after).into_iter().filter(|thread| thread.1.is_ascii()) {
+        let label = format!(" {tid} ({}) ", name.replace('\u{1b}', "\\x1b").replace('\t', "\\t"));
+        assert!(top.contains(&label), "{label}: {top}");
     }
+    assert!(!top.contains('\u{1b}'), "{top:?}");
     // In TSV, special characters are escaped.
     let tsv = |name: &[u8]| match name {
         b"\x1b[31m\t\xff" => r"\x1b[31m\t\xff".to_owned(),

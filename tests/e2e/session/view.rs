@@ -5,7 +5,6 @@ use std::fs::{self, Permissions};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::Signal::{SIGCONT, SIGINT, SIGKILL, SIGSTOP, SIGTERM};
@@ -17,14 +16,6 @@ use crate::fixtures::steady::{build, gate, is_root, start};
 use crate::fixtures::support::{
     Account, Bench, Lines, Target, child_of, ppt, segments_of, status, wait_until,
 };
-
-fn can_show() -> bool {
-    let there = Path::new(ppt()).with_file_name("ppt-analysis").exists();
-    if !there {
-        eprintln!("ppt-analysis is not built beside ppt: skipped");
-    }
-    there
-}
 
 /// The user who calls sudo(8).
 const CALLER: u32 = 1234;
@@ -137,9 +128,6 @@ fn burst(target: &mut Target, frames: u64) {
 
 #[test]
 fn view_shows_a_process_and_keeps_the_capture() {
-    if !can_show() {
-        return;
-    }
     for start_view in starts() {
         check_ends(start_view);
     }
@@ -187,9 +175,6 @@ fn check_ends(start_view: Start) {
 
 #[test]
 fn a_view_ends_with_a_killed_ppt() {
-    if !can_show() {
-        return;
-    }
     for start_view in starts() {
         let bench = build(&[]);
         let mut target = start(&bench);
@@ -204,9 +189,6 @@ fn a_view_ends_with_a_killed_ppt() {
 
 #[test]
 fn ppt_does_not_wait_for_a_view_that_cannot_end() {
-    if !can_show() {
-        return;
-    }
     for start_view in starts() {
         let bench = build(&[]);
         let mut target = start(&bench);
@@ -231,9 +213,6 @@ fn ppt_does_not_wait_for_a_view_that_cannot_end() {
 
 #[test]
 fn view_goes_on_when_the_process_has_ended() {
-    if !can_show() {
-        return;
-    }
     let bench = build(&[]);
     let mut target = start(&bench);
     let mut shown = ViewProcess::start(&bench, &[&target.pid().to_string()]);
@@ -250,9 +229,6 @@ fn view_goes_on_when_the_process_has_ended() {
 
 #[test]
 fn view_of_a_captured_process_shows_that_capture() {
-    if !can_show() {
-        return;
-    }
     let bench = build(&[]);
     let mut target = start(&bench);
     let pid = target.pid().to_string();
@@ -276,9 +252,6 @@ fn view_of_a_captured_process_shows_that_capture() {
 
 #[test]
 fn view_of_nothing_says_why_and_leaves_nothing() {
-    if !can_show() {
-        return;
-    }
     let bench = build(&[]);
     let mut target = start(&bench);
     let pid = target.pid().to_string();

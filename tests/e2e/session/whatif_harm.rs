@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-use super::whatif_live::{built, can_ask, live, takes};
+use super::whatif_live::{built, live, takes};
 use super::whatif_numbers as numbers;
 use crate::fixtures::explained::explained;
 use crate::fixtures::support::{
@@ -34,9 +34,6 @@ fn told(target: &Target) -> [u64; 4] {
 
 #[test]
 fn signal_handlers_run_while_a_thread_waits() {
-    if !can_ask() {
-        return;
-    }
     let bench = built();
     bench.copy("handled_main.c");
     bench.cc(&["-O2", "handled_main.c", "requests.c", "-o", "handled", "-pthread"]);
@@ -78,9 +75,6 @@ fn signal_handlers_run_while_a_thread_waits() {
 
 #[test]
 fn nobody_waits_for_a_ppt_that_is_gone() {
-    if !can_ask() {
-        return;
-    }
     let bench = built();
     let mut target = bench.start("requests", &["20000"]);
     target.say("tell");
@@ -112,9 +106,6 @@ fn nobody_waits_for_a_ppt_that_is_gone() {
 
 #[test]
 fn a_detach_ends_the_wait() {
-    if !can_ask() {
-        return;
-    }
     let bench = built();
     let mut target = bench.start("requests", &["20000"]);
     target.say("tell");
@@ -146,9 +137,6 @@ fn a_detach_ends_the_wait() {
 
 #[test]
 fn a_target_that_is_killed_ends_the_rounds() {
-    if !can_ask() {
-        return;
-    }
     let bench = built();
     for _ in 0..rounds(2, 20) {
         let mut target = bench.start("requests", &["1000"]);
@@ -171,9 +159,6 @@ fn now_ns() -> i64 {
 
 #[test]
 fn a_round_in_which_ppt_stood_still_does_not_count() {
-    if !can_ask() {
-        return;
-    }
     let bench = built();
     let mut target = bench.start("requests", &["2000"]);
     let args = ["--speed", "work=0.1x,0.11x,0.12x", "--round", "1s", "--for", "30s"];
@@ -200,9 +185,6 @@ fn a_round_in_which_ppt_stood_still_does_not_count() {
 
 #[test]
 fn what_is_written_stays_during_an_experiment() {
-    if !can_ask() {
-        return;
-    }
     let bench = built();
     let target = bench.start("requests", &["1000"]);
     let ran = Attach::start(live(&bench, &target, &SLOW));
@@ -222,7 +204,7 @@ fn what_is_written_stays_during_an_experiment() {
 #[test]
 fn garbage_in_the_mask_page_harms_only_its_writer() {
     let sanitizers = "-fsanitize=address,undefined";
-    if !can_ask() || !builds("gcc", &[sanitizers]) {
+    if !builds("gcc", &[sanitizers]) {
         return;
     }
     let bench = built();

@@ -1,6 +1,7 @@
 //! `ppt whatif --live`: a program that is slowed down, beside the same program that really is slower.
 
-use std::path::Path;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use serde_json::Value;
@@ -8,6 +9,7 @@ use serde_json::Value;
 use super::whatif_numbers as numbers;
 use crate::fixtures::busy::wait_for_calm;
 use crate::fixtures::explained::explained;
+use crate::fixtures::steady::{NOBODY, is_root};
 use crate::fixtures::support::{Attach, Bench, Target, ppt, wait_until};
 
 pub fn built() -> Bench {
@@ -16,15 +18,6 @@ pub fn built() -> Bench {
     bench.pptc(&["requests.frame"]);
     bench.cc(&["-O2", "requests_main.c", "requests.c", "-o", "requests", "-pthread"]);
     bench
-}
-
-/// Without it, nothing is slowed down.
-pub fn can_ask() -> bool {
-    let is_there = Path::new(ppt()).with_file_name("ppt-analysis").exists();
-    if !is_there {
-        eprintln!("ppt-analysis is not built beside ppt: skipped");
-    }
-    is_there
 }
 
 pub fn live(bench: &Bench, target: &Target, args: &[&str]) -> std::process::Command {
@@ -58,9 +51,6 @@ fn really(bench: &Bench, work: &str) -> f64 {
 
 #[test]
 fn a_slowdown_is_worth_what_a_slower_program_is() {
-    if !can_ask() {
-        return;
-    }
     wait_for_calm();
     let bench = built();
     let mut refused = String::new();
@@ -115,9 +105,6 @@ pub fn takes(target: &mut Target) -> u64 {
 
 #[test]
 fn a_killed_ppt_slows_nothing_down() {
-    if !can_ask() {
-        return;
-    }
     let bench = built();
     for how in [&[][..], &["--wall", "work"]] {
         let mut target = bench.start("requests", &["2000"]);
@@ -156,9 +143,6 @@ fn exchange(bench: &Bench, work: &str) -> (Target, Target) {
 /// Two processes, and a socket between them.
 #[test]
 fn a_slower_server_is_what_its_client_sees() {
-    if !can_ask() {
-        return;
-    }
     let bench = Bench::new();
     bench.copy_all(&["exchange.frame", "exchange_main.c"]);
     bench.pptc(&["exchange.frame"]);
@@ -195,14 +179,17 @@ fn a_slower_server_is_what_its_client_sees() {
 /// Rounds go on until the metric has ended 30 times.
 #[test]
 fn rounds_last_as_long_as_the_metric_needs() {
-    if !can_ask() {
-        return;
-    }
     let bench = built();
     // A request takes 10 ms, and so 20 of them take 200 ms.
     let target = bench.start("requests", &["9000"]);
     let args = ["--speed", "work=0.9x", "--metric", "request", "--round", "200ms", "--for", "3s"];
-    let ran = Attach::spawn_into(live(&bench, &target, &args), Stdio::null());
+    let mut command = live(&bench, &target, &args);
+    if is_root() {
+        // Under sudo, the answer reads the capture as its user.
+        fs::set_permissions(bench.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+        command.env("SUDO_UID", NOBODY.to_string()).env("SUDO_GID", NOBODY.to_string());
+    }
+    let ran = Attach::spawn_into(command, Stdio::null());
     let said = explained(&ran.stderr.rest());
     assert!(said.contains("permutations are too few"), "{said}");
     target.finish();
@@ -219,9 +206,6 @@ fn rounds_last_as_long_as_the_metric_needs() {
 
 #[test]
 fn what_cannot_be_had_is_refused() {
-    if !can_ask() {
-        return;
-    }
     let bench = built();
     let target = bench.start("requests", &["1000"]);
     let refused = |args: &[&str]| {

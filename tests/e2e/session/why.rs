@@ -1,12 +1,11 @@
 //! `ppt why`: compares its report with a program whose waits are known.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use serde_json::Value;
 
 use super::kernel::{NUMBERS, with_tracefs};
-use crate::fixtures::support::{Attach, Bench, Table, ppt};
+use crate::fixtures::support::{Attach, Bench, Table};
 
 /// Rounds of each kind except the last, which has one.
 const ROUNDS: usize = 5;
@@ -19,10 +18,6 @@ type Who = HashMap<String, (i64, i64)>;
 /// A capture of the program, and whether the neighbour takes the CPU from others. `None` if queries
 /// are not possible here.
 fn captured() -> Option<(Bench, Who, bool)> {
-    if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
-        eprintln!("ppt-analysis is not built beside ppt: skipped");
-        return None;
-    }
     let bench = Bench::new();
     bench.copy_all(&["reasons.frame", "reasons_main.c"]);
     bench.pptc(&["reasons.frame"]);
@@ -244,9 +239,6 @@ fn check_trace(bench: &Bench) {
 #[test]
 fn a_lock_of_an_unmodified_program_is_named() {
     let _numbers = NUMBERS.read();
-    if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
-        return eprintln!("ppt-analysis is not built beside ppt: skipped");
-    }
     let bench = Bench::new();
     bench.copy("with/holding_main.c");
     bench.cc(&["holding_main.c", "-o", "holding", "-lpthread"]);

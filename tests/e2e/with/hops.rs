@@ -2,12 +2,11 @@
 //! messages.
 
 use std::collections::HashSet;
-use std::path::Path;
 
 use serde_json::Value;
 
 use crate::fixtures::preloaded::{preload, python};
-use crate::fixtures::support::{Bench, Target, ppt, wait_until};
+use crate::fixtures::support::{Bench, Target, wait_until};
 
 /// The identities in a column of a capture.
 fn identities(bench: &Bench, capture: &str, frame: &str, column: &str) -> Vec<String> {
@@ -57,10 +56,6 @@ fn on_a_connection_that_is_older_than_the_captures() {
 #[test]
 fn lead_from_the_question_to_the_answer() {
     let Some(python) = python() else { return };
-    if !Path::new(ppt()).with_file_name("ppt-analysis").exists() {
-        eprintln!("ppt-analysis is not built beside ppt: skipped");
-        return;
-    }
     let bench = Bench::new();
     bench.copy("with/server.py");
     let ran = bench.ppt(&["run", "--with", "net", "-q", "--", python, "server.py", "100"]);

@@ -3,22 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
 use crate::fixtures::preloaded::python;
 use crate::fixtures::support::{Bench, available, ppt, root, rounds, text};
-
-/// Returns false with a message if the program that answers is not installed.
-fn can_ask() -> bool {
-    let found = Path::new(ppt()).with_file_name("ppt-analysis").exists();
-    if !found {
-        eprintln!("ppt-analysis is not built beside ppt: skipped");
-    }
-    found
-}
 
 fn rows(bench: &Bench, sql: &str) -> Vec<Vec<i64>> {
     let ran = bench.ppt(&["sql", "out.bin", sql]);
@@ -41,7 +31,7 @@ fn written(bench: &Bench, name: &str) -> HashMap<i64, Vec<i64>> {
 /// ppt does not see; every edge must connect equal numbers.
 #[test]
 fn each_edge_leads_to_the_right_request() {
-    let Some(python) = python().filter(|_| can_ask()) else { return };
+    let Some(python) = python() else { return };
     let bench = Bench::new();
     bench.copy("with/numbered.py");
     let count = rounds(4_000, 100_000);
@@ -93,7 +83,7 @@ fn each_edge_leads_to_the_right_request() {
 /// followed from the proxy to the database.
 #[test]
 fn a_slow_request_is_followed_to_the_database() {
-    if !available("unshare") || !can_ask() {
+    if !available("unshare") {
         return;
     }
     let bench = Bench::new();
@@ -204,7 +194,7 @@ fn means(bench: &Bench, speed: &str, metric: &str) -> (f64, f64) {
 /// A service has the name of its port, so that one of several can be made faster.
 #[test]
 fn a_faster_service_shortens_the_requests_in_front_of_it() {
-    let Some(python) = python().filter(|_| can_ask()) else { return };
+    let Some(python) = python() else { return };
     let bench = Bench::new();
     bench.copy("with/tiers.py");
     let ran = bench.ppt(&["run", "--with", "net", "-q", "--", python, "tiers.py", "100"]);

@@ -10,7 +10,7 @@ use ppt_text::argument;
 
 /// The captures that are asked, and the part of them.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Captures {
+pub struct Captures {
     /// Captures: files, patterns ('run*/*.bin'), names of rotated ones; `-` is stdin.
     #[arg(value_name = "CAPTURE", required = true, value_parser = local())]
     pub(crate) captures: Vec<PathBuf>,
@@ -41,7 +41,7 @@ pub(crate) struct Captures {
 
 /// The host whose clock gives the times, where captures are of several hosts.
 #[derive(Debug, Clone, Default, ClapArgs)]
-pub(crate) struct Hosts {
+pub struct Hosts {
     /// Readings of clocks by `ppt sync` (may be given again) [default: all *.sync beside captures of
     /// several hosts].
     #[arg(long, value_name = "FILE", value_parser = local())]
@@ -51,6 +51,13 @@ pub(crate) struct Hosts {
     pub(crate) reference: Option<String>,
 }
 
+impl Hosts {
+    /// Whether there are options for captures of several hosts.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.sync.is_empty() || self.reference.is_some()
+    }
+}
+
 impl Captures {
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         self.captures.clone()
@@ -58,7 +65,7 @@ impl Captures {
 }
 
 /// A path of this machine.
-pub(super) fn local() -> impl TypedValueParser<Value = PathBuf> {
+pub fn local() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
         if is_address(&path.to_string_lossy()) {
             Err("this is of files of this machine: name a file, and copy it with the tools of the \

@@ -28,11 +28,6 @@ Examples:
 pub(super) const SQL_CAPTURES: &str = "\
 Captures, and one query: the argument with white space in it. Without a query: a prompt";
 
-pub(super) const VIEW: &str = "\
-Examples:
-  ppt view out.bin
-  ppt view out.bin --port 8000       then, on your own machine: ssh -L 8000:127.0.0.1:8000 HOST";
-
 pub(super) const EXPORT: &str = "\
 Examples:
   ppt export out.bin --format perfetto -o out.pftrace

@@ -10,7 +10,7 @@ use super::values::nanoseconds;
 
 /// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
+pub enum ExportFormat {
     /// Columns for data frames, DuckDB, Spark; a file for each kind of frame.
     Parquet,
     /// The columns of parquet, as a stream of Arrow IPC.
@@ -33,7 +33,7 @@ pub(crate) enum ExportFormat {
 
 /// The storage of times in Parquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Time {
+pub enum Time {
     /// Each time twice: in µs, which every reader knows, and as NAME_ns.
     Both,
     /// Times in ns alone.
@@ -41,7 +41,7 @@ pub(crate) enum Time {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Export {
+pub struct Export {
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// Format of the export.
@@ -67,7 +67,7 @@ pub(crate) struct Export {
 
 /// The output of an export.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct ExportTo {
+pub struct ExportTo {
     /// Output path; `-` is stdout. With --follow a folder, or `s3://BUCKET/PREFIX` in an object store, which
     /// AWS_… variables describe.
     #[arg(short, long, value_name = "PATH", default_value = "-")]
@@ -79,7 +79,7 @@ pub(crate) struct ExportTo {
 
 /// The export of a capture that grows.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct FollowArgs {
+pub struct FollowArgs {
     /// Go on while captures grow, until they end: a new file each minute or each 64 MiB, each row in exactly
     /// one, also if the exporter is killed (--format parquet, otlp, otlp-json).
     #[arg(long, conflicts_with_all = [

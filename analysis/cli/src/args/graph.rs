@@ -12,7 +12,7 @@ use super::values::slowest;
 
 /// The format of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Drawing {
+pub enum Drawing {
     /// For programs that lay out graphs.
     Dot,
     /// A picture for browsers.
@@ -20,7 +20,7 @@ pub(crate) enum Drawing {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Graph {
+pub struct Graph {
     /// Captures with points: files, patterns ('run*/*.bin'), names of rotated ones; `-` is stdin.
     #[arg(value_name = "CAPTURE", required = true, value_parser = local())]
     pub(crate) captures: Vec<PathBuf>,

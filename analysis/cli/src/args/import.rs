@@ -11,7 +11,7 @@ use super::output::OutputArgs;
 use super::values::nanoseconds;
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Import {
+pub struct Import {
     /// A table with a line of headings (CSV, or separated by tabs), a pcap or a pcapng file; `-` is
     /// stdin.
     #[arg(value_name = "FILE")]

@@ -9,7 +9,7 @@ use super::output::{OutputArgs, TextOrJson};
 
 /// The confidence level of intervals, and the resampling behind them.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct IntervalArgs {
+pub struct IntervalArgs {
     /// Part of all cases in which an interval holds the truth.
     #[arg(long, value_name = "PART", default_value = "0.95", value_parser = level)]
     pub(crate) level: f64,
@@ -29,7 +29,7 @@ impl IntervalArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Fit {
+pub struct Fit {
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// The SELECT whose rows the formula is fitted to.
@@ -57,7 +57,7 @@ pub(crate) struct Fit {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct ModelArgs {
+pub struct ModelArgs {
     /// The resources and their components.
     #[arg(value_name = "MODEL.toml")]
     pub(crate) model: PathBuf,
@@ -79,7 +79,7 @@ pub(crate) struct ModelArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Compare {
+pub struct Compare {
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// The captures of the second set, behind `--`.

@@ -10,7 +10,7 @@ use super::captures::local;
 
 /// The output of an answer.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct OutputArgs {
+pub struct OutputArgs {
     /// Output path; `-` is stdout.
     #[arg(short, long, value_name = "PATH", default_value = "-", value_parser = local())]
     pub(crate) output: PathBuf,
@@ -21,7 +21,7 @@ pub(crate) struct OutputArgs {
 
 /// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TextOrJson {
+pub enum TextOrJson {
     /// For people.
     Text,
     /// For programs.

@@ -8,7 +8,7 @@ use super::output::OutputArgs;
 use super::values::slowest;
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Plot {
+pub struct Plot {
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// What to draw [default: as the columns suggest].

@@ -8,7 +8,7 @@ use super::captures::{Captures, local};
 use super::output::OutputArgs;
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Report {
+pub struct Report {
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// Add a section for each view and each SELECT of this file.

@@ -8,7 +8,7 @@ use super::captures::{Captures, local};
 use super::output::{OutputArgs, formats};
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Sql {
+pub struct Sql {
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// Read the statements from this file; `-` is stdin.

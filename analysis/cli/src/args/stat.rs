@@ -7,7 +7,7 @@ use super::output::{OutputArgs, formats};
 use super::values::nanoseconds;
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Stat {
+pub struct Stat {
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// Only this kind of frame, or these spans or chains (request_spans).

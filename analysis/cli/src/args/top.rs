@@ -1,25 +1,22 @@
-//! Arguments of `ppt top`, as `ppt` passes them on.
+//! Arguments of `ppt top` about what is shown.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
 
-use super::captures::{local, size};
+use super::captures::size;
 use super::values::nanoseconds;
 
+/// How `ppt top` shows a capture.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Top {
-    /// A capture that is being written; `-` is stdin.
-    #[arg(value_name = "CAPTURE", value_parser = local())]
-    pub(crate) capture: PathBuf,
+pub struct TopOptions {
     /// Print one table, and end.
     #[arg(long)]
-    pub(crate) once: bool,
+    pub once: bool,
     /// Show threads first, or print them, instead of frames.
     #[arg(long)]
     pub(crate) threads: bool,
-    /// How often to draw; of a stream, how long to look before --once prints [default: 1s].
+    /// How often to draw; of a process, how long to look before --once prints [default: 1s].
     #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
     every: Option<i64>,
     /// Show only what has this text in its name.
@@ -30,7 +27,7 @@ pub(crate) struct Top {
     pub(crate) keep: usize,
 }
 
-impl Top {
+impl TopOptions {
     pub(crate) fn every(&self) -> Duration {
         self.every.map_or(Duration::from_secs(1), |ns| Duration::from_nanos(ns.unsigned_abs()))
     }

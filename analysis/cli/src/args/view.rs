@@ -1,4 +1,4 @@
-//! Arguments of `ppt view`.
+//! Arguments of `ppt view` about what is shown.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,9 @@ use clap::Args as ClapArgs;
 
 use super::captures::{Hosts, local, size, threads};
 
+/// What `ppt view` shows, and how.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct ViewArgs {
+pub struct ViewArgs {
     /// A process id, or captures: files, patterns ('run*/*.bin'), names of rotated ones. Those that are
     /// still written are followed.
     #[arg(value_name = "PID|CAPTURE", required_unless_present = "second", value_parser = local())]
@@ -35,44 +36,31 @@ pub(crate) struct ViewArgs {
     /// Threads that read [default: one for each CPU].
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
-    /// `ppt view PID` passes it: the first byte of standard input says that the capture is there, and the end
-    /// of standard input that the view ends.
+    /// `ppt view PID` passes the capture that it writes. The first byte of standard input says that the capture is
+    /// there, and the end of standard input that the view ends.
     #[arg(long, hide = true)]
-    pub(crate) until_input_ends: bool,
+    pub(crate) written: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) hosts: Hosts,
-    #[command(flatten)]
-    pub(crate) process: OfProcess,
 }
 
-/// Options of `ppt view PID` alone, which attaches: `ppt` handles them.
-#[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Of a process")]
-pub(crate) struct OfProcess {
-    /// The capture that is written, and stays [default: view-PID-TIME.bin].
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Only this buffer (repeatable) [default: all].
-    #[arg(short, long = "buffer", value_name = "BUFFER")]
-    buffers: Vec<String>,
-    /// Also capture what the kernel does with the threads: sched, syscalls, faults.
-    #[arg(long, value_name = "WHAT")]
-    kernel: Vec<String>,
-    /// Also capture the stacks of threads.
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "99")]
-    #[arg(value_name = "HZ[,waits]")]
-    stacks: Option<String>,
-    /// Proceed despite a safety check of `ppt attach` (repeatable).
-    #[arg(long, value_name = "WHAT")]
-    allow: Vec<String>,
-}
+impl ViewArgs {
+    /// The process that is meant, if it is one: its id stands alone.
+    pub fn process(&self) -> Option<i32> {
+        let is_capture = !self.second.is_empty() || self.written.is_some() || self.hosts.is_given();
+        match &self.captures[..] {
+            [one] if !is_capture => one.to_str()?.parse().ok().filter(|&pid| pid > 0),
+            _ => None,
+        }
+    }
 
-impl OfProcess {
-    /// Whether any of them is given.
-    pub(crate) fn is_given(&self) -> bool {
-        let words = [&self.buffers, &self.kernel, &self.allow];
-        self.output.is_some()
-            || self.stacks.is_some()
-            || words.iter().any(|texts| !texts.is_empty())
+    /// Whether it shows what another `ppt view` captures.
+    pub fn is_written(&self) -> bool {
+        self.written.is_some()
+    }
+
+    /// Shows this capture instead of a process.
+    pub fn show(&mut self, capture: PathBuf) {
+        self.captures = vec![capture];
     }
 }

@@ -9,7 +9,7 @@ use super::captures::Captures;
 use super::output::{OutputArgs, formats};
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct WhatIf {
+pub struct WhatIf {
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// How many times as fast an interval is, job.handle=2x (may be given again for another) [default:

@@ -7,7 +7,7 @@ use super::output::{OutputArgs, formats};
 use super::values::slowest;
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct WhyArgs {
+pub struct WhyArgs {
     #[command(flatten)]
     pub(crate) captures: Captures,
     /// Only this kind of frame (`stmt`), or its spans alone (`stmt_spans`).

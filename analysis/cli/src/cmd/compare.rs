@@ -7,7 +7,6 @@ mod text;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use ppt_models::{
     Baseline, CompareError, Comparing, Comparison, Entry, Gate, Resampling, Statistic, is_called,
@@ -18,13 +17,14 @@ use serde_json::{Value, json};
 use self::fields::{MeasuredSide, Selection};
 use self::row::ComparedField;
 use crate::args;
-use crate::failure::{Failure, NOT_JUDGED};
+use crate::failure::Failure;
 use crate::{answer, message, open, run, signals};
+use ppt_text::exit::ExitStatus;
 
 /// Maximum number of fields that a message names.
 const MAX_NAMES: usize = 5;
 
-pub(crate) fn run(args: &args::Compare) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::Compare) -> Result<ExitStatus, Failure> {
     let is_option =
         |path: &&PathBuf| path.as_os_str().as_encoded_bytes().starts_with(b"-") && !path.exists();
     if let Some(option) = args.second.iter().find(is_option) {
@@ -64,7 +64,7 @@ fn compare(
     gates: &[Gate],
     engine: &Engine,
     (first, second): (MeasuredSide, MeasuredSide),
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitStatus, Failure> {
     let rows = compared(args, &first.entries, &second.entries)?;
     if rows.is_empty() {
         return Err(nothing_to_compare(&first, &second));
@@ -89,8 +89,8 @@ fn compare(
     let code = open::report_faults(engine);
     // A proven failure has priority over one that cannot be ruled out.
     Ok(match (verdict.failed, verdict.unjudged) {
-        (true, _) => ExitCode::FAILURE,
-        (false, true) => ExitCode::from(NOT_JUDGED),
+        (true, _) => ExitStatus::FAILED,
+        (false, true) => ExitStatus::NOT_JUDGED,
         (false, false) => code,
     })
 }
@@ -100,7 +100,7 @@ fn save_only(
     args: &args::Compare,
     gates: &[Gate],
     statistics: &[Statistic],
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitStatus, Failure> {
     let (engine, only) = side(args, &args.captures.captures, statistics)?;
     let names: Vec<&str> = only.fields().collect();
     for gate in gates {

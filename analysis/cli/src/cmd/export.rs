@@ -6,16 +6,15 @@ mod store;
 mod tables;
 mod traces;
 
-use std::process::ExitCode;
-
 use ppt_interchange::TraceFormat;
 use ppt_query::ResultFormat;
 
 use crate::args::{self, ExportFormat};
 use crate::failure::Failure;
 use crate::{open, run, signals};
+use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::Export) -> Result<ExitStatus, Failure> {
     if args.for_spreadsheet && args.format != ExportFormat::Csv {
         return Err(Failure::not_for_spreadsheets());
     }

@@ -7,7 +7,6 @@ pub(super) mod text;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use ppt_models::{Fit, Formula, Prediction, Resource, RunTable};
 use ppt_query::plain_json;
@@ -17,8 +16,9 @@ use self::assessed::AssessedFit;
 use crate::args;
 use crate::failure::Failure;
 use crate::{answer, message, numbers, open, run, signals};
+use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::Fit) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::Fit) -> Result<ExitStatus, Failure> {
     // An existing file is a capture, whatever its name.
     let is_formula = |path: &PathBuf| path.to_string_lossy().contains('~') && !path.exists();
     let (formulas, captures): (Vec<_>, Vec<_>) =

@@ -7,7 +7,6 @@ mod points;
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::ExitCode;
 
 use ppt_import::frame_dsl;
 use ppt_import::frame_dsl::edge::Edge;
@@ -17,6 +16,7 @@ use ppt_query::graph::{GraphPaths, PointGraph, ThreadWakes};
 use crate::args::{self, Drawing};
 use crate::failure::Failure;
 use crate::{answer, message, open, run, signals};
+use ppt_text::exit::ExitStatus;
 
 /// The answer.
 enum GraphOutput {
@@ -30,7 +30,7 @@ struct PointsAnswer {
     wakes: Vec<ThreadWakes>,
 }
 
-pub(crate) fn run(args: &args::Graph) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::Graph) -> Result<ExitStatus, Failure> {
     match args.draw {
         Some(Drawing::Dot) => open::check_name(&args.to.output, "DOT")?,
         Some(Drawing::Svg) => open::check_name(&args.to.output, "SVG")?,

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ppt_import::frame_dsl::{self, Schema};
@@ -16,8 +15,9 @@ use crate::failure::Failure;
 use crate::message::{self, StatusLine};
 use crate::signals;
 use ppt_query::text::grouped;
+use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::Import) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::Import) -> Result<ExitStatus, Failure> {
     let schema = schema(&args.schema)?;
     let options = options(args)?;
     let input_name = args.input.display().to_string();
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &args::Import) -> Result<ExitCode, Failure> {
         ));
     }
     message::note(format_args!("{} frames from {input_name} in {name}", grouped(frames)));
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::DONE)
 }
 
 /// The schema of a frame file.

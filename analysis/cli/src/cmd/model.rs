@@ -1,7 +1,6 @@
 //! `ppt model model.toml CAPTURE…`: the load on resources, and the load at which they run out.
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use ppt_models::{Component, Fit, Limit, ModelPlan, PlannedResource, Resource, ResourceUse};
 use ppt_query::{Engine, plain, plain_json};
@@ -14,6 +13,7 @@ use super::fit::{json, left_out, picture, text};
 use crate::args;
 use crate::failure::Failure;
 use crate::{answer, numbers, open, run, signals};
+use ppt_text::exit::ExitStatus;
 
 /// A resource, with the fits of its components.
 struct ResourceModel {
@@ -25,7 +25,7 @@ struct ResourceModel {
     picture: Vec<[Panel; 2]>,
 }
 
-pub(crate) fn run(args: &args::ModelArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::ModelArgs) -> Result<ExitStatus, Failure> {
     let text = super::input::read_text(&args.model)?;
     let plan = ModelPlan::parse(&text).map_err(|error| Failure::plan(&args.model, &error))?;
     let engine = open::engine(&args.captures)?;

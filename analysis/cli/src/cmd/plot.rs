@@ -2,7 +2,6 @@
 //! stacks.
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use ppt_query::flame::FlameRequest;
 use ppt_query::why::WhyQuestion;
@@ -12,8 +11,9 @@ use super::input::SqlWords;
 use crate::args;
 use crate::failure::Failure;
 use crate::{answer, open, run, signals};
+use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::Plot) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::Plot) -> Result<ExitStatus, Failure> {
     let SqlWords { queries, captures } = SqlWords::split(&args.captures.captures);
     let query = match (&queries[..], args.flame) {
         ([query], false) => Some(query.to_string_lossy()),

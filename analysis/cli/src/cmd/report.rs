@@ -1,18 +1,18 @@
 //! `ppt report CAPTURE… -o report.html`: a page about captures, for any browser.
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use ppt_report::{Facts, PageRequest};
 
 use crate::args;
 use crate::failure::Failure;
 use crate::{answer, open, question_settings, run, signals};
+use ppt_text::exit::ExitStatus;
 
 /// Bytes of values without `--memory`.
 const VALUES: usize = 256 << 20;
 
-pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::Report) -> Result<ExitStatus, Failure> {
     open::check_name(&args.to.output, "HTML")?;
     open::not_on_terminal(&args.to.output, "a page")?;
     let views = match &args.sql {
@@ -39,7 +39,7 @@ pub(super) fn command() -> String {
     std::iter::once("ppt".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()

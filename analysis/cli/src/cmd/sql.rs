@@ -7,7 +7,6 @@ mod tables;
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::process::ExitCode;
 
 use ppt_query::ResultFormat;
 use session::SqlSession;
@@ -16,8 +15,9 @@ use super::input::{SqlWords, read_text, with_captures};
 use crate::args;
 use crate::failure::Failure;
 use crate::{open, question_settings, run, signals};
+use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::Sql) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::Sql) -> Result<ExitStatus, Failure> {
     // With a file of queries, every word is a capture, also a pattern with white space in it.
     let SqlWords { queries, captures } = match args.file {
         Some(_) => SqlWords { queries: Vec::new(), captures: args.captures.captures.clone() },

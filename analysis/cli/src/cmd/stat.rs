@@ -7,7 +7,6 @@ mod text;
 mod totals;
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use ppt_query::summary::{FrameSummary, SummaryRequest};
 use ppt_query::{Engine, ResultFormat, Total};
@@ -15,11 +14,12 @@ use ppt_query::{Engine, ResultFormat, Total};
 use crate::args;
 use crate::failure::Failure;
 use crate::{answer, open, question_settings, run, signals};
+use ppt_text::exit::ExitStatus;
 
 /// Bytes of values without `--memory`.
 const VALUES: usize = 1 << 30;
 
-pub(crate) fn run(args: &args::Stat) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::Stat) -> Result<ExitStatus, Failure> {
     let engine = open::engine(&args.captures)?;
     let memory = question_settings::memory(args.captures.memory).of_values(VALUES);
     let request = SummaryRequest {

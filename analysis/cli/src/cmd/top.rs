@@ -8,7 +8,6 @@ mod screen;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -20,22 +19,23 @@ use ratatui_crossterm::crossterm::event::{self, Event, KeyEventKind};
 use self::app::{App, Wish};
 use self::choice::Page;
 use self::screen::Screen;
-use crate::args;
+use crate::args::TopOptions;
 use crate::failure::Failure;
 use crate::{message, signals};
+use ppt_text::exit::ExitStatus;
 
 /// Interval between checks of keys and signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Columns of a table that is not written to a terminal.
 const WIDTH: u16 = 100;
 
-pub(crate) fn run(args: &args::Top) -> Result<ExitCode, Failure> {
+pub(crate) fn run(capture: &Path, options: &TopOptions) -> Result<ExitStatus, Failure> {
     let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let page = if args.threads { Page::Threads } else { Page::Frames };
-    let mut app = App::new(page, args.filter.clone().unwrap_or_default(), colours);
+    let page = if options.threads { Page::Threads } else { Page::Frames };
+    let mut app = App::new(page, options.filter.clone().unwrap_or_default(), colours);
     signals::end_questions();
-    if args.once {
-        let (picture, phase) = once(args)?;
+    if options.once {
+        let (picture, phase) = once(capture, options)?;
         app.show(picture, phase);
         print(&app).map_err(Failure::writing("standard output"))?;
     } else {
@@ -45,19 +45,19 @@ pub(crate) fn run(args: &args::Top) -> Result<ExitCode, Failure> {
                     .to_owned(),
             ));
         }
-        let watch = open(&args.capture, args.keep)?;
+        let watch = open(capture, options.keep)?;
         // Until then, the terminal belongs to the program that fills the pipe.
-        while is_stream(&args.capture) && watch.look().1 == CapturePhase::Waiting {
+        while is_stream(capture) && watch.look().1 == CapturePhase::Waiting {
             pause()?;
         }
         if let (_, CapturePhase::Failed(why)) = watch.look() {
-            return Err(Failure::Watch(name(&args.capture), why));
+            return Err(Failure::Watch(name(capture), why));
         }
         if watch.look().1 != CapturePhase::Cut || watch.look().0.captured > 0 {
-            watch_it(args, &watch, &mut app)?;
+            watch_it(options, &watch, &mut app)?;
         }
     }
-    Ok(end(app.newest(), args.once))
+    Ok(end(app.newest(), options.once))
 }
 
 fn is_stream(path: &Path) -> bool {
@@ -86,8 +86,7 @@ fn pause() -> Result<(), Failure> {
 }
 
 /// The whole file, or a stream for a while.
-fn once(args: &args::Top) -> Result<(Picture, CapturePhase), Failure> {
-    let path = &args.capture;
+fn once(path: &Path, options: &TopOptions) -> Result<(Picture, CapturePhase), Failure> {
     if !is_stream(path) && path.is_file() {
         // A signal leaves nothing behind.
         signals::end_the_program();
@@ -102,7 +101,7 @@ fn once(args: &args::Top) -> Result<(Picture, CapturePhase), Failure> {
             CapturePhase::Waiting => {}
             CapturePhase::Running => {
                 let began: &mut Instant = since.get_or_insert_with(Instant::now);
-                if began.elapsed() >= args.every() {
+                if began.elapsed() >= options.every() {
                     return Ok((picture, phase));
                 }
             }
@@ -126,7 +125,7 @@ fn print(app: &App) -> io::Result<()> {
 }
 
 /// Draws until the user quits.
-fn watch_it(args: &args::Top, watch: &LiveReader, app: &mut App) -> Result<(), Failure> {
+fn watch_it(options: &TopOptions, watch: &LiveReader, app: &mut App) -> Result<(), Failure> {
     let failed = |error| Failure::System("draw on the terminal", error);
     let mut screen = Screen::open().map_err(failed)?;
     let mut next = Instant::now();
@@ -134,7 +133,7 @@ fn watch_it(args: &args::Top, watch: &LiveReader, app: &mut App) -> Result<(), F
         if next <= Instant::now() {
             let (picture, phase) = watch.look();
             app.show(picture, phase);
-            next = Instant::now() + args.every();
+            next = Instant::now() + options.every();
         }
         screen.draw(app).map_err(failed)?;
         loop {
@@ -181,7 +180,7 @@ fn save(watch: &LiveReader) -> Result<String, Failure> {
 }
 
 /// The state of the capture, and the exit status.
-fn end(picture: &Picture, once: bool) -> ExitCode {
+fn end(picture: &Picture, once: bool) -> ExitStatus {
     let missing = picture.missing_in_all();
     if !once {
         let seconds = ppt_query::text::duration(picture.elapsed as f64);
@@ -192,10 +191,10 @@ fn end(picture: &Picture, once: bool) -> ExitCode {
         message::note(format_args!("{} frames in {seconds}, {lost}", grouped(picture.captured)));
     }
     match picture.damages {
-        0 => ExitCode::SUCCESS,
+        0 => ExitStatus::DONE,
         damages => {
             message::warning("damaged", format_args!("{} damaged places", grouped(damages)));
-            ExitCode::FAILURE
+            ExitStatus::FAILED
         }
     }
 }

@@ -5,7 +5,7 @@ use std::env;
 use std::io::{Read, Write, stdin};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 use ppt_query::EngineOptions;
 use ppt_view_server::{Captures, ViewServer};
@@ -14,20 +14,15 @@ use tempfile::NamedTempFile;
 use crate::failure::Failure;
 use crate::signals::SignalPipe;
 use crate::{args, message};
+use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
-    if args.process.is_given() {
-        return Err(Failure::Usage(
-            "-o, -b, --kernel, --stacks and --allow are for a process, alone: `ppt view PID`"
-                .into(),
-        ));
-    }
-    let input = args.until_input_ends.then(stdin);
+pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitStatus, Failure> {
+    let input = args.written.is_some().then(stdin);
     // Without that byte, there is no capture, and ppt reports why.
     if let Some(mut input) = input.as_ref()
         && !input.read(&mut [0]).is_ok_and(|count| count == 1)
     {
-        return Ok(ExitCode::FAILURE);
+        return Ok(ExitStatus::FAILED);
     }
     let wakes = SignalPipe::take().map_err(|error| Failure::System("set up signals", error))?;
     let captures = |paths: &[PathBuf]| Captures {
@@ -42,9 +37,15 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
         (false, Some(folder)) => Some(folder.clone()),
         (false, None) => cache_folder(),
     };
-    let (port, command) = (args.port, super::report::command());
+    let port = args.port;
+    let command = match &args.written {
+        Some(capture) => format!("ppt view {}", super::report::quoted(&capture.to_string_lossy())),
+        None => super::report::command(),
+    };
     // Without captures before it, `--` only separates names from options.
+    let written = args.written.as_slice();
     let (first, second) = match (&args.captures[..], &args.second[..]) {
+        _ if !written.is_empty() => (written, None),
         ([], alone) => (alone, None),
         (first, []) => (first, None),
         (first, second) => (first, Some(captures(second))),
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitCode, Failure> {
     // After that byte, only the end of the input follows.
     while wakes.stop().is_none() && !wakes.wait(input.as_ref().map(AsFd::as_fd), None) {}
     drop(server);
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::DONE)
 }
 
 /// The user's folder for caches.

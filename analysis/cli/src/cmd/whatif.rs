@@ -6,7 +6,6 @@ mod rows;
 mod text;
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use ppt_query::whatif::ExperimentAnswer;
 use ppt_query::whatif::LoadedRun;
@@ -18,11 +17,12 @@ use ppt_query::{Engine, ResultFormat};
 use crate::args;
 use crate::failure::Failure;
 use crate::{answer, open, run, signals};
+use ppt_text::exit::ExitStatus;
 
 /// Default factor of speed.
 const TWICE: f64 = 2.0;
 
-pub(crate) fn run(args: &args::WhatIf) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::WhatIf) -> Result<ExitStatus, Failure> {
     let speeds = Speeds::new(args.speed.clone()).map_err(Failure::bad_whatif_question)?;
     let engine = open::engine(&args.captures)?;
     signals::end_questions();

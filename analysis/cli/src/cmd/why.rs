@@ -8,7 +8,6 @@ mod summary;
 mod text;
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use ppt_query::ResultFormat;
 use ppt_query::why::{WhyAnswer, WhyQuestion};
@@ -16,8 +15,9 @@ use ppt_query::why::{WhyAnswer, WhyQuestion};
 use crate::args;
 use crate::failure::Failure;
 use crate::{answer, open, run, signals};
+use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::WhyArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::WhyArgs) -> Result<ExitStatus, Failure> {
     let engine = open::engine(&args.captures)?;
     let why = WhyQuestion {
         frame: args.frame.clone(),

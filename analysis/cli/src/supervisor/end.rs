@@ -1,8 +1,9 @@
 //! The end of a question's process, and the message for it.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitCode, ExitStatus};
+use std::process;
 
+use ppt_text::exit::ExitStatus;
 use signal_hook::consts::{SIGABRT, SIGBUS, SIGILL, SIGKILL, SIGSEGV};
 
 use crate::heap;
@@ -24,7 +25,7 @@ pub(crate) enum ChildEnd {
 
 impl ChildEnd {
     /// `stopping` is the signal by which it was asked to end.
-    pub(crate) fn new(status: ExitStatus, stopping: Option<i32>) -> ChildEnd {
+    pub(crate) fn new(status: process::ExitStatus, stopping: Option<i32>) -> ChildEnd {
         match (status.code(), status.signal(), stopping) {
             (Some(code), _, _) if code == i32::from(heap::OVER) => ChildEnd::OutOfMemory,
             (Some(code), _, _) => ChildEnd::Exited(u8::try_from(code).unwrap_or(1)),
@@ -42,12 +43,12 @@ impl ChildEnd {
     }
 
     /// Prints why it ended, and returns the exit status.
-    pub(crate) fn report(self, memory: Memory) -> ExitCode {
+    pub(crate) fn report(self, memory: Memory) -> ExitStatus {
         self.print(memory);
         match self {
-            ChildEnd::Exited(status) => ExitCode::from(status),
+            ChildEnd::Exited(status) => ExitStatus(status),
             ChildEnd::Stopped(signal) => signals::end_by(signal),
-            ChildEnd::OutOfMemory | ChildEnd::Killed(_) => ExitCode::FAILURE,
+            ChildEnd::OutOfMemory | ChildEnd::Killed(_) => ExitStatus::FAILED,
         }
     }
 
@@ -84,8 +85,8 @@ mod tests {
 
     #[test]
     fn an_end_is_told_from_its_status() {
-        let exited = |code: i32| ExitStatus::from_raw(code << 8);
-        let killed = ExitStatus::from_raw;
+        let exited = |code: i32| process::ExitStatus::from_raw(code << 8);
+        let killed = process::ExitStatus::from_raw;
         assert_eq!(ChildEnd::new(exited(0), None), ChildEnd::Exited(0));
         assert_eq!(ChildEnd::new(exited(2), Some(2)), ChildEnd::Exited(2));
         assert_eq!(ChildEnd::new(exited(113), None), ChildEnd::OutOfMemory);

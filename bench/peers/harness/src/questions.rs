@@ -103,16 +103,11 @@ pub fn build(place: &Place) -> Result<()> {
 
 pub fn measure(bench: &mut Bench) {
     if let Err(error) = ask(bench) {
-        bench.skipped.push(("ppt-analysis".into(), format!("{QUESTIONS}: {error:#}")));
+        bench.skipped.push(("ppt".into(), format!("{QUESTIONS}: {error:#}")));
     }
 }
 
 fn ask(bench: &mut Bench) -> Result<()> {
-    if !bench.place.ppt.join("ppt-analysis").exists() {
-        let why = format!("{QUESTIONS}: it is not built");
-        bench.absent.push(("ppt-analysis".into(), why));
-        return Ok(());
-    }
     let kept = folder()?;
     eprint!("\r\x1b[K{QUESTIONS}: capture and export");
     let mut asked =

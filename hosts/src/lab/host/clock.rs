@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -19,6 +18,7 @@ use crate::probe::{
     HostClock, Measurement, PORT, PeerIdentity, ProbeEvent, ProbeOptions, ProbeServer, ProbedHost,
     RecordSink, SharedKey, SyncFile, resolve,
 };
+use ppt_text::exit::ExitStatus;
 
 /// Line that the asking program writes when all clocks are known.
 pub(super) const KNOWN: &str = "all clocks are known";
@@ -47,7 +47,7 @@ fn addresses(address: &str) -> Result<Vec<SocketAddr>, HostError> {
 }
 
 /// Answers probes until it is ended.
-pub(super) fn answer(name: &str, key: &str, address: &str) -> Result<ExitCode, HostError> {
+pub(super) fn answer(name: &str, key: &str, address: &str) -> Result<ExitStatus, HostError> {
     let (identity, clock, key) = own_clock(name, key)?;
     // The name that others use for this host may resolve to another address here, such as
     // 127.0.1.1.
@@ -57,7 +57,7 @@ pub(super) fn answer(name: &str, key: &str, address: &str) -> Result<ExitCode, H
     let mut server = server.map_err(failed("answer probes"))?;
     println!("{ANSWERS}");
     server.run(&AtomicBool::new(false), &mut |_| {}).map_err(failed("answer probes"))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::DONE)
 }
 
 /// Probes hosts (NAME=ADDRESS) until it is ended, or until it is clear that their clocks cannot be
@@ -69,7 +69,7 @@ pub(super) fn ask(
     until: Duration,
     give_up: Duration,
     others: &[&str],
-) -> Result<ExitCode, HostError> {
+) -> Result<ExitStatus, HostError> {
     let (me, clock, key) = own_clock(name, key)?;
     let mut hosts = Vec::new();
     for other in others {
@@ -92,7 +92,7 @@ pub(super) fn ask(
         }
     });
     measured.map_err(failed("ask other hosts"))?;
-    Ok(ExitCode::FAILURE)
+    Ok(ExitStatus::FAILED)
 }
 
 /// The file of readings, and the clocks known so far.

@@ -2,7 +2,6 @@
 
 use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
-use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs};
 
@@ -16,9 +15,10 @@ use super::error::{HostError, cannot};
 use super::isolation::{FIRST, HUB, ISOLATED, NETWORK};
 use super::self_start::SelfStart;
 use super::tree;
+use ppt_text::exit::ExitStatus;
 
 /// Starts the worker of the named host, waits for its end, and cleans up.
-pub(super) fn keep(own: &SelfStart, how: &str, name: &str) -> Result<ExitCode, HostError> {
+pub(super) fn keep(own: &SelfStart, how: &str, name: &str) -> Result<ExitStatus, HostError> {
     if [NETWORK, HUB].contains(&how) {
         unshare(CloneFlags::CLONE_NEWNET).map_err(cannot("make a network namespace"))?;
     }
@@ -50,5 +50,5 @@ pub(super) fn keep(own: &SelfStart, how: &str, name: &str) -> Result<ExitCode, H
     let _ = fs::remove_dir_all(folder);
     let status = status?;
     let signal = || 128 + status.signal().unwrap_or_default();
-    Ok(ExitCode::from(status.code().unwrap_or_else(signal) as u8))
+    Ok(ExitStatus(status.code().unwrap_or_else(signal) as u8))
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
@@ -11,12 +11,13 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use super::error::{HostError, cannot};
 use super::self_start::SelfStart;
 use super::{clock, keeper, reader, worker};
+use ppt_text::exit::ExitStatus;
 
-/// Runs `ppt-lab lab host ARGUMENTS`, which talks to the controller on stdin and stdout.
+/// Runs `ppt lab host ARGUMENTS`, which talks to the controller on stdin and stdout.
 ///
 /// # Errors
 /// A system call fails, or the arguments are not those of `ppt lab run`.
-pub fn host(own: &SelfStart, arguments: &[OsString]) -> Result<ExitCode, HostError> {
+pub fn host(own: &SelfStart, arguments: &[OsString]) -> Result<ExitStatus, HostError> {
     let words: Vec<&str> =
         arguments.iter().map(|argument| argument.to_str().unwrap_or("")).collect();
     match words[..] {
@@ -41,12 +42,12 @@ fn nanoseconds(text: &str) -> Result<Duration, HostError> {
 }
 
 /// Becomes a program that ends with its parent.
-fn guard(parent: &str, words: &[OsString]) -> Result<ExitCode, HostError> {
+fn guard(parent: &str, words: &[OsString]) -> Result<ExitStatus, HostError> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(cannot("ask for a signal"))?;
     let parent = parent.parse().ok().and_then(Pid::from_raw).ok_or(HostError::Arguments)?;
     // The parent may have ended before the signal was set.
     if getppid() != Some(parent) {
-        return Ok(ExitCode::FAILURE);
+        return Ok(ExitStatus::FAILED);
     }
     let program = PathBuf::from(&words[0]);
     let cause = Command::new(&program).args(&words[1..]).exec();

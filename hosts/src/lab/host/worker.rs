@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,6 +22,7 @@ use crate::lab::wire::{
     self, CaptureRequest, ClockRole, HelperMessage, HelperRequest, Isolation, Problem, ProgramEnd,
     WireError, WireFrame,
 };
+use ppt_text::exit::ExitStatus;
 
 /// Time that a program asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
@@ -36,7 +37,7 @@ pub(super) fn work(
     how: &str,
     life: &str,
     folder: &Path,
-) -> Result<ExitCode, HostError> {
+) -> Result<ExitStatus, HostError> {
     let number: u32 = life.parse().map_err(|_| HostError::Arguments)?;
     let life = File::open(format!("/proc/self/fd/{number}")).map_err(cannot("open a pipe"))?;
     // An existing name belongs to another process.
@@ -68,9 +69,9 @@ pub(super) fn work(
         tree::end_descendants(getpid());
     }
     match served {
-        Ok(()) => Ok(ExitCode::SUCCESS),
+        Ok(()) => Ok(ExitStatus::DONE),
         // The controller is gone, so the error cannot be reported.
-        Err(WireError::Io(_)) => Ok(ExitCode::FAILURE),
+        Err(WireError::Io(_)) => Ok(ExitStatus::FAILED),
         Err(error) => Err(cannot("understand the controller")(io::Error::other(error))),
     }
 }

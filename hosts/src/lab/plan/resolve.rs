@@ -35,7 +35,7 @@ impl LabPlan {
         Ok(phases)
     }
 
-    /// Whether `ppt-analysis` is needed, for checks or for the report.
+    /// Whether captures are asked, for checks or for the report.
     pub(in crate::lab) fn needs_answers(&self) -> bool {
         !self.checks.is_empty() || self.report.is_some()
     }

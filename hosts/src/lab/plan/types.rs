@@ -44,7 +44,7 @@ pub struct PlannedHost {
     pub dir: Option<PathBuf>,
     /// The `ppt` that captures on the host.
     pub ppt: Option<String>,
-    /// The `ppt-lab` that runs as helper on the host.
+    /// The `ppt` that runs as helper on the host.
     pub helper: Option<String>,
     /// Whether its programs have their own namespaces and see no other process.
     pub isolate: bool,

@@ -1,4 +1,4 @@
-//! Checks and reports: `ppt-analysis` runs as a separate process that ends with this one and may
+//! Checks and reports: `ppt` answers in a separate process that ends with this one and may
 //! only read.
 
 use std::fs::File;
@@ -77,7 +77,7 @@ pub(super) fn report(
     file.persist_noclobber(target).map(drop).map_err(|error| error.error.to_string())
 }
 
-/// The first 64 KiB that `ppt-analysis` writes to stdout, which may be `file`; its error message if
+/// The first 64 KiB that `ppt` writes to stdout, which may be `file`; its error message if
 /// it fails.
 fn ask(
     options: &LabOptions,
@@ -101,7 +101,7 @@ fn run(
     let user =
         user.map(|invoker| format!("{}:{}", invoker.uid, invoker.gid.unwrap_or(invoker.uid)));
     command.arg(getpid().as_raw_nonzero().to_string()).arg(user.as_deref().unwrap_or("root"));
-    command.arg("--").arg(options.analysis.as_deref().unwrap_or(Path::new("ppt-analysis")));
+    command.arg("--").arg(options.answers.as_deref().unwrap_or(Path::new("ppt")));
     command.args(words).stdin(Stdio::null());
     command.stdout(out.try_clone()?).stderr(err.try_clone()?);
     let mut child = command.spawn()?;

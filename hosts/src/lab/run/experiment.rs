@@ -98,7 +98,7 @@ struct Experiment<'a> {
 
 impl Experiment<'_> {
     fn run(mut self) -> Result<Summary, LabError> {
-        if self.plan.needs_answers() && self.options.analysis.is_none() {
+        if self.plan.needs_answers() && self.options.answers.is_none() {
             return Err(LabError::NoAnalysis);
         }
         let mut team = Team::start(&self.plan, self.options)

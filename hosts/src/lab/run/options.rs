@@ -12,8 +12,8 @@ use crate::lab::host::SelfStart;
 pub struct LabOptions {
     /// The command that starts helpers on this machine.
     pub own: SelfStart,
-    /// The program that runs checks and makes reports, `ppt-analysis`, if it is installed.
-    pub analysis: Option<PathBuf>,
+    /// The `ppt` that answers checks and makes reports, unless no such one is there.
+    pub answers: Option<PathBuf>,
     /// The `ppt` that captures on this machine.
     pub ppt: PathBuf,
     /// OpenSSH, and options for it: `ssh`.

@@ -25,7 +25,7 @@ pub(super) fn helper(host: &PlannedHost, options: &LabOptions) -> Command {
             let mut command = Command::new(words.next().map_or("ssh".as_ref(), |name| &**name));
             command.args(words).args(["-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5"]);
             command.args(["-o", "ServerAliveCountMax=3", "-o", "ClearAllForwardings=yes"]);
-            command.args(["--", to, host.helper.as_deref().unwrap_or("ppt-lab")]);
+            command.args(["--", to, host.helper.as_deref().unwrap_or("ppt")]);
             command.args(["lab", "host", "keep"]);
             with(command, how, &host.name)
         }

@@ -1,21 +1,11 @@
 //! Steps with files: commands convert them, and users move, remove and damage them.
 
 use std::fs::{self, File, OpenOptions};
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use super::world::{KeptFile, World};
 use super::{CAPTURES, ONE_SHOT, TABLES};
-use crate::fixtures::support::ppt;
-
-pub(super) fn has_analysis() -> bool {
-    ["ppt-analysis", "ppt-lab"].iter().all(|name| Path::new(ppt()).with_file_name(name).exists())
-}
-
-fn one_shot_commands() -> &'static [&'static [&'static str]] {
-    if has_analysis() { &ONE_SHOT } else { &ONE_SHOT[..2] }
-}
 
 impl World {
     /// Converts a capture, or a file that is not a capture, into a file.
@@ -29,7 +19,7 @@ impl World {
     }
 
     pub(super) fn one_shot_command(&mut self, kill_after: Option<u64>) {
-        let words = self.random.pick(one_shot_commands()).unwrap();
+        let words = self.random.pick(&ONE_SHOT).unwrap();
         let names: Vec<_> = self.files.keys().cloned().chain(["nowhere.bin".into()]).collect();
         let input = self.random.pick(&names).unwrap();
         let outputs: Vec<_> = CAPTURES.iter().chain(&TABLES).copied().chain([&*input]).collect();
@@ -72,15 +62,12 @@ impl World {
         }
     }
 
-    /// Makes a capture from a table, if `ppt-analysis` was built.
+    /// Makes a capture from a table.
     pub(super) fn import(&mut self) {
         let rows = 1 + self.random.below(300) as i64;
         let outputs: Vec<_> = CAPTURES.iter().chain(&TABLES).copied().collect();
         let output = self.random.pick(&outputs).unwrap();
         let force = self.force();
-        if !has_analysis() {
-            return;
-        }
         self.log(format!("import of {rows} rows -o {output} {force:?}"));
         let (table, schema) = ("steady_imported.csv", "steady_imported.frame");
         let numbers: Vec<_> = (0..rows).map(|n| n.to_string()).collect();

@@ -1,6 +1,5 @@
 //! `ppt export --follow`: files of captures that grow, each row in exactly one.
 
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ppt_delivery::{
@@ -23,6 +22,7 @@ use super::tables::{parquet_file, path_component};
 use crate::args::{self, ExportFormat, Time};
 use crate::failure::Failure;
 use crate::{message, question_settings, run, signals};
+use ppt_text::exit::ExitStatus;
 
 /// The interval between two looks at captures and signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -31,7 +31,7 @@ const NEXT_FILE: Duration = Duration::from_secs(10);
 /// Tables that are exported in addition to frames.
 const COUNTERS: [&str; 2] = ["counters", "histograms"];
 
-pub(super) fn run(args: &args::Export) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &args::Export) -> Result<ExitStatus, Failure> {
     let Some(format) = followed_format(args.format) else {
         let why = "--follow writes --format parquet, otlp or otlp-json: other formats are of captures \
                    that have ended";
@@ -68,7 +68,7 @@ struct Export<'a> {
     /// The numbers of late frames and of frames exported alone that were already reported.
     told_late: (u64, u64),
     told_kernel: bool,
-    code: ExitCode,
+    code: ExitStatus,
 }
 
 impl<'a> Export<'a> {
@@ -101,7 +101,7 @@ impl<'a> Export<'a> {
             told: 0,
             told_late: (0, 0),
             told_kernel: false,
-            code: ExitCode::SUCCESS,
+            code: ExitStatus::DONE,
         };
         export.go_on().await?;
         Ok(export)
@@ -142,7 +142,7 @@ impl<'a> Export<'a> {
     }
 
     /// Exports until all captures have ended, or until a signal arrives.
-    async fn follow(&mut self) -> Result<ExitCode, Failure> {
+    async fn follow(&mut self) -> Result<ExitStatus, Failure> {
         loop {
             let is_stopped = signals::came();
             self.find()?;
@@ -349,7 +349,7 @@ impl<'a> Export<'a> {
             let path = trouble.path.display();
             for damage in &trouble.damaged {
                 message::warning("damaged", format_args!("{path}: {damage}"));
-                self.code = ExitCode::FAILURE;
+                self.code = ExitStatus::FAILED;
             }
         }
     }
@@ -375,7 +375,7 @@ impl<'a> Export<'a> {
     fn tell_gone(&mut self, file: &str, what: &str) {
         let text = "what had not been exported of it is in no file; the manifest says where";
         message::warning("capture-gone", format_args!("{file}: the capture {what}: {text}"));
-        self.code = ExitCode::FAILURE;
+        self.code = ExitStatus::FAILED;
     }
 
     fn tell_missing(&mut self) {
@@ -388,7 +388,7 @@ impl<'a> Export<'a> {
             let text = "frames of the capture are in no file of the export, because files of the \
                         capture were removed before they were read";
             message::warning("capture-gone", format_args!("{frames} {text}: {what}"));
-            self.code = ExitCode::FAILURE;
+            self.code = ExitStatus::FAILED;
         }
     }
 

@@ -2,8 +2,6 @@
 //!
 //! The prompt belongs to the supervisor: it survives a statement that has to be ended.
 
-use std::process::ExitCode;
-
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
@@ -13,9 +11,10 @@ use crate::failure::Failure;
 use crate::memory::Memory;
 use crate::signals::{self, SignalPipe};
 use crate::supervisor::ChildEnd;
+use ppt_text::exit::ExitStatus;
 
 /// Reads statements from the terminal, and lets the process answer them.
-pub(crate) fn run(memory: Memory, wakes: &SignalPipe) -> Result<ExitCode, Failure> {
+pub(crate) fn run(memory: Memory, wakes: &SignalPipe) -> Result<ExitStatus, Failure> {
     let mut answerer = Answerer::start(memory)?;
     let end = match answerer.opened(wakes) {
         Answered::Done => read(&mut answerer, wakes)?,

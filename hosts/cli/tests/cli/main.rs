@@ -1,5 +1,0 @@
-//! `ppt-lab` as its users run it.
-
-mod lab;
-mod pages;
-mod support;

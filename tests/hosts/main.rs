@@ -1,0 +1,5 @@
+//! `ppt lab` and `ppt sync` as their users run them.
+
+mod lab;
+mod pages;
+mod support;
