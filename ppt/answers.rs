@@ -16,19 +16,19 @@ use crate::privileges;
 /// Answers a question.
 pub(crate) fn ask(question: &Question) -> CommandResult {
     privileges::step_down()?;
-    Ok(ppt_analysis::ask(question))
+    Ok(ppt_analysis::ask(question)?)
 }
 
 /// Shows what happens in a capture while it is written.
 pub(crate) fn top(capture: &Path, options: &TopOptions) -> CommandResult {
     privileges::step_down()?;
-    Ok(ppt_analysis::top(capture, options))
+    Ok(ppt_analysis::top(capture, options)?)
 }
 
 /// Shows captures in a browser.
 pub(crate) fn view(args: &ViewArgs) -> CommandResult {
     privileges::step_down()?;
-    Ok(ppt_analysis::view(args))
+    Ok(ppt_analysis::view(args)?)
 }
 
 /// Replaces this process, which may have threads and has captured, by a `ppt` with these arguments.

@@ -61,7 +61,11 @@ impl Failure {
 
     /// Prints the message.
     pub(crate) fn report(&self) {
-        report::error(self.code, &self.message);
+        match self.code {
+            // The message says all that there is to say.
+            "usage" => report::note(&self.message),
+            code => report::error(code, &self.message),
+        }
     }
 
     /// The failure as one of `ppt run`, whose other exit codes are the command's.
@@ -103,6 +107,20 @@ impl From<AgentError> for Failure {
 impl From<OutputError> for Failure {
     fn from(error: OutputError) -> Self {
         Self::failed(error.code(), error.to_string())
+    }
+}
+
+#[cfg(feature = "answers")]
+impl From<ppt_analysis::AnswerError> for Failure {
+    fn from(error: ppt_analysis::AnswerError) -> Self {
+        Self { code: error.code(), message: error.message(), status: error.status() }
+    }
+}
+
+#[cfg(feature = "hosts")]
+impl From<ppt_lab::HostsError> for Failure {
+    fn from(error: ppt_lab::HostsError) -> Self {
+        Self { code: error.code(), message: error.to_string(), status: error.status() }
     }
 }
 

@@ -10,5 +10,5 @@ pub(crate) fn run(command: &HostsCommand) -> CommandResult {
     if matches!(command, HostsCommand::Sync(_)) {
         privileges::step_down()?;
     }
-    Ok(ppt_lab::run(command, cfg!(feature = "answers")))
+    Ok(ppt_lab::run(command, cfg!(feature = "answers"))?)
 }

@@ -43,6 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ppt-output",
             "ppt-query",
             "ppt-report",
+            "ppt-signals",
             "ppt-text",
             "ppt-view-server",
         ],
@@ -75,7 +76,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ppt-import", &["ppt-capture", "ppt-frame-dsl", "ppt-text"]),
     ("ppt-interchange", &["ppt-query", "ppt-tables", "ppt-text"]),
     ("ppt-kernel", &["ppt-frame-dsl", "ppt-segment"]),
-    ("ppt-lab", &["ppt-hosts", "ppt-output", "ppt-text"]),
+    ("ppt-lab", &["ppt-hosts", "ppt-output", "ppt-signals", "ppt-text"]),
     ("ppt-listener", &["ppt-capture", "ppt-now", "ppt-segment"]),
     ("ppt-live", &["ppt-capture", "ppt-stats"]),
     ("ppt-metrics", &["ppt-capture", "ppt-listener", "ppt-text"]),
@@ -87,6 +88,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ppt-query", &["ppt-causality", "ppt-predicate", "ppt-stats", "ppt-tables", "ppt-text"]),
     ("ppt-report", &["ppt-query", "ppt-text"]),
     ("ppt-segment", &[]),
+    ("ppt-signals", &["ppt-text"]),
     ("ppt-sources", &[]),
     ("ppt-stats", &[]),
     ("ppt-symbols", &["ppt-capture"]),
@@ -99,6 +101,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("ppt-view", &["ppt-capture", "ppt-output", "ppt-predicate", "ppt-tables"]),
 ];
+
+/// The packages of commands: they print, and read the environment.
+const COMMANDS: [&str; 3] = ["ppt", "ppt-analysis", "ppt-lab"];
 
 fn metadata() -> serde_json::Value {
     let output = Command::new(env!("CARGO"))
@@ -276,8 +281,14 @@ fn ppt_lab_has_no_query_engine() {
 /// The answers run in processes without privileges: nothing that attaches names them.
 #[test]
 fn what_attaches_names_no_answers() {
-    let may =
-        ["ppt/answers.rs", "ppt/args.rs", "ppt/args/top.rs", "ppt/args/view.rs", "ppt/main.rs"];
+    let may = [
+        "ppt/answers.rs",
+        "ppt/args.rs",
+        "ppt/args/top.rs",
+        "ppt/args/view.rs",
+        "ppt/failure.rs",
+        "ppt/main.rs",
+    ];
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     sources(&root.join("ppt"), &mut files);
@@ -307,8 +318,7 @@ fn only_commands_have_messages() {
             value["name"] == "ppt-text"
                 && value["features"].as_array().unwrap().iter().any(|feature| feature == "messages")
         });
-        let has_commands =
-            ["ppt", "ppt-analysis", "ppt-lab"].iter().any(|it| package["name"] == *it);
+        let has_commands = COMMANDS.iter().any(|it| package["name"] == *it);
         assert!(!has_messages || has_commands, "{}: a library has no messages", package["name"]);
     }
 }

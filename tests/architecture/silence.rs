@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 
-use super::{metadata, sources};
+use super::{COMMANDS, metadata, sources};
 
 /// A file of a library that may do one of these things, and why.
 struct Exception {
@@ -176,10 +176,11 @@ fn acts_in(text: &str) -> Vec<String> {
     found
 }
 
-/// The folders of all libraries, and the files in them that are the root of a binary.
+/// The folders of all libraries.
 fn libraries() -> Vec<PathBuf> {
     let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap().iter();
+    let packages = packages.filter(|package| !COMMANDS.iter().any(|it| package["name"] == *it));
     let targets = packages.flat_map(|package| package["targets"].as_array().unwrap());
     let is_library = |target: &&serde_json::Value| {
         let kinds = target["kind"].as_array().unwrap();

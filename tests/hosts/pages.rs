@@ -13,7 +13,7 @@ fn every_message_is_explained() {
     let mut explained: Vec<_> = sections.map(|text| text.lines().next().unwrap()).collect();
     explained.sort_unstable();
     let mut said = Vec::new();
-    for name in ["failure.rs", "sync.rs", "lab.rs", "lab/progress.rs"] {
+    for name in ["error.rs", "sync.rs", "lab.rs", "lab/progress.rs"] {
         let source = root().join("hosts/cli/src").join(name);
         let source = fs::read_to_string(source).unwrap();
         let words = source.split('"').skip(1).step_by(2).map(str::to_owned);

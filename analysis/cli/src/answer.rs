@@ -9,7 +9,7 @@ use ppt_query::arrow::array::RecordBatch;
 use ppt_query::arrow::error::ArrowError;
 use ppt_query::{AnyOutput, Encoder, ResultFormat};
 
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::open;
 
 /// The format that `word` or the output's extension names. None is text for people, the default on a
@@ -42,10 +42,10 @@ pub(crate) fn write_rows(
 pub(crate) fn publish(
     mut output: Output,
     write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
-) -> Result<(), Failure> {
+) -> Result<(), AnswerError> {
     let mut out = BufWriter::new(output.file());
     let written = write(&mut out).and_then(|()| out.flush());
-    written.map_err(Failure::writing(&output.name()))?;
+    written.map_err(AnswerError::writing(&output.name()))?;
     drop(out);
     Ok(output.publish()?)
 }

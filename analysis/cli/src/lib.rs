@@ -8,7 +8,7 @@
 mod answer;
 mod args;
 mod cmd;
-mod failure;
+mod error;
 mod heap;
 mod memory;
 mod message;
@@ -19,23 +19,25 @@ mod question;
 mod question_settings;
 mod run;
 mod scratch;
-mod signals;
 mod supervisor;
 
 use std::path::Path;
 use std::process::Stdio;
 
 pub use crate::args::{Question, TopOptions, ViewArgs, local};
-use crate::failure::Failure;
+pub use crate::error::AnswerError;
 pub use crate::heap::Heap;
 use crate::memory::Memory;
 use crate::question_settings::QuestionSettings;
-use crate::signals::SignalPipe;
 use crate::supervisor::ChildProcess;
+use ppt_signals::SignalPipe;
 use ppt_text::exit::ExitStatus;
 
-/// Answers a question, and returns the exit status. Messages go to stderr.
-pub fn ask(question: &Question) -> ExitStatus {
+/// Answers a question, and returns the exit status.
+///
+/// # Errors
+/// There is no answer. What is known besides is on stderr.
+pub fn ask(question: &Question) -> Result<ExitStatus, AnswerError> {
     if let (None, Question::Sql(sql)) = (question_settings::settings(), question)
         && cmd::sql::is_prompt(sql)
     {
@@ -51,13 +53,19 @@ pub fn ask(question: &Question) -> ExitStatus {
 }
 
 /// Shows what happens in a capture while it is written; `-` is standard input.
-pub fn top(capture: &Path, options: &TopOptions) -> ExitStatus {
+///
+/// # Errors
+/// It cannot be shown.
+pub fn top(capture: &Path, options: &TopOptions) -> Result<ExitStatus, AnswerError> {
     let command = SupervisedCommand { draws: true, ..SupervisedCommand::default() };
     command.run(|| cmd::top::run(capture, options))
 }
 
 /// Shows captures in a browser, until a signal.
-pub fn view(args: &ViewArgs) -> ExitStatus {
+///
+/// # Errors
+/// They cannot be shown.
+pub fn view(args: &ViewArgs) -> Result<ExitStatus, AnswerError> {
     ended(cmd::view::run(args))
 }
 
@@ -79,14 +87,17 @@ struct SupervisedCommand {
 
 impl SupervisedCommand {
     /// Starts this program again with the same arguments, and waits. In that process, does the work.
-    fn run(&self, work: impl FnOnce() -> Result<ExitStatus, Failure> + Send) -> ExitStatus {
+    fn run(
+        &self,
+        work: impl FnOnce() -> Result<ExitStatus, AnswerError> + Send,
+    ) -> Result<ExitStatus, AnswerError> {
         ended(match question_settings::settings() {
             Some(settings) => question::answer(settings, work),
             None => self.supervise(),
         })
     }
 
-    fn supervise(&self) -> Result<ExitStatus, Failure> {
+    fn supervise(&self) -> Result<ExitStatus, AnswerError> {
         let wakes = take_signals()?;
         let memory = Memory::new(self.memory);
         let settings = QuestionSettings::new(memory, false);
@@ -104,15 +115,20 @@ impl SupervisedCommand {
     }
 }
 
-fn take_signals() -> Result<SignalPipe, Failure> {
-    SignalPipe::take().map_err(|error| Failure::System("set up signals", error))
+fn take_signals() -> Result<SignalPipe, AnswerError> {
+    SignalPipe::take().map_err(|error| AnswerError::System("set up signals", error))
 }
 
-fn ended(done: Result<ExitStatus, Failure>) -> ExitStatus {
-    done.unwrap_or_else(|failure| failure.report())
+/// What is left of a result for the caller: some errors are none to its user.
+fn ended(done: Result<ExitStatus, AnswerError>) -> Result<ExitStatus, AnswerError> {
+    match done {
+        Err(error) if error.is_closed_pipe() => Ok(ExitStatus::DONE),
+        Err(error) if error.is_cancelled() => Ok(ppt_signals::interrupted()),
+        done => done,
+    }
 }
 
-fn perform(question: &Question) -> Result<ExitStatus, Failure> {
+fn perform(question: &Question) -> Result<ExitStatus, AnswerError> {
     match question {
         Question::Stat(args) => cmd::stat::run(args),
         Question::Why(args) => cmd::why::run(args),

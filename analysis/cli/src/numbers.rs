@@ -11,7 +11,7 @@ use ppt_query::datafusion::execution::context::SQLOptions;
 use ppt_query::datafusion::prelude::DataFrame;
 use ppt_query::{Engine, QueryError, parsed, prepared};
 
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::run;
 
 /// Maximum number of rows; a larger model can use means.
@@ -28,7 +28,7 @@ pub(crate) struct NumberTable {
 }
 
 /// The answer to `sql`, which is one SELECT.
-pub(crate) async fn select(engine: &Engine, sql: &str) -> Result<NumberTable, Failure> {
+pub(crate) async fn select(engine: &Engine, sql: &str) -> Result<NumberTable, AnswerError> {
     let refused = || {
         let why = "only a SELECT is answered here: use ppt sql for the rest".to_owned();
         Err(QueryError::NotHere(why).into())
@@ -48,7 +48,7 @@ pub(crate) async fn select(engine: &Engine, sql: &str) -> Result<NumberTable, Fa
 }
 
 /// All rows of a query.
-pub(crate) async fn numbers(rows: DataFrame) -> Result<NumberTable, Failure> {
+pub(crate) async fn numbers(rows: DataFrame) -> Result<NumberTable, AnswerError> {
     let schema = rows.schema().as_arrow().clone();
     let number = |ty: &DataType| {
         ty.is_numeric() || ty.is_temporal() || matches!(ty, DataType::Boolean | DataType::Null)
@@ -70,7 +70,7 @@ pub(crate) async fn numbers(rows: DataFrame) -> Result<NumberTable, Failure> {
         if count > MAX_ROWS {
             let why =
                 format!("the answer has more than {MAX_ROWS} rows: take means, or fewer of them");
-            return Err(Failure::Usage(why));
+            return Err(AnswerError::Usage(why));
         }
         let (mut columns, mut words) =
             (all.columns.iter_mut().zip(&mut all.nulls), all.words.iter_mut());
@@ -89,11 +89,11 @@ pub(crate) async fn numbers(rows: DataFrame) -> Result<NumberTable, Failure> {
     Ok(all)
 }
 
-fn converted(column: &ArrayRef, ty: &DataType) -> Result<ArrayRef, Failure> {
+fn converted(column: &ArrayRef, ty: &DataType) -> Result<ArrayRef, AnswerError> {
     cast(column, ty).map_err(|error| QueryError::Query(error.into()).into())
 }
 
-fn floats(column: &ArrayRef, into: &mut Vec<f64>) -> Result<(), Failure> {
+fn floats(column: &ArrayRef, into: &mut Vec<f64>) -> Result<(), AnswerError> {
     if column.data_type().is_temporal() {
         let times = converted(column, &DataType::Int64)?;
         let times = times.as_primitive::<Int64Type>();
@@ -106,7 +106,7 @@ fn floats(column: &ArrayRef, into: &mut Vec<f64>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn texts(column: &ArrayRef, into: &mut Vec<String>) -> Result<(), Failure> {
+fn texts(column: &ArrayRef, into: &mut Vec<String>) -> Result<(), AnswerError> {
     let column = converted(column, &DataType::Utf8)?;
     let column = column.as_string::<i32>();
     into.extend(column.iter().map(|text| text.unwrap_or("NULL").to_owned()));
@@ -130,10 +130,10 @@ impl NumberTable {
         mut self,
         run: Option<&str>,
         formula: &Formula,
-    ) -> Result<(RunTable, usize), Failure> {
+    ) -> Result<(RunTable, usize), AnswerError> {
         let labels = self.labels(run.unwrap_or("capture"));
         if let (Some(run), None) = (run, &labels) {
-            return Err(Failure::Usage(format!("the query has no column `{run}`")));
+            return Err(AnswerError::Usage(format!("the query has no column `{run}`")));
         }
         let needed = formula.columns();
         let of_need =
@@ -144,11 +144,11 @@ impl NumberTable {
         if !out.is_empty() {
             self.columns.iter_mut().for_each(|column| retain(&mut column.1, keep));
         }
-        let table = RunTable::new(self.columns).map_err(Failure::table)?;
+        let table = RunTable::new(self.columns).map_err(AnswerError::table)?;
         let table = match labels {
             Some(mut labels) => {
                 retain(&mut labels, keep);
-                table.with_runs(Runs::new(labels)).map_err(Failure::table)?
+                table.with_runs(Runs::new(labels)).map_err(AnswerError::table)?
             }
             None => table,
         };

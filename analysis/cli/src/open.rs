@@ -8,13 +8,13 @@ use ppt_output::{FileId, Output, Readers, Rules};
 use ppt_query::{CaptureLoss, CaptureSet, Engine, EngineOptions, ResultFormat, Window, plain};
 
 use crate::args;
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::{message, question_settings};
 use ppt_query::text::grouped;
 use ppt_text::exit::ExitStatus;
 
 /// Opens the captures of a command.
-pub(crate) fn engine(captures: &args::Captures) -> Result<Engine, Failure> {
+pub(crate) fn engine(captures: &args::Captures) -> Result<Engine, AnswerError> {
     engine_with(captures, None)
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn engine(captures: &args::Captures) -> Result<Engine, Failure> {
 pub(crate) fn engine_with(
     captures: &args::Captures,
     edges: Option<Vec<Edge>>,
-) -> Result<Engine, Failure> {
+) -> Result<Engine, AnswerError> {
     let window = Window { from: captures.from, to: captures.to, buffers: captures.buffers.clone() };
     let threads = captures.threads.unwrap_or_else(|| EngineOptions::default().threads);
     let memory = question_settings::memory(captures.memory).bytes;
@@ -51,16 +51,16 @@ pub(crate) fn engine_with(
 ///
 /// # Errors
 /// `output` is standard output, and that is a terminal.
-pub(crate) fn not_on_terminal(output: &Path, what: &str) -> Result<(), Failure> {
+pub(crate) fn not_on_terminal(output: &Path, what: &str) -> Result<(), AnswerError> {
     if output.as_os_str() == "-" && io::stdout().is_terminal() {
         let why = format!("{what} is not for terminals: name a file with -o");
-        return Err(Failure::Usage(why));
+        return Err(AnswerError::Usage(why));
     }
     Ok(())
 }
 
 /// The output of a command that reads `engine`'s captures.
-pub(crate) fn output(path: &Path, force: bool, engine: &Engine) -> Result<Output, Failure> {
+pub(crate) fn output(path: &Path, force: bool, engine: &Engine) -> Result<Output, AnswerError> {
     output_distinct_from(path, force, engine, None)
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn output_distinct_from(
     force: bool,
     engine: &Engine,
     other: Option<&Path>,
-) -> Result<Output, Failure> {
+) -> Result<Output, AnswerError> {
     let inputs = engine.set().paths().chain(other).filter_map(FileId::of_input).collect();
     let rules = Rules { force, readers: Readers::ByUmask, inputs, invoker: None };
     Ok(Output::open(path, &rules)?)
@@ -82,7 +82,7 @@ pub(crate) fn format_by_extension(path: &Path) -> Option<ResultFormat> {
 }
 
 /// Rejects the name of an output whose extension belongs to another format than `format`.
-pub(crate) fn check_name(path: &Path, format: &str) -> Result<(), Failure> {
+pub(crate) fn check_name(path: &Path, format: &str) -> Result<(), AnswerError> {
     const OTHERS: [&str; 14] = [
         "bmp", "dot", "eps", "gif", "gv", "htm", "html", "jpeg", "jpg", "pdf", "png", "svg",
         "tiff", "webp",
@@ -102,7 +102,7 @@ pub(crate) fn check_name(path: &Path, format: &str) -> Result<(), Failure> {
     if own.contains(&extension.as_str()) {
         return Ok(());
     }
-    Err(Failure::Usage(format!(
+    Err(AnswerError::Usage(format!(
         "what is written is {format}, and the name {} says {}: end the name in .{}; {tool}",
         path.display(),
         extension.to_uppercase(),

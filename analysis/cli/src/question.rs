@@ -8,19 +8,19 @@ use std::thread;
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::question_settings::QuestionSettings;
-use crate::{heap, panicked, run, scratch, signals};
+use crate::{heap, panicked, run, scratch};
 use ppt_text::exit::ExitStatus;
 
 /// Answers a question with these settings.
 pub(crate) fn answer(
     settings: QuestionSettings,
-    work: impl FnOnce() -> Result<ExitStatus, Failure> + Send,
-) -> Result<ExitStatus, Failure> {
-    let system = |what| move |error| Failure::System(what, error);
+    work: impl FnOnce() -> Result<ExitStatus, AnswerError> + Send,
+) -> Result<ExitStatus, AnswerError> {
+    let system = |what| move |error| AnswerError::System(what, error);
     set_parent_process_death_signal(Some(Signal::TERM))
-        .map_err(|error| Failure::System("follow the supervisor", error.into()))?;
+        .map_err(|error| AnswerError::System("follow the supervisor", error.into()))?;
     let is_orphan = move || getppid().map(Pid::as_raw_pid) != Some(settings.supervisor);
     let tidy = move || {
         if is_orphan() {
@@ -32,7 +32,7 @@ pub(crate) fn answer(
         return Ok(ExitStatus::FAILED);
     }
     let _ = rustix::thread::set_name(c"ppt-question");
-    signals::take_in_question(tidy).map_err(system("set up signals"))?;
+    ppt_signals::take_in_question(tidy).map_err(system("set up signals"))?;
     if let Some(bytes) = settings.memory.of_process() {
         heap::limit(bytes);
     }
@@ -43,7 +43,7 @@ pub(crate) fn answer(
         thread.map(|thread| thread.join())
     });
     let done = done.map_err(system("start threads"))?;
-    let done = done.unwrap_or_else(|_| Err(Failure::of_panic()));
+    let done = done.unwrap_or_else(|_| Err(AnswerError::of_panic()));
     tidy();
     done
 }

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use ppt_query::{QueryError, ScanProgress};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::message::StatusLine;
-use crate::signals;
 
 /// Interval between checks of signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -22,10 +21,10 @@ const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 pub(crate) const STACK: usize = 32 << 20;
 
 /// A runtime with this many threads.
-pub(crate) fn runtime(threads: usize) -> Result<Runtime, Failure> {
+pub(crate) fn runtime(threads: usize) -> Result<Runtime, AnswerError> {
     let mut builder = Builder::new_multi_thread();
     let built = builder.worker_threads(threads).thread_stack_size(STACK).enable_all().build();
-    built.map_err(|error| Failure::System("start threads", error))
+    built.map_err(|error| AnswerError::System("start threads", error))
 }
 
 /// Yields to the runtime, so that a long loop notices Ctrl-C.
@@ -33,12 +32,12 @@ pub(crate) async fn pause() {
     tokio::task::yield_now().await;
 }
 
-/// Runs `work` after [`signals::end_questions`]. `watch` counts the bytes that `work` reads. `work` must [pause]
+/// Runs `work` after [`ppt_signals::end_work`]. `watch` counts the bytes that `work` reads. `work` must [pause]
 /// in its loops.
 pub(crate) async fn question<T>(
     watch: &ScanProgress,
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
+    work: impl Future<Output = Result<T, AnswerError>>,
+) -> Result<T, AnswerError> {
     watch.reset();
     let began = Instant::now();
     let mut status = StatusLine::default();
@@ -48,7 +47,7 @@ pub(crate) async fn question<T>(
         tokio::select! {
             biased;
             _ = ticks.tick() => {
-                if signals::came() {
+                if ppt_signals::came() {
                     watch.cancel();
                     return Err(QueryError::Cancelled.into());
                 }

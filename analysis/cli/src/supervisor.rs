@@ -21,10 +21,10 @@ use rustix::thread::set_no_new_privs;
 
 pub(crate) use self::end::ChildEnd;
 use self::terminal::Terminal;
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::question_settings::{self, QuestionSettings};
 use crate::scratch::Scratch;
-use crate::signals::SignalPipe;
+use ppt_signals::SignalPipe;
 
 /// Time that a question gets to end by itself after a signal.
 const GRACE: Duration = Duration::from_millis(300);
@@ -53,17 +53,21 @@ pub(crate) enum Waited {
 
 impl ChildProcess {
     /// Starts a process with these settings.
-    pub(crate) fn start(settings: QuestionSettings, stdin: Stdio) -> Result<ChildProcess, Failure> {
+    pub(crate) fn start(
+        settings: QuestionSettings,
+        stdin: Stdio,
+    ) -> Result<ChildProcess, AnswerError> {
         // `setcap` may have given this program rights, which its process has given up.
         set_no_new_privs(true)
-            .map_err(|error| Failure::System("give up privileges", error.into()))?;
+            .map_err(|error| AnswerError::System("give up privileges", error.into()))?;
         let (scratch, terminal) = (Scratch::new(), Terminal::now());
         // This path starts the same program, even if its file was replaced in the meantime.
         let mut command = Command::new("/proc/self/exe");
         command.arg0(question_settings::NAME).args(env::args_os().skip(1)).stdin(stdin);
         settings.hand(&mut command);
         scratch.hand(&mut command);
-        let child = command.spawn().map_err(|error| Failure::System("start a process", error))?;
+        let child =
+            command.spawn().map_err(|error| AnswerError::System("start a process", error))?;
         Ok(ChildProcess { child, grace: GRACE, stopping: None, terminal, scratch })
     }
 

@@ -6,22 +6,26 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod failure;
+mod error;
 mod lab;
-mod signals;
 mod sync;
 
 pub use crate::args::HostsCommand;
-use crate::failure::LabFailure;
+pub use crate::error::HostsError;
 use ppt_text::exit::ExitStatus;
 
-/// Runs a command, and returns the exit status. Messages go to stderr. `answers`: this program answers
-/// questions about captures, too.
-pub fn run(command: &HostsCommand, answers: bool) -> ExitStatus {
-    let taken = signals::take().map_err(|error| LabFailure::System("set up signals", error));
-    let done = taken.and_then(|()| match command {
+/// Runs a command, and returns the exit status. `answers`: this program answers questions about captures, too.
+///
+/// # Errors
+/// It failed. What is known besides is on stderr.
+pub fn run(command: &HostsCommand, answers: bool) -> Result<ExitStatus, HostsError> {
+    ppt_signals::take().map_err(|error| HostsError::System("set up signals", error))?;
+    let done = match command {
         HostsCommand::Sync(args) => sync::run(args),
         HostsCommand::Lab(args) => lab::run(args, answers),
-    });
-    done.unwrap_or_else(|failure| failure.report())
+    };
+    match done {
+        Err(error) if error.is_closed_pipe() => Ok(ExitStatus::DONE),
+        done => done,
+    }
 }

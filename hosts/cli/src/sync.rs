@@ -14,29 +14,28 @@ use ppt_text::message::{self, StatusLine};
 use ppt_text::{duration, grouped};
 
 use crate::args::{Serve, Sync, SyncCommand};
-use crate::failure::LabFailure;
-use crate::signals;
+use crate::error::HostsError;
 use ppt_text::exit::ExitStatus;
 
 /// Interval at which signals are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-pub(crate) fn run(args: &Sync) -> Result<ExitStatus, LabFailure> {
+pub(crate) fn run(args: &Sync) -> Result<ExitStatus, HostsError> {
     match &args.command {
         Some(SyncCommand::Serve(serve)) => self::serve(serve),
         None => ask(args),
     }
 }
 
-fn serve(args: &Serve) -> Result<ExitStatus, LabFailure> {
+fn serve(args: &Serve) -> Result<ExitStatus, HostsError> {
     let (key, clock) = own_key_and_clock(args.key.as_deref())?;
     let me =
-        PeerIdentity::of_this_host(args.name.as_deref(), &clock).map_err(LabFailure::no_sync)?;
+        PeerIdentity::of_this_host(args.name.as_deref(), &clock).map_err(HostsError::no_sync)?;
     let text = args.address.clone().unwrap_or_else(|| format!("0.0.0.0:{PORT}"));
-    let address = resolve(&text).map_err(LabFailure::no_sync)?[0];
+    let address = resolve(&text).map_err(HostsError::no_sync)?[0];
     let name = me.host.name().to_owned();
-    let mut server = ProbeServer::bind(address, key, me, clock).map_err(LabFailure::no_sync)?;
-    let address = server.address().map_err(LabFailure::no_sync)?;
+    let mut server = ProbeServer::bind(address, key, me, clock).map_err(HostsError::no_sync)?;
+    let address = server.address().map_err(HostsError::no_sync)?;
     message::note(format_args!("host {name} answers on {address} (UDP); Ctrl-C ends it"));
     let mut report = |event| match event {
         ServerEvent::Greeted { address, identity } => {
@@ -49,7 +48,7 @@ fn serve(args: &Serve) -> Result<ExitStatus, LabFailure> {
             ),
         ),
     };
-    let counts = until_signal(|stop| server.run(stop, &mut report)).map_err(LabFailure::no_sync)?;
+    let counts = until_signal(|stop| server.run(stop, &mut report)).map_err(HostsError::no_sync)?;
     let refused = counts.foreign + counts.replayed + counts.late + counts.unknown + counts.crowded;
     message::note(format_args!(
         "{} questions were answered, and {} packets were not: {} of another key or none, {} had come \
@@ -65,15 +64,15 @@ fn serve(args: &Serve) -> Result<ExitStatus, LabFailure> {
     Ok(ExitStatus::DONE)
 }
 
-fn ask(args: &Sync) -> Result<ExitStatus, LabFailure> {
+fn ask(args: &Sync) -> Result<ExitStatus, HostsError> {
     let (key, clock) = own_key_and_clock(args.key.as_deref())?;
     let me =
-        PeerIdentity::of_this_host(args.name.as_deref(), &clock).map_err(LabFailure::no_sync)?;
+        PeerIdentity::of_this_host(args.name.as_deref(), &clock).map_err(HostsError::no_sync)?;
     let asked = |name: &String| {
-        let addresses = resolve(name).map_err(LabFailure::no_sync)?;
+        let addresses = resolve(name).map_err(HostsError::no_sync)?;
         Ok(ProbedHost { name: name.clone(), addresses })
     };
-    let hosts = args.hosts.iter().map(asked).collect::<Result<Vec<_>, LabFailure>>()?;
+    let hosts = args.hosts.iter().map(asked).collect::<Result<Vec<_>, HostsError>>()?;
     let rules = Rules { force: args.force, readers: Readers::ByUmask, ..Rules::default() };
     let mut file = SyncFile::create(&args.output, &rules)?;
     let (duration, sources) = (args.duration, sources(args));
@@ -113,7 +112,7 @@ fn ask(args: &Sync) -> Result<ExitStatus, LabFailure> {
     let none = hosts.iter().zip(&counts).find(|entry| entry.1.complete == 0);
     match none {
         None => Ok(ExitStatus::DONE),
-        Some((host, counts)) => Err(LabFailure::no_sync(nothing(&host.name, counts))),
+        Some((host, counts)) => Err(HostsError::no_sync(nothing(&host.name, counts))),
     }
 }
 
@@ -126,26 +125,26 @@ fn sources(args: &Sync) -> Vec<TimeSource> {
 }
 
 /// The key and the clocks of this host.
-fn own_key_and_clock(key: Option<&std::path::Path>) -> Result<(SharedKey, HostClock), LabFailure> {
+fn own_key_and_clock(key: Option<&std::path::Path>) -> Result<(SharedKey, HostClock), HostsError> {
     let Some(key) = key else {
-        return Err(LabFailure::Usage(
+        return Err(HostsError::Usage(
             "--key FILE is needed: both sides read the same one (`head -c 32 /dev/urandom > key; chmod \
              600 key`)"
                 .to_owned(),
         ));
     };
-    let key = SharedKey::read(key).map_err(LabFailure::sync_key)?;
-    Ok((key, HostClock::of_this_host().map_err(LabFailure::no_sync)?))
+    let key = SharedKey::read(key).map_err(HostsError::sync_key)?;
+    Ok((key, HostClock::of_this_host().map_err(HostsError::no_sync)?))
 }
 
 /// Runs `work` until a signal sets its stop flag.
 fn until_signal<T: Send>(work: impl FnOnce(&AtomicBool) -> T) -> T {
-    signals::end_the_work();
+    ppt_signals::end_work();
     let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Relaxed) && !stop.load(Relaxed) {
-                stop.store(signals::came(), Relaxed);
+                stop.store(ppt_signals::came(), Relaxed);
                 thread::sleep(POLL_INTERVAL);
             }
         });
@@ -179,9 +178,9 @@ fn nothing(name: &str, counts: &LinkCounts) -> String {
     format!("{name}: no probe came back")
 }
 
-fn measured(error: MeasureError) -> LabFailure {
+fn measured(error: MeasureError) -> HostsError {
     match error {
-        MeasureError::Write(error) => LabFailure::Write("the readings".to_owned(), error),
-        other => LabFailure::no_sync(other),
+        MeasureError::Write(error) => HostsError::Write("the readings".to_owned(), error),
+        other => HostsError::no_sync(other),
     }
 }

@@ -327,8 +327,8 @@ fn every_message_is_explained() {
     let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
     let (_, rest) = page.split_once("\n## Questions to captures\n").unwrap();
     let ours: Vec<_> = rest.split("\n## ").next().unwrap().split("\n### ").skip(1).collect();
-    // The codes of `src/failure.rs`, `src/supervisor/end.rs`, `src/cmd/compare.rs` and
-    // `src/cmd/graph.rs`.
+    // The codes of `error.rs`, `supervisor/end.rs`, `cmd/compare.rs` and
+    // `cmd/graph.rs` in analysis/cli/src.
     let models = [
         "formula",
         "no-fit",

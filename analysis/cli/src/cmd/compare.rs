@@ -17,27 +17,27 @@ use serde_json::{Value, json};
 use self::fields::{MeasuredSide, Selection};
 use self::row::ComparedField;
 use crate::args;
-use crate::failure::Failure;
-use crate::{answer, message, open, run, signals};
+use crate::error::AnswerError;
+use crate::{answer, message, open, run};
 use ppt_text::exit::ExitStatus;
 
 /// Maximum number of fields that a message names.
 const MAX_NAMES: usize = 5;
 
-pub(crate) fn run(args: &args::Compare) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &args::Compare) -> Result<ExitStatus, AnswerError> {
     let is_option =
         |path: &&PathBuf| path.as_os_str().as_encoded_bytes().starts_with(b"-") && !path.exists();
     if let Some(option) = args.second.iter().find(is_option) {
         let what = format!("only captures may follow `--`: put {} before it", option.display());
-        return Err(Failure::Usage(what));
+        return Err(AnswerError::Usage(what));
     }
     let gates = gates(&args.fail_if)?;
     let statistics = statistics(&gates);
     if args.save.as_ref() == Some(&args.to.output) {
-        return Err(Failure::Usage("--save and -o name the same file".to_owned()));
+        return Err(AnswerError::Usage("--save and -o name the same file".to_owned()));
     }
     let saved = args.baseline.as_deref().map(read_baseline).transpose()?;
-    signals::end_questions();
+    ppt_signals::end_work();
     let (engine, first, second) = match (saved, &args.second[..]) {
         (Some(saved), []) => {
             let (engine, second) = side(args, &args.captures.captures, &statistics)?;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &args::Compare) -> Result<ExitStatus, Failure> {
         _ => {
             let how = "name two sets of captures: ppt compare before*.bin -- after*.bin; or one and \
                        --baseline, or one and --save";
-            return Err(Failure::Usage(how.to_owned()));
+            return Err(AnswerError::Usage(how.to_owned()));
         }
     };
     compare(args, &gates, &engine, (first, second))
@@ -64,7 +64,7 @@ fn compare(
     gates: &[Gate],
     engine: &Engine,
     (first, second): (MeasuredSide, MeasuredSide),
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, AnswerError> {
     let rows = compared(args, &first.entries, &second.entries)?;
     if rows.is_empty() {
         return Err(nothing_to_compare(&first, &second));
@@ -100,20 +100,20 @@ fn save_only(
     args: &args::Compare,
     gates: &[Gate],
     statistics: &[Statistic],
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, AnswerError> {
     let (engine, only) = side(args, &args.captures.captures, statistics)?;
     let names: Vec<&str> = only.fields().collect();
     for gate in gates {
-        gate.select(&names).map_err(|error| Failure::no_field(&error))?;
+        gate.select(&names).map_err(|error| AnswerError::no_field(&error))?;
     }
     warn_of_unmeasured("", &only);
     save(args, only.entries, &engine)?;
     Ok(open::report_faults(&engine))
 }
 
-fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
+fn read_baseline(path: &Path) -> Result<Baseline, AnswerError> {
     let saved = Baseline::from_json(&super::input::read_text(path)?);
-    saved.map_err(|error| Failure::baseline(path, &error))
+    saved.map_err(|error| AnswerError::baseline(path, &error))
 }
 
 /// The selected fields of a baseline.
@@ -137,7 +137,7 @@ fn statistics(gates: &[Gate]) -> Vec<Statistic> {
     statistics
 }
 
-fn write(args: &args::Compare, rows: &[ComparedField], engine: &Engine) -> Result<(), Failure> {
+fn write(args: &args::Compare, rows: &[ComparedField], engine: &Engine) -> Result<(), AnswerError> {
     let output = open::output_distinct_from(
         &args.to.output,
         args.to.force,
@@ -150,8 +150,8 @@ fn write(args: &args::Compare, rows: &[ComparedField], engine: &Engine) -> Resul
     })
 }
 
-fn gates(texts: &[String]) -> Result<Vec<Gate>, Failure> {
-    texts.iter().map(|text| text.parse().map_err(|error| Failure::gate(&error, text))).collect()
+fn gates(texts: &[String]) -> Result<Vec<Gate>, AnswerError> {
+    texts.iter().map(|text| text.parse().map_err(|error| AnswerError::gate(&error, text))).collect()
 }
 
 /// The measurements of one side.
@@ -159,7 +159,7 @@ fn side(
     args: &args::Compare,
     captures: &[PathBuf],
     statistics: &[Statistic],
-) -> Result<(Engine, MeasuredSide), Failure> {
+) -> Result<(Engine, MeasuredSide), AnswerError> {
     let engine = open::engine(&super::input::with_captures(captures.to_vec(), &args.captures))?;
     let runtime = run::runtime(engine.threads())?;
     let selection = Selection {
@@ -174,7 +174,7 @@ fn side(
 }
 
 /// Why no field of both sides can be compared.
-fn nothing_to_compare(first: &MeasuredSide, second: &MeasuredSide) -> Failure {
+fn nothing_to_compare(first: &MeasuredSide, second: &MeasuredSide) -> AnswerError {
     let is_common = |field: &str| {
         first.fields().any(|other| other == field) && second.fields().any(|other| other == field)
     };
@@ -194,11 +194,11 @@ fn nothing_to_compare(first: &MeasuredSide, second: &MeasuredSide) -> Failure {
         (None, _) => {
             let why = "the two sides have no field in common: numbers and lengths of time are \
                        compared; keys, points in time and texts are not";
-            Failure::Usage(why.to_owned())
+            AnswerError::Usage(why.to_owned())
         }
-        (Some(reason), 0) => Failure::unjudged(format!("nothing can be compared: {reason}")),
+        (Some(reason), 0) => AnswerError::unjudged(format!("nothing can be compared: {reason}")),
         (Some(reason), more) => {
-            Failure::unjudged(format!("nothing can be compared: {reason}; and {more} more"))
+            AnswerError::unjudged(format!("nothing can be compared: {reason}; and {more} more"))
         }
     }
 }
@@ -207,7 +207,7 @@ fn compared(
     args: &args::Compare,
     first: &[Entry],
     second: &[Entry],
-) -> Result<Vec<ComparedField>, Failure> {
+) -> Result<Vec<ComparedField>, AnswerError> {
     let pairs: Vec<(&Entry, &Entry)> = first
         .iter()
         .filter_map(|entry| {
@@ -225,7 +225,7 @@ fn compared(
     };
     let row = |(one, other): (&Entry, &Entry)| {
         let comparison = Comparison::between(&one.measured, &other.measured, options)
-            .map_err(|error| Failure::compare(&one.field, &error))?;
+            .map_err(|error| AnswerError::compare(&one.field, &error))?;
         Ok(ComparedField { field: one.field.clone(), by: one.by.clone(), comparison })
     };
     pairs.into_iter().map(row).collect()
@@ -269,11 +269,11 @@ fn warn_of_unmeasured(side: &str, of: &MeasuredSide) {
 }
 
 /// Writes the file for `--save`.
-fn save(args: &args::Compare, entries: Vec<Entry>, engine: &Engine) -> Result<(), Failure> {
+fn save(args: &args::Compare, entries: Vec<Entry>, engine: &Engine) -> Result<(), AnswerError> {
     let Some(path) = &args.save else { return Ok(()) };
     if entries.is_empty() {
         let why = "there is nothing to save: no field has values of two runs or frames";
-        return Err(Failure::Usage(why.to_owned()));
+        return Err(AnswerError::Usage(why.to_owned()));
     }
     let baseline = args.baseline.as_deref();
     let output = open::output_distinct_from(path, args.to.force, engine, baseline)?;

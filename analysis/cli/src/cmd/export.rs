@@ -10,13 +10,13 @@ use ppt_interchange::TraceFormat;
 use ppt_query::ResultFormat;
 
 use crate::args::{self, ExportFormat};
-use crate::failure::Failure;
-use crate::{open, run, signals};
+use crate::error::AnswerError;
+use crate::{open, run};
 use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::Export) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &args::Export) -> Result<ExitStatus, AnswerError> {
     if args.for_spreadsheet && args.format != ExportFormat::Csv {
-        return Err(Failure::not_for_spreadsheets());
+        return Err(AnswerError::not_for_spreadsheets());
     }
     if args.follow.follow {
         return follow::run(args);
@@ -24,11 +24,11 @@ pub(crate) fn run(args: &args::Export) -> Result<ExitStatus, Failure> {
     if args::is_address(&args.to.output.to_string_lossy()) {
         let why = "an object store gets files by --follow alone: name a file, and copy it with the tools \
                    of the store";
-        return Err(Failure::Usage(why.to_owned()));
+        return Err(AnswerError::Usage(why.to_owned()));
     }
     let engine = open::engine(&args.captures)?;
     let runtime = run::runtime(engine.threads())?;
-    signals::end_questions();
+    ppt_signals::end_work();
     let content = content(args);
     let work = async {
         match content {

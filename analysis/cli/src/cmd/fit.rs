@@ -14,23 +14,23 @@ use ppt_query::text::grouped;
 
 use self::assessed::AssessedFit;
 use crate::args;
-use crate::failure::Failure;
-use crate::{answer, message, numbers, open, run, signals};
+use crate::error::AnswerError;
+use crate::{answer, message, numbers, open, run};
 use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::Fit) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &args::Fit) -> Result<ExitStatus, AnswerError> {
     // An existing file is a capture, whatever its name.
     let is_formula = |path: &PathBuf| path.to_string_lossy().contains('~') && !path.exists();
     let (formulas, captures): (Vec<_>, Vec<_>) =
         args.captures.captures.iter().cloned().partition(is_formula);
     let ([text], false) = (&formulas[..], captures.is_empty()) else {
         let how = "give captures and one formula: ppt fit out.bin --sql 'SELECT …' 'busy ~ n'";
-        return Err(Failure::Usage(how.to_owned()));
+        return Err(AnswerError::Usage(how.to_owned()));
     };
     let text = text.to_string_lossy();
-    let formula: Formula = text.parse().map_err(|error| Failure::formula(&error, &text))?;
+    let formula: Formula = text.parse().map_err(|error| AnswerError::formula(&error, &text))?;
     let engine = open::engine(&super::input::with_captures(captures, &args.captures))?;
-    signals::end_questions();
+    ppt_signals::end_work();
     let output = open::output(&args.to.output, args.to.force, &engine)?;
     let drawing = picture::open(args.svg.as_deref(), &args.to, &engine)?;
     let runtime = run::runtime(engine.threads())?;
@@ -38,19 +38,19 @@ pub(crate) fn run(args: &args::Fit) -> Result<ExitStatus, Failure> {
     let rows = runtime.block_on(run::question(engine.set().watch(), work))?;
     let table = left_out(None, rows.table(args.run.as_deref(), &formula)?);
     let fit = Fit::new(&formula, &table, args.sure.options());
-    let fit = fit.map_err(|error| Failure::fit(&error, &text))?;
+    let fit = fit.map_err(|error| AnswerError::fit(&error, &text))?;
     let at: Vec<(&str, f64)> = args.at.iter().map(|entry| (&entry.0[..], entry.1)).collect();
     let predicted = match at[..] {
         [] => None,
-        _ => Some(fit.predict(&at).map_err(|error| Failure::predict(&error))?),
+        _ => Some(fit.predict(&at).map_err(|error| AnswerError::predict(&error))?),
     };
     let limit = match (args.limit, formula.inputs().first()) {
         (None, _) => None,
         (Some(bound), load) => {
             let load = load.copied().unwrap_or_default();
-            let resource =
-                Resource::from_fit(load, fit.clone()).map_err(|error| Failure::resource(&error))?;
-            Some((load, resource.limit(bound).map_err(|error| Failure::predict(&error))?))
+            let resource = Resource::from_fit(load, fit.clone())
+                .map_err(|error| AnswerError::resource(&error))?;
+            Some((load, resource.limit(bound).map_err(|error| AnswerError::predict(&error))?))
         }
     };
     let assessed = AssessedFit::new(None, String::new(), fit);

@@ -14,8 +14,8 @@ use ppt_query::ResultFormat;
 use ppt_query::graph::{GraphPaths, PointGraph, ThreadWakes};
 
 use crate::args::{self, Drawing};
-use crate::failure::Failure;
-use crate::{answer, message, open, run, signals};
+use crate::error::AnswerError;
+use crate::{answer, message, open, run};
 use ppt_text::exit::ExitStatus;
 
 /// The answer.
@@ -30,7 +30,7 @@ struct PointsAnswer {
     wakes: Vec<ThreadWakes>,
 }
 
-pub(crate) fn run(args: &args::Graph) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &args::Graph) -> Result<ExitStatus, AnswerError> {
     match args.draw {
         Some(Drawing::Dot) => open::check_name(&args.to.output, "DOT")?,
         Some(Drawing::Svg) => open::check_name(&args.to.output, "SVG")?,
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &args::Graph) -> Result<ExitStatus, Failure> {
     }
     let edges = args.edges.as_deref().map(edges).transpose()?;
     let engine = open::engine_with(&args.captures(), edges)?;
-    signals::end_questions();
+    ppt_signals::end_work();
     let output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let work = async {
@@ -66,11 +66,11 @@ pub(crate) fn run(args: &args::Graph) -> Result<ExitStatus, Failure> {
 }
 
 /// The edge lines of a file.
-fn edges(path: &Path) -> Result<Vec<Edge>, Failure> {
+fn edges(path: &Path) -> Result<Vec<Edge>, AnswerError> {
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| Failure::Read(name.clone(), error))?;
+    let bytes = std::fs::read(path).map_err(|error| AnswerError::Read(name.clone(), error))?;
     frame_dsl::parse_edges(&bytes, &name)
-        .map_err(|failure| Failure::FrameFile(name, failure.render(false)))
+        .map_err(|failure| AnswerError::FrameFile(name, failure.render(false)))
 }
 
 /// Warns about times that cannot be right.

@@ -11,18 +11,17 @@ use ppt_output::{FileId, Output, Readers, Rules};
 use ppt_query::{Bound, QueryError};
 
 use crate::args;
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::message::{self, StatusLine};
-use crate::signals;
 use ppt_query::text::grouped;
 use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::Import) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &args::Import) -> Result<ExitStatus, AnswerError> {
     let schema = schema(&args.schema)?;
     let options = options(args)?;
     let input_name = args.input.display().to_string();
-    let input = open(&args.input).map_err(|error| Failure::Read(input_name.clone(), error))?;
-    signals::end_questions();
+    let input = open(&args.input).map_err(|error| AnswerError::Read(input_name.clone(), error))?;
+    ppt_signals::end_work();
     let inputs = [&args.input, &args.schema].into_iter().filter_map(|path| FileId::of_input(path));
     let rules = Rules {
         force: args.to.force,
@@ -32,12 +31,12 @@ pub(crate) fn run(args: &args::Import) -> Result<ExitStatus, Failure> {
     };
     let mut output = Output::open(&args.to.output, &rules)?;
     let name = output.name();
-    let writing = Failure::writing(&name);
+    let writing = AnswerError::writing(&name);
     let failed = |error: ImportError| match error {
-        ImportError::Read(_) if signals::came() => Failure::Query(QueryError::Cancelled),
-        ImportError::Read(error) => Failure::Read(input_name.clone(), error),
-        ImportError::Write(error) => Failure::Write(name.clone(), error),
-        other => Failure::Import(input_name.clone(), other),
+        ImportError::Read(_) if ppt_signals::came() => AnswerError::Query(QueryError::Cancelled),
+        ImportError::Read(error) => AnswerError::Read(input_name.clone(), error),
+        ImportError::Write(error) => AnswerError::Write(name.clone(), error),
+        other => AnswerError::Import(input_name.clone(), other),
     };
 
     let recording = Recording::new(&schema, origin(args)?, output.file());
@@ -76,16 +75,16 @@ pub(crate) fn run(args: &args::Import) -> Result<ExitStatus, Failure> {
 }
 
 /// The schema of a frame file.
-fn schema(path: &Path) -> Result<Schema, Failure> {
+fn schema(path: &Path) -> Result<Schema, AnswerError> {
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| Failure::Read(name.clone(), error))?;
+    let bytes = std::fs::read(path).map_err(|error| AnswerError::Read(name.clone(), error))?;
     match frame_dsl::compile(&bytes, &name) {
         Ok(compiled) => Ok(compiled.schema),
-        Err(failure) => Err(Failure::FrameFile(name, failure.render(false))),
+        Err(failure) => Err(AnswerError::FrameFile(name, failure.render(false))),
     }
 }
 
-fn options(args: &args::Import) -> Result<csv::CsvOptions, Failure> {
+fn options(args: &args::Import) -> Result<csv::CsvOptions, AnswerError> {
     Ok(csv::CsvOptions {
         frame: args.frame.clone(),
         names: args.columns.clone(),
@@ -95,7 +94,7 @@ fn options(args: &args::Import) -> Result<csv::CsvOptions, Failure> {
     })
 }
 
-fn origin(args: &args::Import) -> Result<Origin, Failure> {
+fn origin(args: &args::Import) -> Result<Origin, AnswerError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(Origin {
         host: host(args)?,
@@ -108,13 +107,13 @@ fn origin(args: &args::Import) -> Result<Origin, Failure> {
     })
 }
 
-fn host(args: &args::Import) -> Result<ImportHost, Failure> {
+fn host(args: &args::Import) -> Result<ImportHost, AnswerError> {
     if let Some(capture) = &args.clock_of {
         let name = capture.display().to_string();
         return match ImportHost::from_capture(capture) {
             Ok(Some(host)) => Ok(host),
-            Ok(None) => Err(Failure::Import(name, ImportError::Clock)),
-            Err(error) => Err(Failure::Capture(name, error)),
+            Ok(None) => Err(AnswerError::Import(name, ImportError::Clock)),
+            Err(error) => Err(AnswerError::Capture(name, error)),
         };
     }
     let stem = args.input.file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -123,7 +122,7 @@ fn host(args: &args::Import) -> Result<ImportHost, Failure> {
         Some(Bound::Epoch(ns)) => ns,
         Some(_) => {
             let text = "--epoch is a time in UTC (2026-11-21T15:04:05Z, or @ and seconds)";
-            return Err(Failure::Usage(text.to_owned()));
+            return Err(AnswerError::Usage(text.to_owned()));
         }
     };
     let name = args.host.clone().or(stem).unwrap_or_default();
@@ -160,7 +159,7 @@ struct Watched<R> {
 impl<R: Read> Read for Watched<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         const EACH: u64 = 16 << 20;
-        if signals::came() {
+        if ppt_signals::came() {
             return Err(io::Error::other("interrupted"));
         }
         let read = match self.input.read(buffer) {

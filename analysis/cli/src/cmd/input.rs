@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::args;
-use crate::failure::Failure;
+use crate::error::AnswerError;
 
 /// The words of a command that takes captures and queries.
 pub(super) struct SqlWords {
@@ -32,8 +32,8 @@ pub(super) fn with_captures(captures: Vec<PathBuf>, args: &args::Captures) -> ar
 const MAX_BYTES: u64 = 64 << 20;
 
 /// The text of a file; `-` is stdin.
-pub(super) fn read_text(file: &Path) -> Result<String, Failure> {
-    let fail = |error| Failure::Read(file.display().to_string(), error);
+pub(super) fn read_text(file: &Path) -> Result<String, AnswerError> {
+    let fail = |error| AnswerError::Read(file.display().to_string(), error);
     let input: Box<dyn Read> = if file.as_os_str() == "-" {
         Box::new(io::stdin())
     } else {

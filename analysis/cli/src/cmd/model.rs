@@ -11,8 +11,8 @@ use tokio::runtime::Runtime;
 use super::fit::assessed::AssessedFit;
 use super::fit::{json, left_out, picture, text};
 use crate::args;
-use crate::failure::Failure;
-use crate::{answer, numbers, open, run, signals};
+use crate::error::AnswerError;
+use crate::{answer, numbers, open, run};
 use ppt_text::exit::ExitStatus;
 
 /// A resource, with the fits of its components.
@@ -25,11 +25,11 @@ struct ResourceModel {
     picture: Vec<[Panel; 2]>,
 }
 
-pub(crate) fn run(args: &args::ModelArgs) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &args::ModelArgs) -> Result<ExitStatus, AnswerError> {
     let text = super::input::read_text(&args.model)?;
-    let plan = ModelPlan::parse(&text).map_err(|error| Failure::plan(&args.model, &error))?;
+    let plan = ModelPlan::parse(&text).map_err(|error| AnswerError::plan(&args.model, &error))?;
     let engine = open::engine(&args.captures)?;
-    signals::end_questions();
+    ppt_signals::end_work();
     let output =
         open::output_distinct_from(&args.to.output, args.to.force, &engine, Some(&args.model))?;
     let drawing = picture::open(args.svg.as_deref(), &args.to, &engine)?;
@@ -52,7 +52,7 @@ fn answer(
     planned: PlannedResource,
     engine: &Engine,
     runtime: &Runtime,
-) -> Result<ResourceModel, Failure> {
+) -> Result<ResourceModel, AnswerError> {
     let (mut components, mut tables) = (Vec::new(), Vec::new());
     for planned_component in &planned.components {
         let work = numbers::select(engine, &planned_component.sql);
@@ -64,7 +64,7 @@ fn answer(
         let fit = Fit::new(&planned_component.formula, &table, args.sure.options());
         let text = planned_component.formula.to_string();
         let fit =
-            fit.map_err(|error| Failure::component(&planned_component.name, &error, &text))?;
+            fit.map_err(|error| AnswerError::component(&planned_component.name, &error, &text))?;
         components.push(Component { name: planned_component.name.clone(), fit });
         tables.push(table);
     }
@@ -73,14 +73,15 @@ fn answer(
         AssessedFit::new(Some(component.name.clone()), unit.clone(), component.fit.clone())
     };
     let assessed: Vec<AssessedFit> = components.iter().map(assessed).collect();
-    let resource = Resource::new(load, components).map_err(|error| Failure::resource(&error))?;
+    let resource =
+        Resource::new(load, components).map_err(|error| AnswerError::resource(&error))?;
     let at = match args.at {
         None => None,
-        Some(at) => Some((at, resource.predict(at).map_err(|error| Failure::predict(&error))?)),
+        Some(at) => Some((at, resource.predict(at).map_err(|error| AnswerError::predict(&error))?)),
     };
     let limit = match planned.limit {
         None => None,
-        Some(bound) => Some(resource.limit(bound).map_err(|error| Failure::predict(&error))?),
+        Some(bound) => Some(resource.limit(bound).map_err(|error| AnswerError::predict(&error))?),
     };
     let mut picture = Vec::new();
     if args.svg.is_some() {

@@ -9,18 +9,20 @@ use ppt_report::{FlamePlot, Plot, PlotForm};
 
 use super::input::SqlWords;
 use crate::args;
-use crate::failure::Failure;
-use crate::{answer, open, run, signals};
+use crate::error::AnswerError;
+use crate::{answer, open, run};
 use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::Plot) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &args::Plot) -> Result<ExitStatus, AnswerError> {
     let SqlWords { queries, captures } = SqlWords::split(&args.captures.captures);
     let query = match (&queries[..], args.flame) {
         ([query], false) => Some(query.to_string_lossy()),
         ([], true) => None,
-        (_, true) => return Err(Failure::Usage("--flame draws stacks, and takes no query".into())),
+        (_, true) => {
+            return Err(AnswerError::Usage("--flame draws stacks, and takes no query".into()));
+        }
         (_, false) => {
-            return Err(Failure::Usage(
+            return Err(AnswerError::Usage(
                 "give captures and one query: ppt plot out.bin 'SELECT …' -o x.svg".into(),
             ));
         }
@@ -28,11 +30,11 @@ pub(crate) fn run(args: &args::Plot) -> Result<ExitStatus, Failure> {
     open::check_name(&args.to.output, "SVG")?;
     open::not_on_terminal(&args.to.output, "a picture")?;
     let kind =
-        args.kind.as_deref().map(str::parse::<PlotForm>).transpose().map_err(Failure::Usage)?;
+        args.kind.as_deref().map(str::parse::<PlotForm>).transpose().map_err(AnswerError::Usage)?;
     let (width, height) = (args.width, args.height);
     let plot = Plot { kind, title: args.title.clone(), width, height, ..Plot::default() };
     let engine = open::engine(&super::input::with_captures(captures, &args.captures))?;
-    signals::end_questions();
+    ppt_signals::end_work();
     let output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let work = async {

@@ -5,14 +5,14 @@ use std::io::Write;
 use ppt_report::{Facts, PageRequest};
 
 use crate::args;
-use crate::failure::Failure;
-use crate::{answer, open, question_settings, run, signals};
+use crate::error::AnswerError;
+use crate::{answer, open, question_settings, run};
 use ppt_text::exit::ExitStatus;
 
 /// Bytes of values without `--memory`.
 const VALUES: usize = 256 << 20;
 
-pub(crate) fn run(args: &args::Report) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &args::Report) -> Result<ExitStatus, AnswerError> {
     open::check_name(&args.to.output, "HTML")?;
     open::not_on_terminal(&args.to.output, "a page")?;
     let views = match &args.sql {
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitStatus, Failure> {
         Some(file) => Some(super::input::read_text(file)?),
     };
     let engine = open::engine(&args.captures)?;
-    signals::end_questions();
+    ppt_signals::end_work();
     let output =
         open::output_distinct_from(&args.to.output, args.to.force, &engine, args.sql.as_deref())?;
     let runtime = run::runtime(engine.threads())?;

@@ -13,18 +13,18 @@ use session::SqlSession;
 
 use super::input::{SqlWords, read_text, with_captures};
 use crate::args;
-use crate::failure::Failure;
-use crate::{open, question_settings, run, signals};
+use crate::error::AnswerError;
+use crate::{open, question_settings, run};
 use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::Sql) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &args::Sql) -> Result<ExitStatus, AnswerError> {
     // With a file of queries, every word is a capture, also a pattern with white space in it.
     let SqlWords { queries, captures } = match args.file {
         Some(_) => SqlWords { queries: Vec::new(), captures: args.captures.captures.clone() },
         None => SqlWords::split(&args.captures.captures),
     };
     if captures.is_empty() {
-        return Err(Failure::Usage(
+        return Err(AnswerError::Usage(
             "name a capture as well as the query: ppt sql out.bin 'SELECT …'".into(),
         ));
     }
@@ -33,10 +33,10 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitStatus, Failure> {
         (None, [query]) => Some(query.to_string_lossy().into_owned()),
         (None, []) if !is_prompt(args) => Some(read_text(Path::new("-"))?),
         (None, []) => None,
-        _ => return Err(Failure::Usage("give one query, or a file of them (-f)".into())),
+        _ => return Err(AnswerError::Usage("give one query, or a file of them (-f)".into())),
     };
     let format = match &args.format {
-        Some(word) => word.parse().map_err(Failure::Usage)?,
+        Some(word) => word.parse().map_err(AnswerError::Usage)?,
         None if args.for_spreadsheet => ResultFormat::Csv,
         None if args.to.output.as_os_str() == "-" && io::stdout().is_terminal() => {
             ResultFormat::Aligned
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitStatus, Failure> {
     };
     let format = match format.for_spreadsheet() {
         Some(format) if args.for_spreadsheet => format,
-        None if args.for_spreadsheet => return Err(Failure::not_for_spreadsheets()),
+        None if args.for_spreadsheet => return Err(AnswerError::not_for_spreadsheets()),
         _ => format,
     };
     if format.is_binary() {
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &args::Sql) -> Result<ExitStatus, Failure> {
     let session = SqlSession { engine, runtime, format, for_spreadsheet, file, force };
     match text {
         Some(text) => {
-            signals::end_questions();
+            ppt_signals::end_work();
             session.all(&text, &args.to.output)?;
         }
         None => answerer::serve(&session)?,

@@ -12,14 +12,14 @@ use ppt_query::summary::{FrameSummary, SummaryRequest};
 use ppt_query::{Engine, ResultFormat, Total};
 
 use crate::args;
-use crate::failure::Failure;
-use crate::{answer, open, question_settings, run, signals};
+use crate::error::AnswerError;
+use crate::{answer, open, question_settings, run};
 use ppt_text::exit::ExitStatus;
 
 /// Bytes of values without `--memory`.
 const VALUES: usize = 1 << 30;
 
-pub(crate) fn run(args: &args::Stat) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &args::Stat) -> Result<ExitStatus, AnswerError> {
     let engine = open::engine(&args.captures)?;
     let memory = question_settings::memory(args.captures.memory).of_values(VALUES);
     let request = SummaryRequest {
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &args::Stat) -> Result<ExitStatus, Failure> {
         memory,
         spread: args.hist.clone(),
     };
-    signals::end_questions();
+    ppt_signals::end_work();
     let output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let work = async { Ok(engine.summary(&request).await?) };

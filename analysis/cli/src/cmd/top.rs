@@ -20,8 +20,8 @@ use self::app::{App, Wish};
 use self::choice::Page;
 use self::screen::Screen;
 use crate::args::TopOptions;
-use crate::failure::Failure;
-use crate::{message, signals};
+use crate::error::AnswerError;
+use crate::message;
 use ppt_text::exit::ExitStatus;
 
 /// Interval between checks of keys and signals.
@@ -29,18 +29,18 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Columns of a table that is not written to a terminal.
 const WIDTH: u16 = 100;
 
-pub(crate) fn run(capture: &Path, options: &TopOptions) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(capture: &Path, options: &TopOptions) -> Result<ExitStatus, AnswerError> {
     let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let page = if options.threads { Page::Threads } else { Page::Frames };
     let mut app = App::new(page, options.filter.clone().unwrap_or_default(), colours);
-    signals::end_questions();
+    ppt_signals::end_work();
     if options.once {
         let (picture, phase) = once(capture, options)?;
         app.show(picture, phase);
-        print(&app).map_err(Failure::writing("standard output"))?;
+        print(&app).map_err(AnswerError::writing("standard output"))?;
     } else {
         if !io::stdout().is_terminal() {
-            return Err(Failure::Usage(
+            return Err(AnswerError::Usage(
                 "`ppt top` draws on a terminal, and standard output is none: --once prints a table"
                     .to_owned(),
             ));
@@ -51,7 +51,7 @@ pub(crate) fn run(capture: &Path, options: &TopOptions) -> Result<ExitStatus, Fa
             pause()?;
         }
         if let (_, CapturePhase::Failed(why)) = watch.look() {
-            return Err(Failure::Watch(name(capture), why));
+            return Err(AnswerError::Watch(name(capture), why));
         }
         if watch.look().1 != CapturePhase::Cut || watch.look().0.captured > 0 {
             watch_it(options, &watch, &mut app)?;
@@ -68,17 +68,17 @@ fn name(path: &Path) -> String {
     if is_stream(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-fn open(path: &Path, keep: usize) -> Result<LiveReader, Failure> {
+fn open(path: &Path, keep: usize) -> Result<LiveReader, AnswerError> {
     LiveReader::start(path, keep).map_err(|error| cannot(path, error))
 }
 
-fn cannot(path: &Path, error: CaptureError) -> Failure {
-    Failure::Capture(name(path), error)
+fn cannot(path: &Path, error: CaptureError) -> AnswerError {
+    AnswerError::Capture(name(path), error)
 }
 
 /// Waits a moment, unless a signal ends the command.
-fn pause() -> Result<(), Failure> {
-    if signals::came() {
+fn pause() -> Result<(), AnswerError> {
+    if ppt_signals::came() {
         return Err(ppt_query::QueryError::Cancelled.into());
     }
     thread::sleep(POLL_INTERVAL / 5);
@@ -86,10 +86,10 @@ fn pause() -> Result<(), Failure> {
 }
 
 /// The whole file, or a stream for a while.
-fn once(path: &Path, options: &TopOptions) -> Result<(Picture, CapturePhase), Failure> {
+fn once(path: &Path, options: &TopOptions) -> Result<(Picture, CapturePhase), AnswerError> {
     if !is_stream(path) && path.is_file() {
         // A signal leaves nothing behind.
-        signals::end_the_program();
+        ppt_signals::end_the_program();
         let tally = Tally::from_capture(path).map_err(|error| cannot(path, error))?;
         return Ok((tally.picture(tally.last()), tally.phase()));
     }
@@ -105,7 +105,7 @@ fn once(path: &Path, options: &TopOptions) -> Result<(Picture, CapturePhase), Fa
                     return Ok((picture, phase));
                 }
             }
-            CapturePhase::Failed(why) => return Err(Failure::Watch(name(path), why)),
+            CapturePhase::Failed(why) => return Err(AnswerError::Watch(name(path), why)),
             CapturePhase::Ended(_) | CapturePhase::Unended | CapturePhase::Cut => {
                 return Ok((picture, phase));
             }
@@ -125,8 +125,8 @@ fn print(app: &App) -> io::Result<()> {
 }
 
 /// Draws until the user quits.
-fn watch_it(options: &TopOptions, watch: &LiveReader, app: &mut App) -> Result<(), Failure> {
-    let failed = |error| Failure::System("draw on the terminal", error);
+fn watch_it(options: &TopOptions, watch: &LiveReader, app: &mut App) -> Result<(), AnswerError> {
+    let failed = |error| AnswerError::System("draw on the terminal", error);
     let mut screen = Screen::open().map_err(failed)?;
     let mut next = Instant::now();
     loop {
@@ -137,7 +137,7 @@ fn watch_it(options: &TopOptions, watch: &LiveReader, app: &mut App) -> Result<(
         }
         screen.draw(app).map_err(failed)?;
         loop {
-            if signals::came() {
+            if ppt_signals::came() {
                 return Err(ppt_query::QueryError::Cancelled.into());
             }
             let left = next.saturating_duration_since(Instant::now());
@@ -166,7 +166,7 @@ fn watch_it(options: &TopOptions, watch: &LiveReader, app: &mut App) -> Result<(
 }
 
 /// Writes the latest frames as a capture, and returns its name.
-fn save(watch: &LiveReader) -> Result<String, Failure> {
+fn save(watch: &LiveReader) -> Result<String, AnswerError> {
     let latest = watch.latest();
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let path = PathBuf::from(format!("top-{}.bin", now.replace(':', "").trim_end_matches('Z')));
@@ -174,7 +174,7 @@ fn save(watch: &LiveReader) -> Result<String, Failure> {
     let mut output = Output::open(&path, &rules)?;
     let name = output.name();
     let tool = concat!("ppt ", env!("CARGO_PKG_VERSION"));
-    latest.write(output.file(), tool).map_err(Failure::writing(&name))?;
+    latest.write(output.file(), tool).map_err(AnswerError::writing(&name))?;
     output.publish()?;
     Ok(format!("the latest {} frames are in {name}", grouped(latest.frames())))
 }

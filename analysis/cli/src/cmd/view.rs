@@ -11,12 +11,12 @@ use ppt_query::EngineOptions;
 use ppt_view_server::{Captures, ViewServer};
 use tempfile::NamedTempFile;
 
-use crate::failure::Failure;
-use crate::signals::SignalPipe;
+use crate::error::AnswerError;
 use crate::{args, message};
+use ppt_signals::SignalPipe;
 use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitStatus, AnswerError> {
     let input = args.written.is_some().then(stdin);
     // Without that byte, there is no capture, and ppt reports why.
     if let Some(mut input) = input.as_ref()
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitStatus, Failure> {
     {
         return Ok(ExitStatus::FAILED);
     }
-    let wakes = SignalPipe::take().map_err(|error| Failure::System("set up signals", error))?;
+    let wakes = SignalPipe::take().map_err(|error| AnswerError::System("set up signals", error))?;
     let captures = |paths: &[PathBuf]| Captures {
         paths: paths.to_vec(),
         sync: args.hosts.sync.clone(),
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitStatus, Failure> {
     // The address, for scripts.
     let mut stdout = std::io::stdout();
     let shown = writeln!(stdout, "{url}").and_then(|()| stdout.flush());
-    shown.map_err(Failure::writing("standard output"))?;
+    shown.map_err(AnswerError::writing("standard output"))?;
     // The browser may read it at any time.
     let _page = if !args.no_open && has_display() { open(&url) } else { None };
     if !has_display() {

@@ -15,17 +15,17 @@ use ppt_query::whatif::retime::{
 use ppt_query::{Engine, ResultFormat};
 
 use crate::args;
-use crate::failure::Failure;
-use crate::{answer, open, run, signals};
+use crate::error::AnswerError;
+use crate::{answer, open, run};
 use ppt_text::exit::ExitStatus;
 
 /// Default factor of speed.
 const TWICE: f64 = 2.0;
 
-pub(crate) fn run(args: &args::WhatIf) -> Result<ExitStatus, Failure> {
-    let speeds = Speeds::new(args.speed.clone()).map_err(Failure::bad_whatif_question)?;
+pub(crate) fn run(args: &args::WhatIf) -> Result<ExitStatus, AnswerError> {
+    let speeds = Speeds::new(args.speed.clone()).map_err(AnswerError::bad_whatif_question)?;
     let engine = open::engine(&args.captures)?;
-    signals::end_questions();
+    ppt_signals::end_work();
     let output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let watch = engine.set().watch();
@@ -52,24 +52,26 @@ async fn ask(
     args: &args::WhatIf,
     speeds: &Speeds,
     engine: &Engine,
-) -> Result<Vec<SpeedWorth>, Failure> {
+) -> Result<Vec<SpeedWorth>, AnswerError> {
     let run = engine.load_run().await?;
     let metrics = metrics(args, &run);
     for metric in &metrics {
-        run.evidence(metric).judge().map_err(Failure::no_retiming)?;
+        run.evidence(metric).judge().map_err(AnswerError::no_retiming)?;
     }
-    let model = RetimeModel::new(run.recording).map_err(Failure::no_retiming)?;
+    let model = RetimeModel::new(run.recording).map_err(AnswerError::no_retiming)?;
     if model.activities().is_empty() {
-        return Err(Failure::bad_whatif_question("no interval can be made faster: there are none"));
+        return Err(AnswerError::bad_whatif_question(
+            "no interval can be made faster: there are none",
+        ));
     }
-    let speeds = model.speeds(speeds).map_err(Failure::bad_whatif_question)?;
+    let speeds = model.speeds(speeds).map_err(AnswerError::bad_whatif_question)?;
     let bootstrap = BlockBootstrap::default();
     let mut answers = Vec::new();
     for metric in &metrics {
         run::pause().await;
         let asked = model.ask(metric).map_err(|error| match error {
-            MetricUnavailable::Refused(refusal) => Failure::no_retiming(refusal),
-            other => Failure::bad_whatif_question(other),
+            MetricUnavailable::Refused(refusal) => AnswerError::no_retiming(refusal),
+            other => AnswerError::bad_whatif_question(other),
         })?;
         let answered = match (&args.sweep[..], args.speed.is_empty()) {
             (_, true) => model
@@ -78,7 +80,7 @@ async fn ask(
             ([], false) => model.answer(&asked, &speeds, bootstrap).map(|worth| vec![worth]),
             (times, false) => model.sweep(&asked, &speeds, times, bootstrap),
         };
-        answers.extend(answered.map_err(Failure::no_retiming)?);
+        answers.extend(answered.map_err(AnswerError::no_retiming)?);
     }
     Ok(answers)
 }

@@ -13,11 +13,11 @@ use ppt_query::ResultFormat;
 use ppt_query::why::{WhyAnswer, WhyQuestion};
 
 use crate::args;
-use crate::failure::Failure;
-use crate::{answer, open, run, signals};
+use crate::error::AnswerError;
+use crate::{answer, open, run};
 use ppt_text::exit::ExitStatus;
 
-pub(crate) fn run(args: &args::WhyArgs) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &args::WhyArgs) -> Result<ExitStatus, AnswerError> {
     let engine = open::engine(&args.captures)?;
     let why = WhyQuestion {
         frame: args.frame.clone(),
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &args::WhyArgs) -> Result<ExitStatus, Failure> {
         slowest: args.slowest,
         show: args.show.clone(),
     };
-    signals::end_questions();
+    ppt_signals::end_work();
     let output = open::output(&args.to.output, args.to.force, &engine)?;
     let runtime = run::runtime(engine.threads())?;
     let work = async { Ok(engine.why(&why).await?) };

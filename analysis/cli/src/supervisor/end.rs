@@ -8,7 +8,7 @@ use signal_hook::consts::{SIGABRT, SIGBUS, SIGILL, SIGKILL, SIGSEGV};
 
 use crate::heap;
 use crate::memory::Memory;
-use crate::{message, signals};
+use crate::message;
 
 /// The end of the process of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl ChildEnd {
             (Some(code), _, _) if code == i32::from(heap::OVER) => ChildEnd::OutOfMemory,
             (Some(code), _, _) => ChildEnd::Exited(u8::try_from(code).unwrap_or(1)),
             (None, Some(_), Some(signal)) => ChildEnd::Stopped(signal),
-            (None, Some(signal), None) if signals::STOPS.contains(&signal) => {
+            (None, Some(signal), None) if ppt_signals::STOPS.contains(&signal) => {
                 ChildEnd::Stopped(signal)
             }
             (None, signal, _) => ChildEnd::Killed(signal.unwrap_or_default()),
@@ -47,7 +47,7 @@ impl ChildEnd {
         self.print(memory);
         match self {
             ChildEnd::Exited(status) => ExitStatus(status),
-            ChildEnd::Stopped(signal) => signals::end_by(signal),
+            ChildEnd::Stopped(signal) => ppt_signals::end_by(signal),
             ChildEnd::OutOfMemory | ChildEnd::Killed(_) => ExitStatus::FAILED,
         }
     }

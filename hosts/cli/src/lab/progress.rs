@@ -4,8 +4,6 @@ use ppt_hosts::lab::{Basis, LabEvent, Progress};
 use ppt_text::duration;
 use ppt_text::message::{self, StatusLine};
 
-use crate::signals;
-
 /// Writes progress to stderr: phases in one line that is rewritten, everything else line by line.
 #[derive(Default)]
 pub(super) struct ProgressMessages {
@@ -84,6 +82,6 @@ impl Progress for ProgressMessages {
     }
 
     fn is_interrupted(&self) -> bool {
-        signals::came()
+        ppt_signals::came()
     }
 }

@@ -9,7 +9,7 @@ use ppt_query::datafusion::prelude::ident;
 use ppt_query::summary::{is_identity, step_column};
 use ppt_query::{Bounded, BoundedNumber, BoundedText, Engine, FrameTable, QueryError};
 
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::numbers;
 
 /// Number of fields that are read in one pass over a capture, with memory for as many numbers per row.
@@ -54,7 +54,7 @@ impl MeasuredSide {
 pub(super) async fn measured(
     engine: &Engine,
     selection: Selection<'_>,
-) -> Result<MeasuredSide, Failure> {
+) -> Result<MeasuredSide, AnswerError> {
     let mut side = MeasuredSide::default();
     let mut names = Vec::new();
     let tables = tables(engine, selection.frame)?;
@@ -79,7 +79,7 @@ pub(super) async fn measured(
     }
     let is_there = |name: &&String| names.iter().any(|field| is_called(field, name));
     match selection.fields.iter().find(|name| !is_there(name)) {
-        Some(name) => Err(Failure::no_such_field(name, &names)),
+        Some(name) => Err(AnswerError::no_such_field(name, &names)),
         None => Ok(side),
     }
 }
@@ -123,7 +123,7 @@ impl OfStep {
 async fn steps(
     engine: &Engine,
     table: &FrameTable,
-) -> Result<Option<(String, Vec<String>)>, Failure> {
+) -> Result<Option<(String, Vec<String>)>, AnswerError> {
     let schema = table.table.schema();
     let Some(at) = step_column(schema) else { return Ok(None) };
     let column = schema.field(at).name().clone();
@@ -188,7 +188,7 @@ async fn of_fields(
     table: &FrameTable,
     fields: &[OfStep],
     selection: Selection<'_>,
-) -> Result<Vec<FieldMeasure>, Failure> {
+) -> Result<Vec<FieldMeasure>, AnswerError> {
     let by = selection.by;
     let word = |word| standard(table, Bounded::Word(word));
     let number = |number| standard(table, Bounded::Number(number));

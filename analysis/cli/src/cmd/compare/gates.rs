@@ -5,7 +5,7 @@ use ppt_models::{Gate, GateResult};
 use super::fields::MeasuredSide;
 use super::row::ComparedField;
 use super::text;
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::message;
 
 /// Judgement of all gates together.
@@ -28,13 +28,13 @@ pub(super) fn all(
     gates: &[Gate],
     rows: &[ComparedField],
     sides: [&MeasuredSide; 2],
-) -> Result<GateVerdict, Failure> {
+) -> Result<GateVerdict, AnswerError> {
     let mut names: Vec<&str> = sides.iter().flat_map(|side| side.fields()).collect();
     names.sort_unstable();
     names.dedup();
     let mut verdict = GateVerdict::default();
     for gate in gates {
-        for field in gate.select(&names).map_err(|error| Failure::no_field(&error))? {
+        for field in gate.select(&names).map_err(|error| AnswerError::no_field(&error))? {
             let its_rows: Vec<&ComparedField> =
                 rows.iter().filter(|row| row.field == field).collect();
             let mut judged = false;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ppt_output::OutputError;
 
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::scratch;
 
 /// An unfinished folder with a hidden name next to the final one; removed when dropped.
@@ -19,8 +19,8 @@ pub(super) struct ExportFolder {
 
 impl ExportFolder {
     /// A folder that will be called `path`, which must not exist.
-    pub(super) fn new(path: &Path) -> Result<ExportFolder, Failure> {
-        let fail = |error| Failure::Write(path.display().to_string(), error);
+    pub(super) fn new(path: &Path) -> Result<ExportFolder, AnswerError> {
+        let fail = |error| AnswerError::Write(path.display().to_string(), error);
         let (Some(name), parent) = (path.file_name(), path.parent()) else {
             return Err(fail(io::ErrorKind::InvalidInput.into()));
         };
@@ -44,9 +44,9 @@ impl ExportFolder {
     }
 
     /// Renames the folder to its final name.
-    pub(super) fn publish(self) -> Result<(), Failure> {
+    pub(super) fn publish(self) -> Result<(), AnswerError> {
         let (hidden, path) = (&self.hidden, &self.path);
-        let fail = |error| Failure::Write(path.display().to_string(), error);
+        let fail = |error| AnswerError::Write(path.display().to_string(), error);
         // Permissions of an ordinary new folder, not those of a temporary one.
         let umask = fs::File::open("/proc/self/status").and_then(io::read_to_string);
         let umask = umask.ok().and_then(|text| {

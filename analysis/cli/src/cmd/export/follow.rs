@@ -20,8 +20,8 @@ use wholes::WholesExport;
 use super::store::StoreAddress;
 use super::tables::{parquet_file, path_component};
 use crate::args::{self, ExportFormat, Time};
-use crate::failure::Failure;
-use crate::{message, question_settings, run, signals};
+use crate::error::AnswerError;
+use crate::{message, question_settings, run};
 use ppt_text::exit::ExitStatus;
 
 /// The interval between two looks at captures and signals.
@@ -31,21 +31,21 @@ const NEXT_FILE: Duration = Duration::from_secs(10);
 /// Tables that are exported in addition to frames.
 const COUNTERS: [&str; 2] = ["counters", "histograms"];
 
-pub(super) fn run(args: &args::Export) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &args::Export) -> Result<ExitStatus, AnswerError> {
     let Some(format) = followed_format(args.format) else {
         let why = "--follow writes --format parquet, otlp or otlp-json: other formats are of captures \
                    that have ended";
-        return Err(Failure::Usage(why.to_owned()));
+        return Err(AnswerError::Usage(why.to_owned()));
     };
     let output = args.to.output.to_string_lossy();
     if output == "-" || args.captures.captures.iter().any(|name| name.as_os_str() == "-") {
         let why =
             "--follow reads files and writes a folder, or objects of a store: name it with -o";
-        return Err(Failure::Usage(why.to_owned()));
+        return Err(AnswerError::Usage(why.to_owned()));
     }
     // A signal takes effect between ranges, never inside one.
-    signals::end_questions();
-    signals::end_nothing();
+    ppt_signals::end_work();
+    ppt_signals::end_nothing();
     let threads = args.captures.threads.unwrap_or_else(|| EngineOptions::default().threads);
     let runtime = run::runtime(threads)?;
     runtime.block_on(async {
@@ -72,9 +72,9 @@ struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    async fn begin(args: &'a args::Export, format: &str) -> Result<Export<'a>, Failure> {
+    async fn begin(args: &'a args::Export, format: &str) -> Result<Export<'a>, AnswerError> {
         let mut captures = GrowingCaptures::new(args.captures.paths());
-        let failed = |error| Failure::from(QueryError::from(error));
+        let failed = |error| AnswerError::from(QueryError::from(error));
         // Files that are not captures are refused before a folder is made.
         captures.find(|_| false).map_err(failed)?;
         for capture in captures.open() {
@@ -108,7 +108,7 @@ impl<'a> Export<'a> {
     }
 
     /// Continues an earlier export.
-    async fn go_on(&mut self) -> Result<(), Failure> {
+    async fn go_on(&mut self) -> Result<(), AnswerError> {
         for capture in self.captures.open() {
             self.delivery.reopen(capture.id());
             self.delivery.take_up(capture);
@@ -129,7 +129,7 @@ impl<'a> Export<'a> {
     }
 
     /// Writes a range that an earlier export was writing when it was killed.
-    async fn write_again(&mut self, range: &PlannedRange) -> Result<(), Failure> {
+    async fn write_again(&mut self, range: &PlannedRange) -> Result<(), AnswerError> {
         let at = self.captures.open().iter().position(|capture| capture.id() == range.capture);
         let Some(at) = at else { return Ok(()) };
         let growth = self.look(at, range.from_byte)?;
@@ -142,9 +142,9 @@ impl<'a> Export<'a> {
     }
 
     /// Exports until all captures have ended, or until a signal arrives.
-    async fn follow(&mut self) -> Result<ExitStatus, Failure> {
+    async fn follow(&mut self) -> Result<ExitStatus, AnswerError> {
         loop {
-            let is_stopped = signals::came();
+            let is_stopped = ppt_signals::came();
             self.find()?;
             let is_due = is_stopped || self.last.elapsed() >= self.args.follow.every();
             let mut has_more = false;
@@ -175,7 +175,7 @@ impl<'a> Export<'a> {
     }
 
     /// Opens new files.
-    fn find(&mut self) -> Result<(), Failure> {
+    fn find(&mut self) -> Result<(), AnswerError> {
         let delivery = &self.delivery;
         match self.captures.find(|id| delivery.is_over(id)) {
             Ok(_) => {}
@@ -186,13 +186,13 @@ impl<'a> Export<'a> {
         Ok(())
     }
 
-    fn look(&mut self, at: usize, from: u64) -> Result<CaptureGrowth, Failure> {
+    fn look(&mut self, at: usize, from: u64) -> Result<CaptureGrowth, AnswerError> {
         let growth = self.captures.open()[at].look(from);
         Ok(growth.map_err(QueryError::from)?)
     }
 
     /// Delivers a range of a capture, if one is due. Returns whether another range may already be due.
-    async fn advance(&mut self, at: usize, is_due: bool) -> Result<bool, Failure> {
+    async fn advance(&mut self, at: usize, is_due: bool) -> Result<bool, AnswerError> {
         let id = self.captures.open()[at].id().to_owned();
         if self.delivery.is_over(&id) {
             return Ok(false);
@@ -261,7 +261,7 @@ impl<'a> Export<'a> {
     }
 
     /// Writes the open spans and chains of series that have ended.
-    async fn end_all(&mut self) -> Result<(), Failure> {
+    async fn end_all(&mut self) -> Result<(), AnswerError> {
         let manifest = self.delivery.manifest();
         let open = manifest.open.iter().filter(|open| open.file.is_some());
         let last = |series: &str| {
@@ -280,7 +280,7 @@ impl<'a> Export<'a> {
     }
 
     /// Writes the files of a range.
-    async fn deliver(&mut self, range: &PlannedRange) -> Result<(), Failure> {
+    async fn deliver(&mut self, range: &PlannedRange) -> Result<(), AnswerError> {
         let engine = self.engine(range)?;
         let encoding = otlp::encoding(self.args.format);
         if let Some(engine) = &engine {
@@ -303,7 +303,7 @@ impl<'a> Export<'a> {
     }
 
     /// An engine over the frames of a range; None if none of its buffers are wanted, or its file is gone.
-    fn engine(&self, range: &PlannedRange) -> Result<Option<Engine>, Failure> {
+    fn engine(&self, range: &PlannedRange) -> Result<Option<Engine>, AnswerError> {
         let Some(capture) = self.captures.get(&range.capture) else { return Ok(None) };
         let set = capture.part(range.from_byte..range.until_byte).map_err(QueryError::from)?;
         let wanted = &self.args.captures.buffers;
@@ -327,7 +327,7 @@ impl<'a> Export<'a> {
         &mut self,
         range: &PlannedRange,
         engine: &Engine,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AnswerError> {
         for frame in tables(engine)? {
             if self.args.frame.as_ref().is_some_and(|name| *name != frame.frame) {
                 continue;
@@ -364,7 +364,7 @@ impl<'a> Export<'a> {
     }
 
     /// Closes a capture that was truncated or overwritten.
-    async fn lose(&mut self, at: usize) -> Result<(), Failure> {
+    async fn lose(&mut self, at: usize) -> Result<(), AnswerError> {
         let capture = &self.captures.open()[at];
         let (id, file) = (capture.id().to_owned(), capture.path().display().to_string());
         self.tell_gone(&file, "was truncated, or another one was written over it");
@@ -443,7 +443,7 @@ impl<'a> Export<'a> {
 
 /// The tables whose rows each come from one frame or reading. Tables of the kernel, spans and chains
 /// combine frames of several ranges.
-fn tables(engine: &Engine) -> Result<Vec<FrameTable>, Failure> {
+fn tables(engine: &Engine) -> Result<Vec<FrameTable>, AnswerError> {
     let mut tables = engine.frames(None)?;
     let mut others = engine.exportable(None)?;
     others.retain(|table| table.buffer.is_empty() && COUNTERS.contains(&table.frame.as_str()));

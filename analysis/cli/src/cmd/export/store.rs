@@ -6,8 +6,8 @@ use std::time::Duration;
 use ppt_delivery::{OutageWatch, Target, s3_client};
 
 use crate::args::is_address;
-use crate::failure::Failure;
-use crate::{message, signals};
+use crate::error::AnswerError;
+use crate::message;
 
 /// A prefix in a bucket.
 pub(super) struct StoreAddress {
@@ -19,7 +19,7 @@ pub(super) struct StoreAddress {
 
 impl StoreAddress {
     /// Parses `s3://BUCKET/PREFIX`. None if `output` is a path.
-    pub(super) fn parse(output: &Path) -> Result<Option<StoreAddress>, Failure> {
+    pub(super) fn parse(output: &Path) -> Result<Option<StoreAddress>, AnswerError> {
         let name = output.to_string_lossy().into_owned();
         if !is_address(&name) {
             return Ok(None);
@@ -27,21 +27,22 @@ impl StoreAddress {
         let Some(rest) = name.strip_prefix("s3://") else {
             let why =
                 format!("{name}: ppt knows object stores that speak S3 alone: s3://BUCKET/PREFIX");
-            return Err(Failure::Usage(why));
+            return Err(AnswerError::Usage(why));
         };
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let is_one = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
         if bucket.is_empty() || !bucket.chars().all(is_one) {
-            return Err(Failure::Usage(format!("{name}: name a bucket: s3://BUCKET/PREFIX")));
+            return Err(AnswerError::Usage(format!("{name}: name a bucket: s3://BUCKET/PREFIX")));
         }
         let (bucket, prefix) = (bucket.to_owned(), prefix.trim_matches('/').to_owned());
         Ok(Some(StoreAddress { name: name.trim_end_matches('/').to_owned(), bucket, prefix }))
     }
 
     /// Connects according to the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on).
-    pub(super) fn target(self, outage: Duration) -> Result<Target, Failure> {
+    pub(super) fn target(self, outage: Duration) -> Result<Target, AnswerError> {
         let client = s3_client(&self.bucket);
-        let client = client.map_err(|error| Failure::Usage(format!("{}: {error}", self.name)))?;
+        let client =
+            client.map_err(|error| AnswerError::Usage(format!("{}: {error}", self.name)))?;
         let watch = StoreWatch { name: self.name.clone(), limit: outage };
         Ok(Target::objects(client, &self.prefix, self.name, Box::new(watch)))
     }
@@ -71,7 +72,7 @@ impl OutageWatch for StoreWatch {
     }
 
     fn is_stopped(&self) -> bool {
-        signals::came()
+        ppt_signals::came()
     }
 }
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::folder::ExportFolder;
 use crate::args::{self, Time};
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::{open, run};
 
 /// Bytes of a write.
@@ -32,7 +32,7 @@ pub(super) async fn export(
     extension: &str,
     args: &args::Export,
     engine: &Engine,
-) -> Result<(), Failure> {
+) -> Result<(), AnswerError> {
     let mut frames = engine.exportable(args.frame.as_deref())?;
     let to = &args.to.output;
     let partitioned = !args.partition_by.is_empty();
@@ -49,7 +49,7 @@ pub(super) async fn export(
     if to.as_os_str() == "-" {
         let why =
             "several kinds of frames are a folder: name it with -o, or choose one with --frame";
-        return Err(Failure::Usage(why.to_owned()));
+        return Err(AnswerError::Usage(why.to_owned()));
     }
     // Spans and chains belong to no buffer, so they may lack the column.
     let has_all = |table: &FrameTable| {
@@ -71,7 +71,7 @@ pub(super) async fn export(
                 _ => format!("{}.{}", frame.buffer, frame.frame),
             };
             let path = folder.inside().join(format!("{}.{extension}", path_component(&stem)));
-            let created = File::create_new(&path).map_err(Failure::writing(&name))?;
+            let created = File::create_new(&path).map_err(AnswerError::writing(&name))?;
             file.write(Box::new(BufWriter::with_capacity(BUFFER, created))).await?;
         }
     }
@@ -83,10 +83,10 @@ pub(super) async fn parquet_file(
     engine: &Engine,
     frame: &FrameTable,
     time: Time,
-) -> Result<Option<(Vec<u8>, u64)>, Failure> {
+) -> Result<Option<(Vec<u8>, u64)>, AnswerError> {
     let file =
         FrameExport { engine, frame, format: ResultFormat::Parquet, time, name: &frame.frame };
-    let fail = Failure::writing(&frame.frame);
+    let fail = AnswerError::writing(&frame.frame);
     let mut rows = OrderedRows::collect(file.rows().await?).await?;
     let mut encoder: Option<Encoder<Vec<u8>>> = None;
     let mut count = 0;
@@ -116,9 +116,9 @@ pub(super) fn parquet_file_of_rows(
     rows: &[RecordBatch],
     (buffer, frame): (&str, &str),
     time: Time,
-) -> Result<Option<(Vec<u8>, u64)>, Failure> {
+) -> Result<Option<(Vec<u8>, u64)>, AnswerError> {
     let Some(first) = rows.iter().find(|batch| batch.num_rows() > 0) else { return Ok(None) };
-    let fail = Failure::writing(frame);
+    let fail = AnswerError::writing(frame);
     let schema = first.schema();
     let text = schema_json((Some(buffer), frame), &schema).to_string();
     let options = ParquetOptions { metadata: vec![("ppt.schema".to_owned(), text)] };
@@ -210,8 +210,8 @@ struct FrameExport<'a> {
 }
 
 impl FrameExport<'_> {
-    async fn write(&mut self, out: AnyOutput<'_>) -> Result<(), Failure> {
-        let fail = Failure::writing(self.name);
+    async fn write(&mut self, out: AnyOutput<'_>) -> Result<(), AnswerError> {
+        let fail = AnswerError::writing(self.name);
         let mut rows = OrderedRows::collect(self.rows().await?).await?;
         let parquet = self.parquet_options();
         let mut encoder =
@@ -282,8 +282,8 @@ impl FrameExport<'_> {
         folder: &Path,
         by: &[String],
         extension: &str,
-    ) -> Result<(), Failure> {
-        let fail = Failure::writing(self.name);
+    ) -> Result<(), AnswerError> {
+        let fail = AnswerError::writing(self.name);
         let mut rows = OrderedRows::collect(self.rows().await?).await?;
         let columns = partition_columns(&rows.schema, by)?;
         let kept: Vec<usize> =
@@ -297,7 +297,7 @@ impl FrameExport<'_> {
                 if !files.contains_key(&path) {
                     if files.len() == MANY_FILES {
                         let why = format!("more than {MANY_FILES} partitions by {}", by.join(", "));
-                        return Err(Failure::Usage(why));
+                        return Err(AnswerError::Usage(why));
                     }
                     fs::create_dir_all(&path).map_err(&fail)?;
                     let name = if by.iter().any(|text| text == "frame") {
@@ -324,11 +324,11 @@ impl FrameExport<'_> {
 }
 
 /// The columns of rows among those of `--partition-by`.
-fn partition_columns(schema: &SchemaRef, by: &[String]) -> Result<Vec<usize>, Failure> {
+fn partition_columns(schema: &SchemaRef, by: &[String]) -> Result<Vec<usize>, AnswerError> {
     let column = |name: &String| {
         schema.index_of(name).map_err(|_| {
             let available = schema.fields().iter().map(|field| field.name().clone()).collect();
-            Failure::from(QueryError::NoColumn { name: name.clone(), nearest: None, available })
+            AnswerError::from(QueryError::NoColumn { name: name.clone(), nearest: None, available })
         })
     };
     by.iter().filter(|name| *name != "frame").map(column).collect()

@@ -13,7 +13,7 @@ use ppt_query::{Engine, Processes};
 
 use super::folder::ExportFolder;
 use crate::args::{self, ExportFormat};
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::{message, open, question_settings, run};
 
 /// Bytes of a write.
@@ -23,10 +23,10 @@ pub(super) async fn export(
     form: TraceFormat,
     args: &args::Export,
     engine: &Engine,
-) -> Result<(), Failure> {
+) -> Result<(), AnswerError> {
     if !args.partition_by.is_empty() {
         let why = "a trace is one whole: --partition-by is for tables";
-        return Err(Failure::Usage(why.to_owned()));
+        return Err(AnswerError::Usage(why.to_owned()));
     }
     let to = &args.to.output;
     let selection = match &args.frame {
@@ -46,14 +46,14 @@ pub(super) async fn export(
         (TraceFormat::Perfetto, _) => {
             if to.as_os_str() == "-" && io::stdout().is_terminal() {
                 let why = "this format is not for terminals: name a file with -o";
-                return Err(Failure::Usage(why.to_owned()));
+                return Err(AnswerError::Usage(why.to_owned()));
             }
             let mut output = open::output(to, args.to.force, engine)?;
             let name = output.name();
             let readings = events.readings().await?;
             let file = buffered(output.file());
             let trace = Perfetto::new(file, &kinds, processes, &readings);
-            let trace = trace.map_err(Failure::writing(&name))?;
+            let trace = trace.map_err(AnswerError::writing(&name))?;
             write(trace, &kinds, merge, &name).await?;
             Ok(output.publish()?)
         }
@@ -61,7 +61,7 @@ pub(super) async fn export(
             let mut output = open::output(to, args.to.force, engine)?;
             let name = output.name();
             let trace = Chrome::new(buffered(output.file()), &kinds, processes);
-            let trace = trace.map_err(Failure::writing(&name))?;
+            let trace = trace.map_err(AnswerError::writing(&name))?;
             write(trace, &kinds, merge, &name).await?;
             Ok(output.publish()?)
         }
@@ -79,7 +79,7 @@ pub(super) async fn export(
             let folder = folder(to, "OTLP as protobuf")?;
             let name = to.display().to_string();
             let file = |file: &str| {
-                File::create_new(folder.inside().join(file)).map_err(Failure::writing(&name))
+                File::create_new(folder.inside().join(file)).map_err(AnswerError::writing(&name))
             };
             let files = (buffered(file("traces.pb")?), Some(buffered(file("metrics.pb")?)));
             let resources = Resources::new(engine, &processes).await?;
@@ -91,7 +91,7 @@ pub(super) async fn export(
         (TraceFormat::Ctf, _) => {
             let folder = folder(to, "CTF")?;
             let name = to.display().to_string();
-            let trace = Ctf::new(folder.inside(), &kinds).map_err(Failure::writing(&name))?;
+            let trace = Ctf::new(folder.inside(), &kinds).map_err(AnswerError::writing(&name))?;
             write(trace, &kinds, merge, &name).await?;
             folder.publish()
         }
@@ -103,9 +103,9 @@ fn buffered<W: Write>(file: W) -> BufWriter<W> {
 }
 
 /// The folder of a trace in a format that has several files.
-fn folder(to: &Path, format: &str) -> Result<ExportFolder, Failure> {
+fn folder(to: &Path, format: &str) -> Result<ExportFolder, AnswerError> {
     if to.as_os_str() == "-" {
-        return Err(Failure::Usage(format!("{format} is a folder: name it with -o")));
+        return Err(AnswerError::Usage(format!("{format} is a folder: name it with -o")));
     }
     ExportFolder::new(to)
 }
@@ -119,8 +119,8 @@ async fn write(
     kinds: &[EventSchema],
     mut merge: Merge,
     name: &str,
-) -> Result<(), Failure> {
-    let fail = Failure::writing(name);
+) -> Result<(), AnswerError> {
+    let fail = AnswerError::writing(name);
     let mut timeless = 0u64;
     let mut take = |run: RowRun<'_>| {
         trace.turn_to(run.kind, run.rows);
@@ -131,7 +131,7 @@ async fn write(
             }
             trace.event(run.kind, run.rows, row).map_err(&fail)?;
         }
-        Ok::<_, Failure>(())
+        Ok::<_, AnswerError>(())
     };
     let mut written = 0;
     loop {

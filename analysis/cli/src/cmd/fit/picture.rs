@@ -9,7 +9,7 @@ use ppt_query::Engine;
 use ppt_report::{Panel, PanelLine};
 
 use super::assessed::AssessedFit;
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::{answer, args, open};
 
 /// Number of points of a curve.
@@ -132,9 +132,9 @@ pub(in crate::cmd) fn open(
     path: Option<&Path>,
     to: &args::OutputArgs,
     engine: &Engine,
-) -> Result<Option<Output>, Failure> {
+) -> Result<Option<Output>, AnswerError> {
     if path == Some(&*to.output) {
-        return Err(Failure::Usage("--svg and -o name the same file".to_owned()));
+        return Err(AnswerError::Usage("--svg and -o name the same file".to_owned()));
     }
     let Some(path) = path else { return Ok(None) };
     open::check_name(path, "SVG")?;
@@ -142,7 +142,7 @@ pub(in crate::cmd) fn open(
 }
 
 /// Writes the rows of a picture.
-pub(in crate::cmd) fn write(rows: &[[Panel; 2]], output: Output) -> Result<(), Failure> {
+pub(in crate::cmd) fn write(rows: &[[Panel; 2]], output: Output) -> Result<(), AnswerError> {
     let svg = ppt_report::panels("", rows);
     answer::publish(output, |out| out.write_all(svg.as_bytes()))
 }

@@ -13,12 +13,12 @@ use signal_hook::consts::SIGINT;
 
 use super::session::SqlSession;
 use super::tables;
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::memory::Memory;
+use crate::message;
 use crate::question_settings::QuestionSettings;
-use crate::signals::SignalPipe;
 use crate::supervisor::{ChildEnd, ChildProcess, Waited, channel};
-use crate::{message, signals};
+use ppt_signals::SignalPipe;
 
 /// The supervisor's side.
 pub(super) struct Answerer {
@@ -42,7 +42,7 @@ type Reply = Result<Vec<String>, ChildEnd>;
 
 impl Answerer {
     /// Starts a process, which opens the captures. [`Answerer::opened`] waits for it.
-    pub(super) fn start(memory: Memory) -> Result<Answerer, Failure> {
+    pub(super) fn start(memory: Memory) -> Result<Answerer, AnswerError> {
         let (question, replies) = begin(memory)?;
         Ok(Answerer { memory, question, replies, changes: Vec::new() })
     }
@@ -53,7 +53,11 @@ impl Answerer {
     }
 
     /// Lets the process answer a text.
-    pub(super) fn answer(&mut self, text: &str, wakes: &SignalPipe) -> Result<Answered, Failure> {
+    pub(super) fn answer(
+        &mut self,
+        text: &str,
+        wakes: &SignalPipe,
+    ) -> Result<Answered, AnswerError> {
         match self.ask(text, wakes) {
             Ok(changes) => {
                 self.changes.extend(changes);
@@ -79,7 +83,7 @@ impl Answerer {
         self.question.wait(wakes)
     }
 
-    fn begin_again(&mut self, wakes: &SignalPipe) -> Result<Answered, Failure> {
+    fn begin_again(&mut self, wakes: &SignalPipe) -> Result<Answered, AnswerError> {
         (self.question, self.replies) = begin(self.memory)?;
         if let Err(end) = self.reply(wakes) {
             return Ok(Answered::Ended(end));
@@ -117,16 +121,16 @@ impl Answerer {
     }
 }
 
-fn begin(memory: Memory) -> Result<(ChildProcess, BufReader<UnixStream>), Failure> {
-    let (socket, stdin) = channel().map_err(|error| Failure::System("make a socket", error))?;
+fn begin(memory: Memory) -> Result<(ChildProcess, BufReader<UnixStream>), AnswerError> {
+    let (socket, stdin) = channel().map_err(|error| AnswerError::System("make a socket", error))?;
     let question = ChildProcess::start(QuestionSettings::new(memory, true), stdin)?;
     Ok((question, BufReader::new(socket)))
 }
 
 /// The process's side: answers until the supervisor closes its socket.
-pub(super) fn serve(session: &SqlSession) -> Result<(), Failure> {
-    let fail = |error| Failure::System("talk to the prompt", error);
-    signals::end_nothing();
+pub(super) fn serve(session: &SqlSession) -> Result<(), AnswerError> {
+    let fail = |error| AnswerError::System("talk to the prompt", error);
+    ppt_signals::end_nothing();
     let socket = io::stdin().as_fd().try_clone_to_owned().map_err(fail)?;
     let socket = UnixStream::from(socket);
     let mut replies = socket.try_clone().map_err(fail)?;
@@ -137,13 +141,17 @@ pub(super) fn serve(session: &SqlSession) -> Result<(), Failure> {
     reply(&mut replies, &[]).map_err(fail)?;
     for line in BufReader::new(socket).lines() {
         let text: String = serde_json::from_str(&line.map_err(fail)?).unwrap_or_default();
-        signals::end_questions();
+        ppt_signals::end_work();
         let mut changes = Vec::new();
         answer(session, &text, &mut changes);
-        signals::end_nothing();
+        ppt_signals::end_nothing();
         reply(&mut replies, &changes).map_err(fail)?;
     }
     Ok(())
+}
+
+fn print(error: &AnswerError) {
+    message::error(error.code(), error.message());
 }
 
 /// Answers a text; prints errors, and continues.
@@ -155,7 +163,7 @@ fn answer(session: &SqlSession, text: &str, changes: &mut Vec<String>) {
     }
     let all = match statements(text) {
         Ok(all) => all,
-        Err(error) => return Failure::from(error).print(),
+        Err(error) => return print(&error.into()),
     };
     let is_one = all.len() == 1;
     for statement in all {
@@ -164,12 +172,12 @@ fn answer(session: &SqlSession, text: &str, changes: &mut Vec<String>) {
         let _ = out.flush();
         match done {
             Ok(has_rows) => changes.extend((!has_rows).then_some(change)),
-            Err(Failure::Query(QueryError::Cancelled)) => {
+            Err(AnswerError::Query(QueryError::Cancelled)) => {
                 // If a step does not end, the supervisor ends this process.
                 session.wait_for_rest();
                 return message::note("cancelled");
             }
-            Err(failure) => return failure.print(),
+            Err(failure) => return print(&failure),
         }
     }
 }

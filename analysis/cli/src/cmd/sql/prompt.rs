@@ -7,14 +7,14 @@ use rustyline::error::ReadlineError;
 
 use super::answerer::{Answered, Answerer};
 use super::tables;
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::memory::Memory;
-use crate::signals::{self, SignalPipe};
 use crate::supervisor::ChildEnd;
+use ppt_signals::{self, SignalPipe};
 use ppt_text::exit::ExitStatus;
 
 /// Reads statements from the terminal, and lets the process answer them.
-pub(crate) fn run(memory: Memory, wakes: &SignalPipe) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(memory: Memory, wakes: &SignalPipe) -> Result<ExitStatus, AnswerError> {
     let mut answerer = Answerer::start(memory)?;
     let end = match answerer.opened(wakes) {
         Answered::Done => read(&mut answerer, wakes)?,
@@ -25,7 +25,7 @@ pub(crate) fn run(memory: Memory, wakes: &SignalPipe) -> Result<ExitStatus, Fail
     Ok(end.report(memory))
 }
 
-fn read(answerer: &mut Answerer, wakes: &SignalPipe) -> Result<ChildEnd, Failure> {
+fn read(answerer: &mut Answerer, wakes: &SignalPipe) -> Result<ChildEnd, AnswerError> {
     let mut editor = DefaultEditor::new().map_err(failed)?;
     let history = history();
     if let Some(path) = &history {
@@ -36,9 +36,9 @@ fn read(answerer: &mut Answerer, wakes: &SignalPipe) -> Result<ChildEnd, Failure
     let mut end = None;
     while end.is_none() {
         let prompt = if text.is_empty() { "ppt> " } else { "...> " };
-        signals::end_the_program();
+        ppt_signals::end_the_program();
         let read = editor.readline(prompt);
-        signals::end_questions();
+        ppt_signals::end_work();
         let line = match read {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => {
@@ -89,6 +89,6 @@ fn history() -> Option<std::path::PathBuf> {
     Some(state.or_else(home)?.join("ppt/sql-history"))
 }
 
-fn failed(error: ReadlineError) -> Failure {
-    Failure::System("read the terminal", std::io::Error::other(error))
+fn failed(error: ReadlineError) -> AnswerError {
+    AnswerError::System("read the terminal", std::io::Error::other(error))
 }

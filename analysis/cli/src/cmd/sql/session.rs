@@ -15,7 +15,7 @@ use ppt_query::{
 use tokio::runtime::Runtime;
 
 use super::tables;
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::{open, run};
 
 /// Bytes of a write.
@@ -35,7 +35,7 @@ pub(crate) struct SqlSession {
 
 impl SqlSession {
     /// Answers all statements of `text` into `to`.
-    pub(crate) fn all(&self, text: &str, to: &Path) -> Result<(), Failure> {
+    pub(crate) fn all(&self, text: &str, to: &Path) -> Result<(), AnswerError> {
         let steps = steps(text)?;
         let mut output = self.open_output(to)?;
         let name = output.name();
@@ -44,7 +44,7 @@ impl SqlSession {
         for step in steps {
             if self.format.is_binary() && answered > 0 {
                 let why = "a file of this format has one answer: end with one SELECT";
-                return Err(Failure::Usage(why.to_owned()));
+                return Err(AnswerError::Usage(why.to_owned()));
             }
             answered += match step {
                 SqlStep::Statement(statement) => {
@@ -52,17 +52,17 @@ impl SqlSession {
                 }
                 SqlStep::Tables(_) if self.format.is_binary() => {
                     let why = "this format is for rows: \\d writes text";
-                    return Err(Failure::Usage(why.to_owned()));
+                    return Err(AnswerError::Usage(why.to_owned()));
                 }
                 SqlStep::Tables(line) => {
                     let done = tables::answer(&self.engine, &line, &mut out);
-                    done.map_err(Failure::writing(&name))?;
+                    done.map_err(AnswerError::writing(&name))?;
                     1
                 }
                 SqlStep::End => break,
             };
         }
-        out.flush().map_err(Failure::writing(&name))?;
+        out.flush().map_err(AnswerError::writing(&name))?;
         drop(out);
         Ok(output.publish()?)
     }
@@ -73,7 +73,7 @@ impl SqlSession {
         statement: ppt_query::Statement,
         out: &mut (impl Write + Send),
         name: &str,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, AnswerError> {
         let work = async {
             match self.engine.plan(statement).await? {
                 StatementResult::Rows(rows) => {
@@ -90,7 +90,7 @@ impl SqlSession {
                     let name = output.name();
                     let mut out = BufWriter::with_capacity(BUFFER, output.file());
                     write(rows, format, &mut out, &name).await?;
-                    out.flush().map_err(Failure::writing(&name))?;
+                    out.flush().map_err(AnswerError::writing(&name))?;
                     drop(out);
                     output.publish()?;
                     Ok(false)
@@ -108,7 +108,7 @@ impl SqlSession {
         }
     }
 
-    fn output(&self, to: &str) -> Result<Output, Failure> {
+    fn output(&self, to: &str) -> Result<Output, AnswerError> {
         if to.contains("://") {
             let why = format!("COPY writes files, not {to}");
             return Err(QueryError::NotHere(why).into());
@@ -116,7 +116,7 @@ impl SqlSession {
         self.open_output(Path::new(to))
     }
 
-    fn open_output(&self, to: &Path) -> Result<Output, Failure> {
+    fn open_output(&self, to: &Path) -> Result<Output, AnswerError> {
         open::output_distinct_from(to, self.force, &self.engine, self.file.as_deref())
     }
 }
@@ -131,8 +131,8 @@ enum SqlStep {
 
 /// The steps of a text: lines that begin with a backslash may stand before, between and after
 /// statements.
-fn steps(text: &str) -> Result<Vec<SqlStep>, Failure> {
-    fn take(sql: &mut String, steps: &mut Vec<SqlStep>) -> Result<(), Failure> {
+fn steps(text: &str) -> Result<Vec<SqlStep>, AnswerError> {
+    fn take(sql: &mut String, steps: &mut Vec<SqlStep>) -> Result<(), AnswerError> {
         let all = statements(&std::mem::take(sql))?;
         steps.extend(all.into_iter().map(|statement| SqlStep::Statement(Box::new(statement))));
         Ok(())
@@ -161,12 +161,12 @@ async fn write(
     format: ResultFormat,
     out: &mut (impl Write + Send),
     name: &str,
-) -> Result<(), Failure> {
+) -> Result<(), AnswerError> {
     let context = rows.task_ctx();
     let plan = rows.create_physical_plan().await.map_err(QueryError::from)?;
     let schema = plan.schema();
     let mut batches = execute_stream(plan, context.into()).map_err(QueryError::from)?;
-    let fail = Failure::writing(name);
+    let fail = AnswerError::writing(name);
     let out: AnyOutput<'_> = Box::new(out);
     let mut encoder = Encoder::new(out, format, &schema).map_err(&fail)?;
     while let Some(batch) = batches.next().await {

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::json::{figures, write_array};
 use super::text::{percent, value, write_table};
 use crate::args;
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::message;
 
 /// Speeds that differ less are considered equal.
@@ -24,25 +24,27 @@ const SAME: f64 = 1e-4;
 pub(super) async fn ask(
     args: &args::WhatIf,
     engine: &Engine,
-) -> Result<Vec<ExperimentAnswer>, Failure> {
+) -> Result<Vec<ExperimentAnswer>, AnswerError> {
     let experiment = engine.experiment().await?.unwrap_or_default();
     if !args.sweep.is_empty() {
-        return Err(Failure::bad_whatif_question(
+        return Err(AnswerError::bad_whatif_question(
             "--sweep: an experiment has the speeds that it was made with",
         ));
     }
     let metrics = match (&args.metric[..], experiment.metric.as_str()) {
         ([], "") => engine.length_metrics().await?,
-        ([], metric) => vec![metric.parse().map_err(Failure::bad_whatif_question)?],
+        ([], metric) => vec![metric.parse().map_err(AnswerError::bad_whatif_question)?],
         (metrics, _) => metrics.to_vec(),
     };
     let (mut answers, mut left_out) = (Vec::new(), Vec::new());
     for metric in &metrics {
         let values = engine.metric_values(metric).await?;
-        let values =
-            values.ok_or_else(|| Failure::bad_whatif_question("only a whole run has an `end`"))?;
+        let values = values
+            .ok_or_else(|| AnswerError::bad_whatif_question("only a whole run has an `end`"))?;
         if values.is_empty() {
-            return Err(Failure::bad_whatif_question(format!("there is no `{metric}` in the run")));
+            return Err(AnswerError::bad_whatif_question(format!(
+                "there is no `{metric}` in the run"
+            )));
         }
         match experiment.answers(metric, &values) {
             Ok(found) => {
@@ -51,7 +53,7 @@ pub(super) async fn ask(
             }
             // Metrics with too few events are left out if others remain.
             Err(_) if args.metric.is_empty() && metrics.len() > 1 => {}
-            Err(refusal) => return Err(Failure::no_experiment(&refusal)),
+            Err(refusal) => return Err(AnswerError::no_experiment(&refusal)),
         }
     }
     let failure = left_out.pop_if(|_| answers.is_empty());
@@ -59,7 +61,7 @@ pub(super) async fn ask(
         message::warning("no-experiment", refusal.to_string());
     }
     if let Some(refusal) = failure {
-        return Err(Failure::no_experiment(&refusal));
+        return Err(AnswerError::no_experiment(&refusal));
     }
     let asked = |answer: &ExperimentAnswer| {
         args.speed.is_empty()
@@ -71,7 +73,9 @@ pub(super) async fn ask(
     };
     answers.retain(asked);
     if answers.is_empty() {
-        return Err(Failure::bad_whatif_question("the experiment shows nothing of what is asked"));
+        return Err(AnswerError::bad_whatif_question(
+            "the experiment shows nothing of what is asked",
+        ));
     }
     Ok(answers)
 }

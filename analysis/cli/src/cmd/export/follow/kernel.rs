@@ -3,7 +3,7 @@
 use ppt_delivery::GrowingCapture;
 use ppt_query::{Engine, EngineOptions, QueryError};
 
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::message;
 
 /// The tables that are not followed.
@@ -11,7 +11,7 @@ const TABLES: [&str; 3] = ["thread_states", "syscalls", "faults"];
 const CODE: &str = "kernel-not-followed";
 
 /// Refuses a table that is not followed, unless the capture has frames of that name.
-pub(super) fn refuse(name: Option<&str>, capture: &GrowingCapture) -> Result<(), Failure> {
+pub(super) fn refuse(name: Option<&str>, capture: &GrowingCapture) -> Result<(), AnswerError> {
     let Some(name) = name.filter(|name| TABLES.contains(name)) else { return Ok(()) };
     let set = capture.part(0..u64::MAX).map_err(QueryError::from)?;
     let engine = Engine::new(set, &EngineOptions::default())?;
@@ -22,7 +22,7 @@ pub(super) fn refuse(name: Option<&str>, capture: &GrowingCapture) -> Result<(),
         "--follow cannot write `{name}`, whose rows are made of frames of several files; export the \
          captures without --follow once they have ended"
     );
-    Err(Failure::Model { code: CODE, text, usage: true })
+    Err(AnswerError::Model { code: CODE, text, usage: true })
 }
 
 /// Reports that these tables are not in the export `name`.

@@ -8,7 +8,7 @@ use ppt_query::{Engine, QueryError, SettledWholes, SpansOrChains};
 
 use super::wholes::WholesOfRange;
 use crate::args::{self, ExportFormat};
-use crate::failure::Failure;
+use crate::error::AnswerError;
 use crate::question_settings;
 
 /// The encoding of spans; None if the format has no spans.
@@ -40,7 +40,7 @@ impl OtlpExport<'_> {
         delivery: &mut Delivery,
         range: &PlannedRange,
         engine: Option<&Engine>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AnswerError> {
         let mut wholes = WholesOfRange::read(delivery, range).await?;
         let mut otlp = match wholes.beside.is_empty() {
             true => GrowingOtlp::default(),
@@ -69,7 +69,7 @@ impl OtlpExport<'_> {
             wholes.finish();
         }
         let until = if range.ends { None } else { Some(wholes.open.until.unwrap_or(i64::MIN)) };
-        let files = otlp.settle(until, self.encoding).map_err(Failure::writing("spans"))?;
+        let files = otlp.settle(until, self.encoding).map_err(AnswerError::writing("spans"))?;
         let OtlpFiles { traces, metrics, let_go } = files;
         wholes.open.let_go += let_go;
         let extension = if self.encoding == Encoding::Json { "jsonl" } else { "pb" };
@@ -83,7 +83,7 @@ impl OtlpExport<'_> {
     }
 
     /// The selection of the exported frames of a range; None if no frames have the requested name.
-    fn selection(&self, engine: &Engine) -> Result<Option<TraceSelection>, Failure> {
+    fn selection(&self, engine: &Engine) -> Result<Option<TraceSelection>, AnswerError> {
         let form = TraceFormat::Otlp;
         let selection = match &self.args.frame {
             None => TraceSelection::everything(engine, form),

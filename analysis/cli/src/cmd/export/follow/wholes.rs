@@ -8,7 +8,7 @@ use ppt_query::{Engine, QueryError, SettledWholes, Settling, SpansOrChains};
 use super::super::tables::{parquet_file_of_rows, path_component};
 use super::waiting::{WaitingTable, WaitingTables, WholeTable, decode, encode};
 use crate::args::Time;
-use crate::failure::Failure;
+use crate::error::AnswerError;
 
 /// The maximum time in ns between a frame's stamp and its publication. Its thread may lose its CPU in between.
 const SLACK_NS: i64 = 1_000_000_000;
@@ -33,7 +33,7 @@ impl WholesExport<'_> {
         delivery: &mut Delivery,
         range: &PlannedRange,
         engine: Option<&Engine>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AnswerError> {
         let mut wholes = WholesOfRange::read(delivery, range).await?;
         let mut done = Vec::new();
         if let Some(engine) = engine {
@@ -59,7 +59,7 @@ impl WholesExport<'_> {
         range: &PlannedRange,
         (buffer, table): &WholeTable,
         rows: &[RecordBatch],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AnswerError> {
         let Some((bytes, count)) = parquet_file_of_rows(rows, (buffer, table), self.time)? else {
             return Ok(());
         };
@@ -83,7 +83,10 @@ pub(super) struct WholesOfRange {
 
 impl WholesOfRange {
     /// Reads the frames that wait before a range.
-    pub async fn read(delivery: &Delivery, range: &PlannedRange) -> Result<WholesOfRange, Failure> {
+    pub async fn read(
+        delivery: &Delivery,
+        range: &PlannedRange,
+    ) -> Result<WholesOfRange, AnswerError> {
         let manifest = delivery.manifest();
         let progress = manifest.progress(&range.capture);
         let series = progress.map_or(&range.capture, |progress| &progress.series).clone();
@@ -112,7 +115,7 @@ impl WholesOfRange {
         range: &PlannedRange,
         (wanted, with_links): (impl Fn(&SpansOrChains) -> bool, bool),
         mut take: impl FnMut(&SpansOrChains, &mut SettledWholes),
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AnswerError> {
         let until = (!range.ends).then(|| complete(engine, self.open.until));
         let with_absent = !goes_on(delivery, range);
         for whole in engine.growing_spans_and_chains().filter(|whole| wanted(whole)) {
@@ -146,9 +149,9 @@ impl WholesOfRange {
     }
 
     /// Writes the frames that wait for the next range.
-    pub async fn keep(self, delivery: &mut Delivery) -> Result<(), Failure> {
+    pub async fn keep(self, delivery: &mut Delivery) -> Result<(), AnswerError> {
         let frames = encode(&self.waiting, &self.beside);
-        let frames = frames.map_err(Failure::writing("frames that wait"))?;
+        let frames = frames.map_err(AnswerError::writing("frames that wait"))?;
         Ok(delivery.keep_open(self.open, frames).await?)
     }
 }

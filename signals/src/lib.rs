@@ -1,9 +1,12 @@
-//! The signals that end a command: Ctrl-C (SIGINT), SIGTERM, SIGHUP and SIGQUIT.
+//! The signals that end a command: Ctrl-C (SIGINT), SIGTERM, SIGHUP and SIGQUIT. Their handlers set flags.
 //!
-//! The process of a question ([`take_in_question`]) ends the question, and itself if that takes too
-//! long. The supervisor of a question ([`SignalPipe`]) waits for signals and for its child.
+//! A command with work that can stop early polls [`came`] ([`take`]). The process of a question ends the
+//! question, and itself if that takes too long ([`take_in_question`]). The supervisor of a question waits for
+//! signals and for its child ([`SignalPipe`]). What records waits for signals by a descriptor instead
+//! (`ppt/signals.rs`).
 
-use ppt_text::exit::ExitStatus;
+#![forbid(unsafe_code)]
+
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,11 +16,12 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ppt_text::exit::ExitStatus;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 
 /// Signals that end a command.
-pub(crate) const STOPS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+pub const STOPS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
 /// Time that the process of a question gives the question to end by itself. The supervisor waits less.
 const GRACE: Duration = Duration::from_millis(900);
@@ -26,15 +30,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A signal ends the program.
 const PROGRAM: u8 = 0;
-/// A signal ends the current question.
-const QUESTION: u8 = 1;
+/// A signal ends the current work.
+const WORK: u8 = 1;
 /// A signal ends nothing: there is no question.
 const IDLE: u8 = 2;
 
-/// What the next signal ends: [`PROGRAM`], [`QUESTION`] or [`IDLE`].
+/// What the next signal ends: [`PROGRAM`], [`WORK`] or [`IDLE`].
 static ENDING: AtomicU8 = AtomicU8::new(PROGRAM);
 
-/// True if the next signal ends the program. The first signal during a question sets it.
+/// True if the next signal ends the program. The first signal during work sets it.
 fn ends() -> &'static Arc<AtomicBool> {
     static ENDS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     ENDS.get_or_init(|| Arc::new(AtomicBool::new(true)))
@@ -63,9 +67,26 @@ fn note(signal: i32) -> io::Result<()> {
     Ok(())
 }
 
+/// Handles SIGINT and SIGTERM: they end the program, until [`end_work`].
+///
+/// # Errors
+/// A handler could not be set.
+pub fn take() -> io::Result<()> {
+    for signal in [SIGINT, SIGTERM] {
+        // The order matters: the default action reads the flag before the next handler sets it.
+        signal_hook::flag::register_conditional_default(signal, ends().clone())?;
+        signal_hook::flag::register(signal, ends().clone())?;
+        note(signal)?;
+    }
+    take_full_files()
+}
+
 /// Handles signals in the process of a question. If a question does not end in time, the process calls
 /// `tidy`, and ends by the signal.
-pub(crate) fn take_in_question(tidy: impl Fn() + Send + 'static) -> io::Result<()> {
+///
+/// # Errors
+/// A handler could not be set.
+pub fn take_in_question(tidy: impl Fn() + Send + 'static) -> io::Result<()> {
     let (mut woken, wakes) = UnixStream::pair()?;
     for signal in stops() {
         signal_hook::flag::register(signal, ends().clone())?;
@@ -77,10 +98,10 @@ pub(crate) fn take_in_question(tidy: impl Fn() + Send + 'static) -> io::Result<(
         let mut byte = [0];
         while woken.read_exact(&mut byte).is_ok() {
             let since = Instant::now();
-            while ENDING.load(Relaxed) == QUESTION && came() && since.elapsed() < GRACE {
+            while ENDING.load(Relaxed) == WORK && came() && since.elapsed() < GRACE {
                 thread::sleep(POLL_INTERVAL);
             }
-            let is_over = ENDING.load(Relaxed) == QUESTION && came();
+            let is_over = ENDING.load(Relaxed) == WORK && came();
             if is_over || ENDING.load(Relaxed) == PROGRAM {
                 tidy();
                 let _ = interrupted();
@@ -102,30 +123,30 @@ fn stops() -> impl Iterator<Item = i32> {
         .filter(move |signal| [SIGINT, SIGTERM].contains(signal) || !is_ignored(signal))
 }
 
-/// From now on, the first signal ends the current question.
-pub(crate) fn end_questions() {
-    ENDING.store(QUESTION, Relaxed);
+/// From now on, the first signal ends the current work, which polls [`came`].
+pub fn end_work() {
+    ENDING.store(WORK, Relaxed);
     ends().store(false, Relaxed);
 }
 
 /// From now on, a signal ends the program: it waits, and there is nothing to tidy up.
-pub(crate) fn end_the_program() {
+pub fn end_the_program() {
     ENDING.store(PROGRAM, Relaxed);
     ends().store(true, Relaxed);
 }
 
 /// From now on, a signal ends nothing: the process waits for a question.
-pub(crate) fn end_nothing() {
+pub fn end_nothing() {
     ENDING.store(IDLE, Relaxed);
 }
 
-/// Whether a signal arrived that ends a question.
-pub(crate) fn came() -> bool {
+/// Whether a signal arrived that ends the work.
+pub fn came() -> bool {
     ends().load(Relaxed)
 }
 
 /// Ends by the signal that arrived, so that a shell's loop ends, too.
-pub(crate) fn interrupted() -> ExitStatus {
+pub fn interrupted() -> ExitStatus {
     let signal = match last_signal() {
         0 => SIGINT,
         signal => signal,
@@ -134,22 +155,26 @@ pub(crate) fn interrupted() -> ExitStatus {
 }
 
 /// Ends by a signal.
-pub(crate) fn end_by(signal: i32) -> ExitStatus {
+pub fn end_by(signal: i32) -> ExitStatus {
     let _ = signal_hook::low_level::emulate_default_handler(signal);
     ExitStatus::of_signal(signal)
 }
 
 /// Wakes a supervisor at signals and at SIGCHLD.
-pub(crate) struct SignalPipe {
+#[derive(Debug)]
+pub struct SignalPipe {
     woken: UnixStream,
 }
 
 impl SignalPipe {
     /// Handles the signals. From now on, no signal ends the program, until [`end_the_program`].
-    pub(crate) fn take() -> io::Result<SignalPipe> {
+    ///
+    /// # Errors
+    /// A handler could not be set.
+    pub fn take() -> io::Result<SignalPipe> {
         let (woken, wakes) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
-        end_questions();
+        end_work();
         for signal in stops() {
             signal_hook::flag::register_conditional_default(signal, ends().clone())?;
             note(signal)?;
@@ -160,13 +185,13 @@ impl SignalPipe {
     }
 
     /// The signal that arrived since the last call.
-    pub(crate) fn stop(&self) -> Option<i32> {
+    pub fn stop(&self) -> Option<i32> {
         i32::try_from(last().swap(0, Relaxed)).ok().filter(|signal| *signal != 0)
     }
 
     /// Waits for a signal, or until `input` is readable, for at most `most`. Returns whether `input` is
     /// readable.
-    pub(crate) fn wait(&self, input: Option<BorrowedFd<'_>>, most: Option<Duration>) -> bool {
+    pub fn wait(&self, input: Option<BorrowedFd<'_>>, most: Option<Duration>) -> bool {
         let mut fds = vec![PollFd::from_borrowed_fd(self.woken.as_fd(), PollFlags::IN)];
         fds.extend(input.map(|input| PollFd::from_borrowed_fd(input, PollFlags::IN)));
         let most = most.and_then(|most| Timespec::try_from(most).ok());
