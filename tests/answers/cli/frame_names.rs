@@ -22,9 +22,9 @@ const BY_OPTION: [(&str, &[&str]); 12] = [
     ("export", &["export", "out.bin", "--format", "otlp", "--frame", "NAME", "-o", "ANSWER"]),
     ("export", &["export", "out.bin", "--format", "otlp-json", "--frame", "NAME"]),
 ];
-/// Other commands with `--frame`: `import` makes frames of that kind, and `plot --flame` needs stacks,
-/// which this capture lacks.
-const OTHERS: [&str; 2] = ["import", "plot"];
+/// Other commands with `--frame`: `dump` makes a table of the frames alone, `import` makes frames of that kind,
+/// and `plot --flame` needs stacks, which this capture lacks.
+const OTHERS: [&str; 3] = ["dump", "import", "plot"];
 
 /// A plain frame, a span and a chain, and the tables that are derived from these.
 const NAMES: [&str; 5] = ["job", "request", "request_spans", "encode", "encode_chains"];

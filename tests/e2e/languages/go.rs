@@ -492,8 +492,10 @@ fn a_loop_sees_the_switch() {
     assert_eq!(account.dropped, 0, "{account:?}");
     let mut i = bench.table("out.bin", &[]).numbers("i");
     i.sort_unstable();
-    let span = i[i.len() - 1] - i[0] + 1;
-    assert_eq!(u64::try_from(span).unwrap(), account.captured + account.lost, "{account:?}");
+    let span = u64::try_from(i[i.len() - 1] - i[0] + 1).unwrap();
+    // Frames may be lost before the first that is captured, and after the last.
+    let all = account.captured + account.lost;
+    assert!(span == all || account.lost > 0 && span < all, "{span} of {all}: {account:?}");
 }
 
 const RACING: &str = r#"package main

@@ -11,7 +11,7 @@ use crate::fixtures::support::{
 };
 
 /// The sets of capabilities in /proc/PID/status.
-const SETS: [&str; 4] = ["CapInh", "CapPrm", "CapEff", "CapAmb"];
+const SETS: [&str; 4] = ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"];
 /// Bits of capabilities (capabilities(7)).
 const DAC_OVERRIDE: u64 = 1 << 1;
 const DAC_READ_SEARCH: u64 = 1 << 2;
@@ -40,13 +40,13 @@ impl Waiting {
     /// The user of both processes, and all capabilities that one of them has in any set.
     fn rights(&self) -> (String, u64) {
         let both = [self.supervisor.id(), self.question];
-        let users = both.map(|pid| status(pid, "Uid").unwrap());
+        let users = both.map(|pid| status(pid, "Uid:").unwrap());
         assert_eq!(users[0], users[1]);
         let of = |pid: u32| {
             let set = |name: &str| u64::from_str_radix(&status(pid, name).unwrap(), 16).unwrap();
             SETS.iter().fold(0, |all, name| all | set(name))
         };
-        assert_eq!(status(self.question, "NoNewPrivs").unwrap(), "1");
+        assert_eq!(status(self.question, "NoNewPrivs:").unwrap(), "1");
         (users[0].split_whitespace().next().unwrap().to_owned(), of(both[0]) | of(both[1]))
     }
 
