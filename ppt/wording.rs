@@ -48,7 +48,7 @@ pub(crate) fn of_kernel(error: &KernelError) -> String {
             "\n  run ppt with CAP_PERFMON (sudo ppt …), or: sudo sysctl kernel.perf_event_paranoid=-1"
         }
         KernelError::NoTracefs { .. } => {
-            "\n  mount it: sudo mount -t tracefs nodev /sys/kernel/tracing"
+            "\n  run ppt as root (sudo ppt …), or mount it: sudo mount -t tracefs nodev /sys/kernel/tracing"
         }
         KernelError::TracefsDenied { .. } => "\n  run ppt as root (sudo ppt …)",
         KernelError::PidNamespace { .. } => {

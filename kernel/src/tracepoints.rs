@@ -1,9 +1,15 @@
 //! Tracepoints: their numbers and the layouts of their raw bytes, from tracefs.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen,
+};
 
 use crate::error::{KernelError, KernelFeature};
 
@@ -143,10 +149,32 @@ fn root() -> Option<PathBuf> {
 
 type TracepointFields = HashMap<String, FieldPlace>;
 
+/// A tracefs of this process alone, where none is mounted. This needs CAP_SYS_ADMIN (fsmount(2)), and mounts
+/// nothing: the file system has no place, and is gone with its descriptor.
+fn detached() -> io::Result<OwnedFd> {
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+/// The text that describes a tracepoint, and its path.
+fn format(part: KernelFeature, name: &str) -> Result<(PathBuf, io::Result<String>), KernelError> {
+    let place = Path::new("events").join(name).join("format");
+    if let Some(root) = root() {
+        let path = root.join(place);
+        let text = fs::read_to_string(&path);
+        return Ok((path, text));
+    }
+    let root = detached().map_err(|_| KernelError::NoTracefs { part })?;
+    let file = openat(&root, &place, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let text = file.map_err(io::Error::from).and_then(|file| io::read_to_string(File::from(file)));
+    Ok((place, text))
+}
+
 fn read(part: KernelFeature, name: &str) -> Result<(u64, TracepointFields), KernelError> {
-    let root = root().ok_or(KernelError::NoTracefs { part })?;
-    let path = root.join("events").join(name).join("format");
-    let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
+    let (path, text) = format(part, name)?;
+    let text = text.map_err(|source| match source.kind() {
         io::ErrorKind::PermissionDenied => KernelError::TracefsDenied { part, path, source },
         _ => KernelError::Unsupported { part, source },
     })?;

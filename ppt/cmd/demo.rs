@@ -8,16 +8,34 @@ mod game;
 mod programs;
 mod slow;
 
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
 use crate::args::{self, DemoProgram};
 use crate::code::Code;
 use crate::failure::{CommandResult, Failure};
+use crate::report;
 use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Demo) -> CommandResult {
-    let shown = match args.program {
+    let captured = match args.program {
         DemoProgram::Game => game::run(args),
         DemoProgram::Slow => slow::run(args),
     };
+    let shown = captured.and_then(|capture| offer_view(&capture));
     shown.map_err(|message| Failure::failed(Code::Demo, message))?;
     Ok(ExitStatus::DONE)
+}
+
+/// On a terminal, shows the capture as a timeline if the user wants that, until Ctrl-C.
+fn offer_view(capture: &Path) -> Result<(), String> {
+    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        return Ok(());
+    }
+    report::line("Enter shows the capture as a timeline in the browser; Ctrl-C ends that");
+    let mut line = String::new();
+    match io::stdin().read_line(&mut line) {
+        Ok(count) if count > 0 => programs::ppt(&["view", programs::text(capture)?])?.wait(),
+        _ => Ok(()),
+    }
 }

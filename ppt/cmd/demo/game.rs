@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -35,7 +35,8 @@ const PROGRAMS: [BuiltProgram; 2] = [
 const KINDS: [(&str, &str); 4] =
     [("-1", "simulation step"), ("0", "update"), ("1", "login"), ("2", "logout")];
 
-pub(super) fn run(args: &args::Demo) -> Result<(), String> {
+/// Returns the capture.
+pub(super) fn run(args: &args::Demo) -> Result<PathBuf, String> {
     let folder = new_folder()?;
     step(format_args!("building the example server in {}", folder.display()));
     build(&folder, &SOURCES, &PROGRAMS)?;
@@ -67,14 +68,15 @@ pub(super) fn run(args: &args::Demo) -> Result<(), String> {
     hand_over(&folder)?;
     let page = folder.join("report.html");
     ppt(&["report", text(&capture)?, "-o", text(&page)?])?.wait()?;
-    let (capture, table, page) = (capture.display(), table.display(), page.display());
+    let (shown, table, page) = (capture.display(), table.display(), page.display());
     let out = format!(
-        "{rows}\n{loss}\ncapture: {capture}\ntable:   {table}\nreport:  {page}, for any browser\n\nwhat \
-         next:\n  ppt view {capture}    a timeline in the browser\n  ppt demo slow    why a request is \
-         slow\n  ppt stat {capture} --by kind\n  ppt sql {capture} 'SELECT who, count(*) FROM example \
+        "{rows}\n{loss}\ncapture: {shown}\ntable:   {table}\nreport:  {page}, for any browser\n\nwhat \
+         next:\n  ppt view {shown}    a timeline in the browser\n  ppt demo slow    why a request is \
+         slow\n  ppt stat {shown} --by kind\n  ppt sql {shown} 'SELECT who, count(*) FROM example \
          GROUP BY who'\n  ppt top PID    while a program runs\n"
     );
-    stdout::plain(&out).map_err(|error| error.to_string())
+    stdout::plain(&out).map_err(|error| error.to_string())?;
+    Ok(capture)
 }
 
 /// Prints the first and last rows, and the number of rows of each kind.

@@ -3,7 +3,7 @@
 //! The server holds a lock while it writes to a slow disk. `ppt stat` shows which times are long,
 //! `ppt why` shows what the slow requests wait for, and `ppt report` shows both on a page.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -32,14 +32,16 @@ const PROGRAMS: [BuiltProgram; 2] = [
 /// The beginning of the comment that marks the faulty line of the server's source.
 const BLAMED: &str = "the mistake: ";
 
-pub(super) fn run(args: &args::Demo) -> Result<(), String> {
+/// Returns the capture.
+pub(super) fn run(args: &args::Demo) -> Result<PathBuf, String> {
     let folder = new_folder()?;
     step(format_args!("building a key-value store in {}", folder.display()));
     build(&folder, &SOURCES, &PROGRAMS)?;
     let capture = folder.join("out.bin");
     record(args, &folder, text(&capture)?)?;
     hand_over(&folder)?;
-    ask(&folder, text(&capture)?)
+    ask(&folder, text(&capture)?)?;
+    Ok(capture)
 }
 
 /// Captures the server under load.

@@ -57,6 +57,27 @@ fn the_demo_runs_from_anywhere_and_leaves_a_table() {
     assert_eq!(fs::read_dir(bench.path("elsewhere")).unwrap().count(), 0);
 }
 
+/// On a terminal, the demo shows the timeline if its user presses Enter.
+#[test]
+fn the_demo_offers_the_view() {
+    if !available("cc") || !available("script") {
+        return;
+    }
+    let bench = Bench::new();
+    let mut command = bench.command("script");
+    let line = format!("exec '{}' demo -d 300ms --users 5", ppt());
+    command.args(["-qefc", &line, "/dev/null"]).env("TMPDIR", bench.path(""));
+    // Nothing opens a browser.
+    command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env("XDG_CACHE_HOME", bench.path("cache"));
+    let mut shown = Target::spawn(command);
+    shown.stdout.wait_for("Enter shows the capture as a timeline");
+    shown.say("");
+    shown.stdout.wait_for("http://127.0.0.1:");
+    // Ctrl-C, as a terminal sends it.
+    shown.say("\u{3}");
+    shown.wait();
+}
+
 /// Runs `ppt demo slow`, and returns the folder that it leaves.
 fn slow(bench: &Bench, mut command: Command) -> (Ran, Folder) {
     let left = bench.path("left");

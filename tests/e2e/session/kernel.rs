@@ -36,6 +36,29 @@ pub fn with_tracefs(bench: &Bench) -> Option<Command> {
     Some(command)
 }
 
+/// Root needs no mounted tracefs, and mounts none.
+#[test]
+fn root_reads_tracepoints_where_none_are_mounted() {
+    if !is_root() || !available("unshare") {
+        return;
+    }
+    let bench = Bench::new();
+    let script = "umount -a -t tracefs; \"$0\" run -q --kernel sched,syscalls -- sleep 0.2; \
+                  echo \"ended $?\"; grep -c ' - tracefs ' /proc/self/mountinfo";
+    let mut command = bench.command("unshare");
+    let output = command.args(["-m", "sh", "-c", script, ppt()]).output().unwrap();
+    let said = text(&output.stderr);
+    if ["pid namespace", "perf_event_paranoid", "not permitted"].iter().any(|it| said.contains(it)) {
+        return eprintln!("skipped: {said}");
+    }
+    assert_eq!(text(&output.stdout), "ended 0\n0\n", "{said}");
+    assert!(!said.contains("cannot capture"), "{said}");
+    for frame in ["wakeup", "syscall_enter"] {
+        let table = bench.table("out.bin", &["-b", "kernel", "--frame", frame]);
+        assert!(!table.rows.is_empty(), "{frame}");
+    }
+}
+
 /// The report of a thread.
 #[derive(Debug)]
 struct TargetThread {
