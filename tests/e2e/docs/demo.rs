@@ -68,7 +68,10 @@ fn the_demo_offers_the_view() {
     let line = format!("exec '{}' demo -d 300ms --users 5", ppt());
     command.args(["-qefc", &line, "/dev/null"]).env("TMPDIR", bench.path(""));
     // Nothing opens a browser.
-    command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env("XDG_CACHE_HOME", bench.path("cache"));
+    command
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY")
+        .env("XDG_CACHE_HOME", bench.path("cache"));
     let mut shown = Target::spawn(command);
     shown.stdout.wait_for("Enter shows the capture as a timeline");
     shown.say("");

@@ -160,8 +160,7 @@ fn code(text: &str) -> Vec<&str> {
 fn the_first_commands_can_be_copied() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let lines = code(&readme);
-    for command in ["cargo run -- demo slow", "cargo run -- demo", "cargo test"]
-    {
+    for command in ["cargo run -- demo slow", "cargo run -- demo", "cargo test"] {
         assert!(lines.contains(&command), "`{command}` is no line of a code block of README.md");
     }
     // The demo's files are not in PATH: before further commands, the reader has installed both

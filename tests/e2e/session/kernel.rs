@@ -43,12 +43,14 @@ fn root_reads_tracepoints_where_none_are_mounted() {
         return;
     }
     let bench = Bench::new();
-    let script = "umount -a -t tracefs; \"$0\" run -q --kernel sched,syscalls -- sleep 0.2; \
-                  echo \"ended $?\"; grep -c ' - tracefs ' /proc/self/mountinfo";
+    let script = "umount -a -t tracefs; sh -c 'while sleep 0.01; do :; done' & \
+                  \"$0\" attach $! -q --kernel sched,syscalls -d 500ms; echo \"ended $?\"; kill $!; \
+                  grep -c ' - tracefs ' /proc/self/mountinfo";
     let mut command = bench.command("unshare");
     let output = command.args(["-m", "sh", "-c", script, ppt()]).output().unwrap();
     let said = text(&output.stderr);
-    if ["pid namespace", "perf_event_paranoid", "not permitted"].iter().any(|it| said.contains(it)) {
+    if ["pid namespace", "perf_event_paranoid", "not permitted"].iter().any(|it| said.contains(it))
+    {
         return eprintln!("skipped: {said}");
     }
     assert_eq!(text(&output.stdout), "ended 0\n0\n", "{said}");
