@@ -5,10 +5,10 @@ use std::io;
 use ppt_agent::AgentError;
 use ppt_listener::ListenerError;
 use ppt_output::OutputError;
+use ppt_text::exit::ExitStatus;
 
 use crate::code::Code;
 use crate::{report, wording};
-use ppt_text::exit::ExitStatus;
 
 #[derive(Debug)]
 pub(crate) struct Failure {

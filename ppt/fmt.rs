@@ -5,10 +5,11 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use ppt_text::exit::ExitStatus;
+
 use crate::pptc_args::Fmt as Args;
 use crate::stdout;
 use crate::translate::{read, shown, special};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &Args) -> ExitStatus {
     let (mut failed, mut unformatted) = (false, 0);

@@ -9,10 +9,10 @@ use std::path::Path;
 
 use ppt_codegen::Compiler;
 use ppt_text::escaped_lines;
+use ppt_text::exit::ExitStatus;
 
 use crate::pptc_args::{FunctionCompiler, Functions as Args};
 use crate::stdout;
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &Args) -> ExitStatus {
     let done = match args.cflags {

@@ -7,10 +7,10 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use ppt_codegen::{Compiled, Diagnostic, GenerateError, GeneratedFile, Language, Severity};
+use ppt_text::exit::ExitStatus;
 use ppt_text::{escaped, escaped_lines};
 
 use crate::{Args, Print, stdout};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &Args) -> ExitStatus {
     let (rules, tally, sources) = (String::new(), Tally::default(), HashMap::new());

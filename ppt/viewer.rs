@@ -9,12 +9,12 @@ use std::process::{Child, ChildStdin, Command, ExitStatus as Status, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use ppt_text::exit::ExitStatus;
 
 use crate::code::Code;
 use crate::failure::{Failure, failed};
 use crate::report;
 use crate::signals::Signals;
-use ppt_text::exit::ExitStatus;
 
 fn cannot(what: &'static str) -> impl Fn(io::Error) -> Failure {
     move |error| Failure::failed(Code::System, format!("cannot {what}: {error}"))

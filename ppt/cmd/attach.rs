@@ -13,6 +13,7 @@ use nix::sys::signal::Signal;
 use ppt_agent::Session;
 use ppt_listener::EndReason;
 use ppt_text::escaped;
+use ppt_text::exit::ExitStatus;
 
 use crate::args::{self, ProcessChoice};
 use crate::choice;
@@ -29,7 +30,6 @@ use crate::probes::{ListedProbe, ProbedProcess};
 use crate::signals::Signals;
 use crate::viewer::Viewer;
 use crate::{privileges, report, signals, stdout, weights, wording};
-use ppt_text::exit::ExitStatus;
 
 /// The value of `--probe` that lists probes.
 const LIST: &str = "list";

@@ -11,11 +11,12 @@ mod slow;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
+use ppt_text::exit::ExitStatus;
+
 use crate::args::{self, DemoProgram};
 use crate::code::Code;
 use crate::failure::{CommandResult, Failure};
 use crate::report;
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Demo) -> CommandResult {
     let captured = match args.program {

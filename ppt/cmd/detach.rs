@@ -1,13 +1,13 @@
 //! `ppt detach PID`: switches buffers off, also those that a killed ppt left on.
 
 use ppt_agent::{AgentError, Detached};
+use ppt_text::exit::ExitStatus;
 
 use crate::args::{self, ProcessChoice};
 use crate::cmd::select::{self, Chosen};
 use crate::failure::{CommandResult, Failure};
 use crate::live::allowed;
 use crate::{report, weights};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Detach) -> CommandResult {
     let which = args.processes.choice();

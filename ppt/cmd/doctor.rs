@@ -14,6 +14,7 @@ use ppt_agent::System;
 use ppt_agent::doctor::{self, Check, CheckVerdict, Remedy};
 use ppt_kernel::{KernelRequest, Stacks, Wanted};
 use ppt_sources::FILE_NAME;
+use ppt_text::exit::ExitStatus;
 use serde::Serialize;
 
 use crate::args;
@@ -22,7 +23,6 @@ use crate::failure::{CommandResult, Failure};
 use crate::preload::{self, Library};
 use crate::wording::found_and_remedy;
 use crate::{help, json, report, stdout, wording};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Doctor) -> CommandResult {
     let system = System::default();

@@ -8,12 +8,12 @@ use ppt_dump::{
 };
 use ppt_output::{FileId, Output, Readers, Rules};
 use ppt_text::escaped;
+use ppt_text::exit::ExitStatus;
 
 use crate::args;
 use crate::code::Code;
 use crate::failure::{CommandResult, Failure};
 use crate::{privileges, report, signals, stdout};
-use ppt_text::exit::ExitStatus;
 
 /// Bytes of rows that are sorted in memory.
 const SORT_MEMORY: usize = 64 << 20;

@@ -10,11 +10,12 @@
 //! The text comes from `docs/troubleshooting.md`. That page has a heading `### CODE` for each
 //! message; the line below it is the summary.
 
+use ppt_text::exit::ExitStatus;
+
 use crate::args;
 use crate::code::Code;
 use crate::failure::{CommandResult, Failure};
 use crate::stdout;
-use ppt_text::exit::ExitStatus;
 
 const PAGE: &str = include_str!("../../docs/troubleshooting.md");
 

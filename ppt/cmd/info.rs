@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use ppt_dump::{Info, SyncInfo, Unreadable};
 use ppt_output::{FileId, Output, Rules};
 use ppt_text::escaped;
+use ppt_text::exit::ExitStatus;
 
 use crate::failure::{CommandResult, Failure};
 use crate::{args, privileges, signals, stdout};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Info) -> CommandResult {
     signals::needs_stdout()?;

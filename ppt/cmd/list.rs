@@ -13,6 +13,7 @@ use ppt_agent::{
     AgentError, Buffer, NAMES_A_LOOK, Remarks, Searcher, Status, System, Target, ThreadName,
     ThreadNames, escaped,
 };
+use ppt_text::exit::ExitStatus;
 use serde::Serialize;
 
 use crate::args;
@@ -20,7 +21,6 @@ use crate::cmd::select;
 use crate::code::Code;
 use crate::failure::{CommandResult, Failure};
 use crate::{json, report, session, signals, stdout};
-use ppt_text::exit::ExitStatus;
 
 mod unreadable;
 

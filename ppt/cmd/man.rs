@@ -9,11 +9,11 @@ use std::fs;
 use std::io;
 
 use clap::CommandFactory;
+use ppt_text::exit::ExitStatus;
 
 use crate::code::Code;
 use crate::failure::{CommandResult, Failure};
 use crate::{args, pptc_args};
-use ppt_text::exit::ExitStatus;
 
 /// Sections of its own for each page; a subcommand without any has those of `ppt`.
 const SECTIONS: [(&str, &str); 8] = [

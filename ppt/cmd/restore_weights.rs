@@ -8,9 +8,9 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use ppt_text::exit::ExitStatus;
 
 use crate::{args, weights};
-use ppt_text::exit::ExitStatus;
 
 /// If ppt has not written for so long, it is stopped or dead.
 const PATIENCE: Duration = Duration::from_millis(100);

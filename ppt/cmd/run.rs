@@ -17,6 +17,7 @@ use std::os::fd::AsFd;
 
 use nix::sys::signal::Signal;
 use ppt_listener::EndReason;
+use ppt_text::exit::ExitStatus;
 
 use crate::cmd::run::command::{ChildCommand, CommandEnd};
 use crate::code::Code;
@@ -30,7 +31,6 @@ use crate::metrics::MetricsListener;
 use crate::preload::{self, Library};
 use crate::signals::{ReceivedSignal, Signals};
 use crate::{args, report};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::RunArgs) -> CommandResult {
     capture(args).map_err(Failure::of_run)

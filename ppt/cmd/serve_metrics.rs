@@ -9,11 +9,11 @@ use std::os::unix::net::UnixStream;
 
 use nix::sys::socket::{SockType, getsockopt, sockopt};
 use ppt_metrics::MetricsServer;
+use ppt_text::exit::ExitStatus;
 
 use crate::args;
 use crate::code::Code;
 use crate::{privileges, report};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::ServeMetrics) -> ExitStatus {
     // ps(1) would otherwise show the name `exe`.

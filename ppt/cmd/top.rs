@@ -18,6 +18,7 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, dup2_stdout};
 use ppt_agent::Session;
 use ppt_listener::EndReason;
+use ppt_text::exit::ExitStatus;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::args::{self, Args, ProcessChoice};
@@ -27,7 +28,6 @@ use crate::failure::{CommandResult, Failure, failed};
 use crate::live::{CaptureEnd, CaptureForm, Live, Outputs, attach_options, end_at_once};
 use crate::signals::Signals;
 use crate::{answers, privileges, report, usage, weights};
-use ppt_text::exit::ExitStatus;
 
 /// Size of the pipe in bytes. It holds the frames that arrive while the view draws.
 const PIPE: i32 = 1 << 20;

@@ -6,13 +6,13 @@
 //! ```
 
 use ppt_text::escaped;
+use ppt_text::exit::ExitStatus;
 
 use crate::args;
 use crate::code::Code;
 use crate::failure::{CommandResult, Failure};
 use crate::report;
 use crate::session::{self, Ask, SessionServer};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Trigger) -> CommandResult {
     let pid = args.pid();

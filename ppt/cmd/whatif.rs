@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 use ppt_agent::Session;
 use ppt_kernel::{RoundLog, VirtualClockLog};
 use ppt_listener::EndReason;
+use ppt_text::exit::ExitStatus;
 
 use crate::args::{CaptureArgs, LiveWhatIf, ProcessChoice};
 use crate::cmd::select;
@@ -21,7 +22,6 @@ use crate::privileges::WithRights;
 use crate::rounds::{Experiment, RunningExperiment};
 use crate::signals::Signals;
 use crate::{answers, privileges, weights};
-use ppt_text::exit::ExitStatus;
 
 /// The experiment that `words`, those behind `ppt`, ask for, if they do.
 ///

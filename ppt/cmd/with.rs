@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use ppt_sources::{FILE_NAME, LIBRARY};
+use ppt_text::exit::ExitStatus;
 
 use crate::args;
 use crate::code::Code;
 use crate::failure::{CommandResult, Failure};
 use crate::preload::{self, Library, VARIABLE, shown};
 use crate::{report, stdout};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::With) -> CommandResult {
     match (&args.install, &args.systemd) {

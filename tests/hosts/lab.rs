@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::support::Bench;
 
 const EXPERIMENT: &str = r#"
@@ -105,8 +107,7 @@ fn an_interruption_leaves_what_ran() {
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
     // The program reports that it runs.
     assert_eq!(fs::read(&mark).unwrap(), b"\n");
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("phase say was interrupted"), "{stderr}");

@@ -15,10 +15,10 @@ use ppt_query::QueryError;
 use ppt_query::whatif::ExperimentRefusal;
 use ppt_query::whatif::retime::RetimeRefusal;
 use ppt_report::ReportError;
+use ppt_text::exit::ExitStatus;
 use ppt_view_server::ServeError;
 
 use crate::{panicked, question_settings, scratch};
-use ppt_text::exit::ExitStatus;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]

@@ -6,12 +6,12 @@ use std::path::Path;
 use ppt_import::frame_dsl::edge::Edge;
 use ppt_output::{FileId, Output, Readers, Rules};
 use ppt_query::{CaptureLoss, CaptureSet, Engine, EngineOptions, ResultFormat, Window, plain};
+use ppt_text::exit::ExitStatus;
 
 use crate::args;
 use crate::error::AnswerError;
 use crate::{message, question_settings};
 use ppt_query::text::grouped;
-use ppt_text::exit::ExitStatus;
 
 /// Opens the captures of a command.
 pub(crate) fn engine(captures: &args::Captures) -> Result<Engine, AnswerError> {

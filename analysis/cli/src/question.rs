@@ -6,12 +6,12 @@
 
 use std::thread;
 
+use ppt_text::exit::ExitStatus;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use crate::error::AnswerError;
 use crate::question_settings::QuestionSettings;
 use crate::{heap, panicked, run, scratch};
-use ppt_text::exit::ExitStatus;
 
 /// Answers a question with these settings.
 pub(crate) fn answer(

@@ -16,6 +16,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ppt_signals::SignalPipe;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::set_no_new_privs;
 
@@ -24,7 +25,6 @@ use self::terminal::Terminal;
 use crate::error::AnswerError;
 use crate::question_settings::{self, QuestionSettings};
 use crate::scratch::Scratch;
-use ppt_signals::SignalPipe;
 
 /// Time that a question gets to end by itself after a signal.
 const GRACE: Duration = Duration::from_millis(300);

@@ -7,11 +7,11 @@ use std::io::{Write, stdout};
 
 use ppt_hosts::lab::{self, DifferenceKind, LabOptions, SelfStart, Summary};
 use ppt_output::Invoker;
+use ppt_text::exit::ExitStatus;
 use ppt_text::message;
 
 use crate::args::{Lab, LabCommand, LabRun};
 use crate::error::HostsError;
-use ppt_text::exit::ExitStatus;
 use progress::ProgressMessages;
 
 pub(crate) fn run(args: &Lab, answers: bool) -> Result<ExitStatus, HostsError> {

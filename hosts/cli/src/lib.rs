@@ -10,9 +10,10 @@ mod error;
 mod lab;
 mod sync;
 
+use ppt_text::exit::ExitStatus;
+
 pub use crate::args::HostsCommand;
 pub use crate::error::HostsError;
-use ppt_text::exit::ExitStatus;
 
 /// Runs a command, and returns the exit status. `answers`: this program answers questions about captures, too.
 ///

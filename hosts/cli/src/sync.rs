@@ -10,12 +10,12 @@ use ppt_hosts::probe::{
     ProbeServer, ProbedHost, ServerEvent, SharedKey, SyncFile, TimeSource, resolve,
 };
 use ppt_output::{Readers, Rules};
+use ppt_text::exit::ExitStatus;
 use ppt_text::message::{self, StatusLine};
 use ppt_text::{duration, grouped};
 
 use crate::args::{Serve, Sync, SyncCommand};
 use crate::error::HostsError;
-use ppt_text::exit::ExitStatus;
 
 /// Interval at which signals are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -3,8 +3,9 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::support::Bench;
@@ -130,8 +131,7 @@ fn ctrl_c_leaves_nothing_behind() {
     for _ in 0..100_000 {
         input.write_all(b"1,ON,2.5,1,2\n").unwrap();
     }
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     // The signal ends it while it waits and while it reads.
     while child.try_wait().unwrap().is_none() && input.write_all(b"1,ON,2.5,1,2\n").is_ok() {}
     drop(input);

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use ppt_capture::FileHeader;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{self, Bench, head, schema};
 
@@ -66,8 +67,7 @@ fn ctrl_c_leaves_nothing_behind() {
     ] {
         let mut child = bench.command(&args).spawn().unwrap();
         wait_for_rows(&mut child);
-        let pid = child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success(), "{args:?}");
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(2), "{args:?}");
         assert_eq!(bench.names(), ["out.bin"], "{args:?}");
     }

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::ask::ask as oracle;
@@ -255,7 +256,7 @@ fn two_sets_differ_as_compare_and_sql_say() {
 #[test]
 fn it_answers_until_a_signal_ends_it() {
     let bench = Bench::new();
-    for signal in ["INT", "TERM"] {
+    for signal in [Signal::INT, Signal::TERM] {
         let mut shown = shown(&bench, &[]);
         let address = address(&shown.url).to_owned();
         let port = address.strip_prefix("127.0.0.1:").unwrap();
@@ -266,10 +267,8 @@ fn it_answers_until_a_signal_ends_it() {
         let rows = bench.rows("SELECT sum(count) AS n FROM account WHERE cause = 'captured'");
         assert_eq!(about["captures"][0]["captured"], rows[0]["n"].to_string());
         assert_eq!(about["command"], "ppt view out.bin --no-open");
-        let pid = shown.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", signal, &pid]).status().unwrap();
-        assert!(sent.success());
-        assert_eq!(shown.child.wait().unwrap().code(), Some(0), "{signal}");
+        kill_process(Pid::from_child(&shown.child), signal).unwrap();
+        assert_eq!(shown.child.wait().unwrap().code(), Some(0), "{signal:?}");
         assert!(TcpStream::connect(address).is_err());
     }
     // The index is in the folder for caches, and only its user can read it.

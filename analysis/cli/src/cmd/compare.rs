@@ -12,6 +12,7 @@ use ppt_models::{
     Baseline, CompareError, Comparing, Comparison, Entry, Gate, Resampling, Statistic, is_called,
 };
 use ppt_query::{Engine, plain_json};
+use ppt_text::exit::ExitStatus;
 use serde_json::{Value, json};
 
 use self::fields::{MeasuredSide, Selection};
@@ -19,7 +20,6 @@ use self::row::ComparedField;
 use crate::args;
 use crate::error::AnswerError;
 use crate::{answer, message, open, run};
-use ppt_text::exit::ExitStatus;
 
 /// Maximum number of fields that a message names.
 const MAX_NAMES: usize = 5;

@@ -8,11 +8,11 @@ mod traces;
 
 use ppt_interchange::TraceFormat;
 use ppt_query::ResultFormat;
+use ppt_text::exit::ExitStatus;
 
 use crate::args::{self, ExportFormat};
 use crate::error::AnswerError;
 use crate::{open, run};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Export) -> Result<ExitStatus, AnswerError> {
     if args.for_spreadsheet && args.format != ExportFormat::Csv {

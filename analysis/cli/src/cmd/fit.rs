@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use ppt_models::{Fit, Formula, Prediction, Resource, RunTable};
 use ppt_query::plain_json;
 use ppt_query::text::grouped;
+use ppt_text::exit::ExitStatus;
 
 use self::assessed::AssessedFit;
 use crate::args;
 use crate::error::AnswerError;
 use crate::{answer, message, numbers, open, run};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Fit) -> Result<ExitStatus, AnswerError> {
     // An existing file is a capture, whatever its name.

@@ -12,11 +12,11 @@ use ppt_import::frame_dsl;
 use ppt_import::frame_dsl::edge::Edge;
 use ppt_query::ResultFormat;
 use ppt_query::graph::{GraphPaths, PointGraph, ThreadWakes};
+use ppt_text::exit::ExitStatus;
 
 use crate::args::{self, Drawing};
 use crate::error::AnswerError;
 use crate::{answer, message, open, run};
-use ppt_text::exit::ExitStatus;
 
 /// The answer.
 enum GraphOutput {

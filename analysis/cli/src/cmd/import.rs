@@ -9,12 +9,12 @@ use ppt_import::frame_dsl::{self, Schema};
 use ppt_import::{ImportError, ImportHost, Origin, Recording, csv, pcap};
 use ppt_output::{FileId, Output, Readers, Rules};
 use ppt_query::{Bound, QueryError};
+use ppt_text::exit::ExitStatus;
 
 use crate::args;
 use crate::error::AnswerError;
 use crate::message::{self, StatusLine};
 use ppt_query::text::grouped;
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Import) -> Result<ExitStatus, AnswerError> {
     let schema = schema(&args.schema)?;

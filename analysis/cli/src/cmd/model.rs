@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use ppt_models::{Component, Fit, Limit, ModelPlan, PlannedResource, Resource, ResourceUse};
 use ppt_query::{Engine, plain, plain_json};
 use ppt_report::Panel;
+use ppt_text::exit::ExitStatus;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -13,7 +14,6 @@ use super::fit::{json, left_out, picture, text};
 use crate::args;
 use crate::error::AnswerError;
 use crate::{answer, numbers, open, run};
-use ppt_text::exit::ExitStatus;
 
 /// A resource, with the fits of its components.
 struct ResourceModel {

@@ -6,12 +6,12 @@ use std::io::Write;
 use ppt_query::flame::FlameRequest;
 use ppt_query::why::WhyQuestion;
 use ppt_report::{FlamePlot, Plot, PlotForm};
+use ppt_text::exit::ExitStatus;
 
 use super::input::SqlWords;
 use crate::args;
 use crate::error::AnswerError;
 use crate::{answer, open, run};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Plot) -> Result<ExitStatus, AnswerError> {
     let SqlWords { queries, captures } = SqlWords::split(&args.captures.captures);

@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use ppt_report::{Facts, PageRequest};
+use ppt_text::exit::ExitStatus;
 
 use crate::args;
 use crate::error::AnswerError;
 use crate::{answer, open, question_settings, run};
-use ppt_text::exit::ExitStatus;
 
 /// Bytes of values without `--memory`.
 const VALUES: usize = 256 << 20;

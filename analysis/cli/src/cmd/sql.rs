@@ -9,13 +9,13 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use ppt_query::ResultFormat;
+use ppt_text::exit::ExitStatus;
 use session::SqlSession;
 
 use super::input::{SqlWords, read_text, with_captures};
 use crate::args;
 use crate::error::AnswerError;
 use crate::{open, question_settings, run};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::Sql) -> Result<ExitStatus, AnswerError> {
     // With a file of queries, every word is a capture, also a pattern with white space in it.

@@ -10,11 +10,11 @@ use std::io::{self, Write};
 
 use ppt_query::summary::{FrameSummary, SummaryRequest};
 use ppt_query::{Engine, ResultFormat, Total};
+use ppt_text::exit::ExitStatus;
 
 use crate::args;
 use crate::error::AnswerError;
 use crate::{answer, open, question_settings, run};
-use ppt_text::exit::ExitStatus;
 
 /// Bytes of values without `--memory`.
 const VALUES: usize = 1 << 30;

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 use ppt_live::{CaptureError, CapturePhase, LiveReader, Picture, Tally};
 use ppt_output::{Output, Readers, Rules};
 use ppt_query::text::grouped;
+use ppt_text::exit::ExitStatus;
 use ratatui_crossterm::crossterm::event::{self, Event, KeyEventKind};
 
 use self::app::{App, Wish};
@@ -22,7 +23,6 @@ use self::screen::Screen;
 use crate::args::TopOptions;
 use crate::error::AnswerError;
 use crate::message;
-use ppt_text::exit::ExitStatus;
 
 /// Interval between checks of keys and signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

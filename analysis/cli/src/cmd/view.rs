@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use ppt_query::EngineOptions;
+use ppt_signals::SignalPipe;
+use ppt_text::exit::ExitStatus;
 use ppt_view_server::{Captures, ViewServer};
 use tempfile::NamedTempFile;
 
 use crate::error::AnswerError;
 use crate::{args, message};
-use ppt_signals::SignalPipe;
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::ViewArgs) -> Result<ExitStatus, AnswerError> {
     let input = args.written.is_some().then(stdin);

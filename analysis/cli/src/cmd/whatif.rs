@@ -13,11 +13,11 @@ use ppt_query::whatif::retime::{
     BlockBootstrap, Metric, MetricUnavailable, RetimeModel, SpeedWorth, Speeds,
 };
 use ppt_query::{Engine, ResultFormat};
+use ppt_text::exit::ExitStatus;
 
 use crate::args;
 use crate::error::AnswerError;
 use crate::{answer, open, run};
-use ppt_text::exit::ExitStatus;
 
 /// Default factor of speed.
 const TWICE: f64 = 2.0;

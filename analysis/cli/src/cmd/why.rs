@@ -11,11 +11,11 @@ use std::io::{self, Write};
 
 use ppt_query::ResultFormat;
 use ppt_query::why::{WhyAnswer, WhyQuestion};
+use ppt_text::exit::ExitStatus;
 
 use crate::args;
 use crate::error::AnswerError;
 use crate::{answer, open, run};
-use ppt_text::exit::ExitStatus;
 
 pub(crate) fn run(args: &args::WhyArgs) -> Result<ExitStatus, AnswerError> {
     let engine = open::engine(&args.captures)?;

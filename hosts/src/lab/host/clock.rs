@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use ppt_clock::sync::{ClockReadings, HEADER, Probe, Record};
 use ppt_clock::times::{ClockModel, Times};
 use ppt_output::Rules;
+use ppt_text::exit::ExitStatus;
 
 use super::error::{HostError, cannot};
 use crate::probe::{
     HostClock, Measurement, PORT, PeerIdentity, ProbeEvent, ProbeOptions, ProbeServer, ProbedHost,
     RecordSink, SharedKey, SyncFile, resolve,
 };
-use ppt_text::exit::ExitStatus;
 
 /// Line that the asking program writes when all clocks are known.
 pub(super) const KNOWN: &str = "all clocks are known";

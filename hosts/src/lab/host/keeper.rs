@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs};
 
 use nix::sched::{CloneFlags, unshare};
+use ppt_text::exit::ExitStatus;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::pipe;
 use rustix::process::{Pid, getpid, set_child_subreaper};
@@ -15,7 +16,6 @@ use super::error::{HostError, cannot};
 use super::isolation::{FIRST, HUB, ISOLATED, NETWORK};
 use super::self_start::SelfStart;
 use super::tree;
-use ppt_text::exit::ExitStatus;
 
 /// Starts the worker of the named host, waits for its end, and cleans up.
 pub(super) fn keep(own: &SelfStart, how: &str, name: &str) -> Result<ExitStatus, HostError> {

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use ppt_text::exit::ExitStatus;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use super::error::{HostError, cannot};
 use super::self_start::SelfStart;
 use super::{clock, keeper, reader, worker};
-use ppt_text::exit::ExitStatus;
 
 /// Runs `ppt lab host ARGUMENTS`, which talks to the controller on stdin and stdout.
 ///

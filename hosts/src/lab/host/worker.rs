@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ppt_text::exit::ExitStatus;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{getpid, set_child_subreaper};
 
@@ -22,7 +23,6 @@ use crate::lab::wire::{
     self, CaptureRequest, ClockRole, HelperMessage, HelperRequest, Isolation, Problem, ProgramEnd,
     WireError, WireFrame,
 };
-use ppt_text::exit::ExitStatus;
 
 /// Time that a program asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);

@@ -8,6 +8,7 @@ use ppt_delivery::{
 };
 use ppt_query::text::grouped;
 use ppt_query::{Engine, EngineOptions, FrameTable, QueryError, Window};
+use ppt_text::exit::ExitStatus;
 
 mod kernel;
 mod otlp;
@@ -22,7 +23,6 @@ use super::tables::{parquet_file, path_component};
 use crate::args::{self, ExportFormat, Time};
 use crate::error::AnswerError;
 use crate::{message, question_settings, run};
-use ppt_text::exit::ExitStatus;
 
 /// The interval between two looks at captures and signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);

@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use ppt_query::{QueryError, statements};
+use ppt_signals::SignalPipe;
 use signal_hook::consts::SIGINT;
 
 use super::session::SqlSession;
@@ -18,7 +19,6 @@ use crate::memory::Memory;
 use crate::message;
 use crate::question_settings::QuestionSettings;
 use crate::supervisor::{ChildEnd, ChildProcess, Waited, channel};
-use ppt_signals::SignalPipe;
 
 /// The supervisor's side.
 pub(super) struct Answerer {

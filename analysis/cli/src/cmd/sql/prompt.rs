@@ -2,6 +2,7 @@
 //!
 //! The prompt belongs to the supervisor: it survives a statement that has to be ended.
 
+use ppt_text::exit::ExitStatus;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
@@ -11,7 +12,6 @@ use crate::error::AnswerError;
 use crate::memory::Memory;
 use crate::supervisor::ChildEnd;
 use ppt_signals::{self, SignalPipe};
-use ppt_text::exit::ExitStatus;
 
 /// Reads statements from the terminal, and lets the process answer them.
 pub(crate) fn run(memory: Memory, wakes: &SignalPipe) -> Result<ExitStatus, AnswerError> {
