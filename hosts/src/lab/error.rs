@@ -48,10 +48,7 @@ pub enum LabError {
         why: String,
     },
     /// No program runs checks or makes the report.
-    #[error(
-        "the experiment has checks or a report, and this ppt, which was built without answers, can make \
-         none"
-    )]
+    #[error("the experiment has checks or a report, and this ppt was built without answers")]
     NoAnalysis,
     /// The manifest cannot be read.
     #[error("{} is no manifest of ppt lab: {why}", path.display())]

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::fixtures::explained::explained;
 use crate::fixtures::flood;
 use crate::fixtures::steady::{self, is_root};
-use crate::fixtures::support::{Account, Attach, Bench, Target, ppt, text};
+use crate::fixtures::support::{Account, Attach, Bench, Target, copy_program, ppt, text};
 
 /// A program with a unique file name per test, because other tests run at the same time.
 fn build(name: &str) -> (Bench, String) {
@@ -147,6 +147,8 @@ impl Theirs {
         }
         let uid = 60_000 + nth * 1000 + std::process::id() % 1000;
         std::fs::create_dir(bench.path("out")).unwrap();
+        // That user may not reach the folder in which ppt was built.
+        copy_program(ppt(), bench.path("ppt"));
         for path in [bench.path("."), bench.path("out")] {
             std::os::unix::fs::chown(path, Some(uid), Some(uid)).unwrap();
         }
@@ -172,7 +174,7 @@ impl Theirs {
 fn all_of_them() {
     let Some(theirs) = Theirs::new("all", 0) else { return };
     let targets = [theirs.start(), theirs.start(), theirs.start()];
-    let attach = Attach::spawn(theirs.command(ppt(), &["attach", "--all", "-o", "out/out.bin"]));
+    let attach = Attach::spawn(theirs.command("./ppt", &["attach", "--all", "-o", "out/out.bin"]));
     for _ in &targets {
         attach.stderr.wait_for("attached: pid ");
     }
@@ -203,7 +205,7 @@ fn as_many_as_files_may_be_open() {
             "ulimit -Sn {soft}; ulimit -Hn {hard}; \
              exec \"$0\" attach --all --force -d 1s -o out/out.bin"
         );
-        let output = theirs.command("sh", &["-c", &script, ppt()]).output().unwrap();
+        let output = theirs.command("sh", &["-c", &script, "./ppt"]).output().unwrap();
         let said = explained(&text(&output.stderr));
         let attached = said.matches("attached: pid ").count();
         (output.status.code(), attached, said)

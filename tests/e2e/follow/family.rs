@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use crate::fixtures::family::{Child, Family, IN_PYTHON, build_cpp};
 use crate::fixtures::python;
 use crate::fixtures::rust::program;
-use crate::fixtures::support::{Account, Bench, Target, record, segments_of};
+use crate::fixtures::support::{Account, Bench, Target, available, record, segments_of};
 
 /// Number of instructions that 100 frames of a child take, between two SIGUSR1, and whether one of
 /// them, or the child afterwards, was on.
@@ -106,6 +106,9 @@ fn off_from_the_first_instruction_in_c() {
 
 #[test]
 fn off_from_the_first_instruction_in_cpp() {
+    if !available("g++") {
+        return;
+    }
     children_are_off(&build_cpp(), &family, C_KINDS, "C++");
 }
 

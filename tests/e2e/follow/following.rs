@@ -7,8 +7,8 @@ use std::fs;
 use crate::fixtures::family::{self, Child, Family, attached, follow, run, whole};
 use crate::fixtures::rust::program;
 use crate::fixtures::support::{
-    Account, Bench, Kind, Target, of_both_kinds, record, rounds, segments_mapped, segments_of,
-    wait_until,
+    Account, Bench, Kind, Target, available, of_both_kinds, record, rounds, segments_mapped,
+    segments_of, wait_until,
 };
 use crate::fixtures::{flood, python};
 
@@ -130,6 +130,9 @@ fn children_of_a_command_are_captured_from_their_first_frame(kind: Kind) {
 
 #[test]
 fn a_family_in_cpp() {
+    if !available("g++") {
+        return;
+    }
     let bench = family::build_cpp();
     of_a_command(&bench, &["./family_main"], &KINDS, &["clone"], "ppt run: a family in C++");
     std::fs::remove_file(bench.path("out.bin")).unwrap();

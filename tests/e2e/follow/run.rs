@@ -41,6 +41,9 @@ fn from_the_first_frame() {
 
 #[test]
 fn from_the_first_frame_of_a_static_in_cpp() {
+    if !available("g++") {
+        return;
+    }
     let bench = build_cpp();
     let (ran, agent) = bench.ppt_and_pid(&["run", "--", "./first", "1000", "7"]);
     assert_eq!(ran.code(), 7, "{ran:?}");
@@ -59,6 +62,9 @@ fn from_the_first_frame_in_rust() {
 
 #[test]
 fn for_as_long_as_was_asked_for() {
+    if !available("g++") {
+        return;
+    }
     let bench = build_cpp();
     let mut command = bench.command(ppt());
     command.args(["run", "-d", "1s", "--", "./first", "5", "wait"]);

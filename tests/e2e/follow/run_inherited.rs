@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::fixtures::rust::program;
-use crate::fixtures::support::{Bench, Target, ppt};
+use crate::fixtures::support::{Bench, Target, available, ppt};
 
 /// Starts it with only the descriptors 0, 1 and 2, and with an unusual signal state.
 fn start(mut command: Command, sigpipe: libc::sighandler_t) -> Target {
@@ -97,6 +97,9 @@ fn a_command_in_c() {
 
 #[test]
 fn a_command_in_cpp() {
+    if !available("g++") {
+        return;
+    }
     let bench = crate::fixtures::first::build_cpp();
     inherits(&bench, bench.path("first"), libc::SIG_DFL);
 }

@@ -6,7 +6,7 @@ use crate::fixtures::go;
 use crate::fixtures::java;
 use crate::fixtures::node;
 use crate::fixtures::python::modules;
-use crate::fixtures::support::{Bench, Target};
+use crate::fixtures::support::{Bench, Target, available};
 
 /// A file with counters only.
 const FRAMES: &str = "counter seen @unit(\"n\");\ncounter level : i64;\n\
@@ -220,6 +220,9 @@ fn c_where_nothing_is_compiled_in() {
 
 #[test]
 fn cpp() {
+    if !available("g++") {
+        return;
+    }
     let bench = bench();
     bench.pptc(&["--emit", "c++", "only.frame"]);
     bench.write("main.cpp", CPP);

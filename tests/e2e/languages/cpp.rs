@@ -102,6 +102,9 @@ int main() {
 
 #[test]
 fn a_scope_writes_on_every_way_out() {
+    if !available("g++") {
+        return;
+    }
     let bench = Bench::new();
     bench.write("calls.frame", FRAMES);
     bench.write("main.cpp", SCOPES);

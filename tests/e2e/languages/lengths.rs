@@ -4,7 +4,7 @@ use crate::fixtures::go;
 use crate::fixtures::java;
 use crate::fixtures::node;
 use crate::fixtures::python::modules;
-use crate::fixtures::support::{Bench, Target};
+use crate::fixtures::support::{Bench, Target, available};
 
 const FRAMES: &str = include_str!("../../targets/lengths.frame");
 
@@ -172,6 +172,9 @@ fn c() {
 
 #[test]
 fn cpp() {
+    if !available("g++") {
+        return;
+    }
     let bench = bench();
     bench.pptc(&["--emit", "c++", "lengths.frame"]);
     let macros = "#define NOW ppt::lengths::now\n#define BETWEEN ppt::lengths::ns_between\n\

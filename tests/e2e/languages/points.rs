@@ -12,7 +12,9 @@ use crate::fixtures::node;
 use crate::fixtures::python::modules;
 use crate::fixtures::released;
 use crate::fixtures::rust::programs;
-use crate::fixtures::support::{Account, Attach, Bench, Kind, Table, Target, of_both_kinds, ppt};
+use crate::fixtures::support::{
+    Account, Attach, Bench, Kind, Table, Target, available, of_both_kinds, ppt,
+};
 
 const ROUNDS: u64 = 1000;
 
@@ -107,6 +109,9 @@ fn c(kind: Kind) {
 
 #[test]
 fn cpp() {
+    if !available("g++") {
+        return;
+    }
     let bench = Bench::new();
     bench.copy_all(&["relay.frame", "relay_main.cpp"]);
     bench.pptc(&["--emit", "cpp", "relay.frame"]);

@@ -10,7 +10,7 @@ use crate::fixtures::python::modules;
 use crate::fixtures::released;
 use crate::fixtures::rust::programs;
 use crate::fixtures::support::{
-    Account, Attach, Bench, Kind, Table, Target, of_both_kinds, ppt, text,
+    Account, Attach, Bench, Kind, Table, Target, available, of_both_kinds, ppt, text,
 };
 
 /// The frames of every program: by thread and round, an errand and a visit, each begun and ended,
@@ -190,6 +190,9 @@ fn c(kind: Kind, threads: i64, rounds: i64) {
 
 #[test]
 fn cpp_from_eight_threads() {
+    if !available("g++") {
+        return;
+    }
     let bench = Bench::new();
     bench.copy_all(&["errands.frame", "errands_main.cpp"]);
     bench.pptc(&["--emit", "cpp", "errands.frame"]);

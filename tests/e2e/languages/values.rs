@@ -5,7 +5,7 @@ use crate::fixtures::go;
 use crate::fixtures::java;
 use crate::fixtures::node;
 use crate::fixtures::python::modules;
-use crate::fixtures::support::{Bench, Target};
+use crate::fixtures::support::{Bench, Target, available};
 use crate::fixtures::values::{MANY, check};
 
 fn c(threads: i64, rounds: i64) {
@@ -89,11 +89,17 @@ fn c_from_eight_threads() {
 
 #[test]
 fn cpp_from_one_thread() {
+    if !available("g++") {
+        return;
+    }
     cpp(1, 15_000);
 }
 
 #[test]
 fn cpp_from_eight_threads() {
+    if !available("g++") {
+        return;
+    }
     cpp(8, MANY);
 }
 

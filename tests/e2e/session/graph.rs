@@ -4,13 +4,15 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::fixtures::support::{Bench, ppt, root};
+use crate::fixtures::support::{Bench, available, ppt, root};
 
 const PPTC: &str = env!("CARGO_BIN_EXE_pptc");
 
-/// A capture of the example, and the number of messages that it reports as shown. `None` if queries
-/// are not possible.
+/// A capture of the example, and the number of messages that it reports as shown. `None`: it cannot be built.
 fn captured(mode: &str) -> Option<(Bench, u64)> {
+    if !available("make") {
+        return None;
+    }
     let bench = Bench::new();
     for name in ["Makefile", "main.c", "loops.frame"] {
         std::fs::copy(root().join("examples/queue").join(name), bench.path(name)).unwrap();

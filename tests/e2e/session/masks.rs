@@ -17,7 +17,7 @@ use crate::fixtures::python::modules;
 use crate::fixtures::released;
 use crate::fixtures::rust::program;
 use crate::fixtures::support::{
-    Account, Attach, Bench, Kind, Target, of_both_kinds, ppt, stopped, wait_until,
+    Account, Attach, Bench, Kind, Target, available, of_both_kinds, ppt, stopped, wait_until,
 };
 
 of_both_kinds! {
@@ -228,6 +228,9 @@ const BLOCKS: [bool; 7] = [true, true, true, true, true, false, false];
 
 #[test]
 fn what_a_program_in_cpp_writes() {
+    if !available("g++") {
+        return;
+    }
     let bench = Bench::new();
     bench.copy_all(&["choosing.frame", "choosing_main.cpp"]);
     bench.pptc(&["--emit", "cpp", "choosing.frame"]);
