@@ -134,7 +134,11 @@ impl Outputs {
     fn compile(&self) {
         let gcc = Compiler::gcc();
         let folder = self.folder.path();
+        let has_cpp = Compiler::all().contains(&gcc);
         let syntax = |dialect, end| {
+            if dialect == Dialect::Cpp17 && !has_cpp {
+                return;
+            }
             let files = self.files(end);
             let files = files.iter().map(String::as_str);
             gcc.run(dialect, folder, &SYNTAX.iter().copied().chain(files).collect::<Vec<_>>());

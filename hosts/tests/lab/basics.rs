@@ -7,7 +7,7 @@ use ppt_clock::sync::ClockReadings;
 use ppt_hosts::lab::{self, DifferenceKind, FileIdentity, ProgramEnd, RunState};
 use ppt_hosts::probe::HostClock;
 
-use crate::rig::{Rig, RigResult, contains, is_root, same, skip, trial};
+use crate::rig::{Rig, RigResult, contains, has_networks, is_root, same, skip, trial};
 
 pub(crate) fn tests() -> Vec<Trial> {
     vec![
@@ -109,8 +109,10 @@ all = { stop = true, collect = ["x", "nothing*"] }
 }
 
 fn ready() -> RigResult {
-    if !is_root() {
-        return skip("only in a namespace of one's own is a port surely free: that needs root");
+    if !has_networks() {
+        return skip(
+            "only in a namespace of one's own is a port surely free: that needs root and ip",
+        );
     }
     let mut rig = Rig::new(
         r#"
@@ -512,8 +514,8 @@ a = { run = ["sleep", "0"], collect = ["*.txt", "etc/hosts"] }
 }
 
 fn namespaces() -> RigResult {
-    if !is_root() {
-        return skip("network namespaces need root");
+    if !has_networks() {
+        return skip("network namespaces need root and ip");
     }
     let mut rig = Rig::new(
         r#"
@@ -579,8 +581,8 @@ a = {{ run = ["ip", "-o", "link"] }}
 }
 
 fn clocks() -> RigResult {
-    if !is_root() || HostClock::of_this_host().is_err() {
-        return skip("it needs root, and ticks that can be trusted");
+    if !has_networks() || HostClock::of_this_host().is_err() {
+        return skip("it needs root, ip, and ticks that can be trusted");
     }
     let text = |until: &str| {
         format!(
@@ -638,8 +640,8 @@ fn page() -> RigResult {
             .output()
             .is_ok_and(|output| output.status.success())
     };
-    if !is_root() || !is_there("python3") || !is_there("curl") {
-        return skip("it needs root, python3 and curl");
+    if !has_networks() || !is_there("python3") || !is_there("curl") {
+        return skip("it needs root, ip, python3 and curl");
     }
     let mut rig = Rig::new(&crate::plans::page().replace("30s", "1h"));
     let manifest = rig.passes();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 
-use crate::rig::{Rig, RigResult, is_root, own, trial};
+use crate::rig::{Rig, RigResult, has_networks, own, trial};
 
 pub(crate) fn tests() -> Vec<Trial> {
     vec![
@@ -88,7 +88,7 @@ fn rounds() -> u64 {
 }
 
 fn experiment(marker: &Marker, isolate: bool) -> Rig {
-    let (a, b) = match (isolate, is_root()) {
+    let (a, b) = match (isolate, has_networks()) {
         (false, _) => (r#"via = "local", isolate = false"#, r#"via = "local", isolate = false"#),
         (true, true) => (r#"via = "netns""#, r#"via = "netns""#),
         (true, false) => (r#"via = "local""#, r#"via = "local""#),

@@ -26,11 +26,18 @@ pub(crate) fn skip(why: &str) -> RigResult {
 }
 
 pub(crate) fn is_root() -> bool {
-    // Creating namespaces needs root, and so do these tests' networks.
-    std::process::Command::new("unshare")
-        .args(["--net", "true"])
-        .output()
-        .is_ok_and(|output| output.status.success())
+    succeeds(&["true"])
+}
+
+/// Whether hosts may have networks of their own, which ip joins.
+pub(crate) fn has_networks() -> bool {
+    succeeds(&["ip", "link"])
+}
+
+/// Whether a command succeeds in a namespace, which root makes.
+fn succeeds(words: &[&str]) -> bool {
+    let mut command = std::process::Command::new("unshare");
+    command.arg("--net").args(words).output().is_ok_and(|output| output.status.success())
 }
 
 /// An experiment in a folder.
