@@ -4,9 +4,15 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::CommandFactory;
+#[cfg(feature = "answers")]
+use clap::error::ErrorKind;
+#[cfg(feature = "answers")]
+use ppt_text::exit::ExitStatus;
 
 use crate::args::Args;
 use crate::code::Code;
+#[cfg(feature = "answers")]
+use crate::usage;
 
 /// The questions, and the commands that answer them.
 const QUESTIONS: [(&str, &[&str]); 9] = [
@@ -72,6 +78,16 @@ fn examples(command: &clap::Command) -> String {
         word.is_none_or(|word| command.find_subcommand(word).is_some())
     };
     EXAMPLES.lines().filter(is_known).fold(String::new(), |text, line| text + line + "\n")
+}
+
+/// Prints what is wrong with the arguments of a command, as clap does.
+#[cfg(feature = "answers")]
+pub(crate) fn wrong(name: &str, kind: ErrorKind, text: &str) -> ExitStatus {
+    let mut command = Args::command();
+    command.build();
+    let command = command.find_subcommand_mut(name).expect("a command of ours");
+    usage::print(&command.error(kind, text));
+    ExitStatus::USAGE
 }
 
 /// The names of all commands, also of those that this ppt was built without.

@@ -14,7 +14,7 @@ const LEAST_ROUND: Duration = Duration::from_millis(200);
 
 /// Run a program under a hypothesis: what an interval that takes longer, or a little shorter, would be worth.
 #[derive(Parser)]
-#[command(name = "ppt whatif --live", max_term_width = 100)]
+#[command(name = "ppt whatif --live", bin_name = "ppt whatif", max_term_width = 100)]
 pub(crate) struct LiveWhatIf {
     /// The processes.
     #[arg(value_name = "PID", required = true, value_parser = pid)]

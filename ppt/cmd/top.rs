@@ -10,7 +10,6 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus as Status, Stdio};
 
-use clap::CommandFactory;
 use clap::error::ErrorKind;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -21,13 +20,13 @@ use ppt_listener::EndReason;
 use ppt_text::exit::ExitStatus;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::args::{self, Args, ProcessChoice};
+use crate::args::{self, ProcessChoice};
 use crate::cmd::select;
 use crate::code::Code;
 use crate::failure::{CommandResult, Failure, failed};
 use crate::live::{CaptureEnd, CaptureForm, Live, Outputs, attach_options, end_at_once};
 use crate::signals::Signals;
-use crate::{answers, privileges, report, usage, weights};
+use crate::{answers, help, privileges, report, weights};
 
 /// Size of the pipe in bytes. It holds the frames that arrive while the view draws.
 const PIPE: i32 = 1 << 20;
@@ -40,8 +39,7 @@ pub(crate) fn run(args: &args::Top) -> CommandResult {
             [capture] => return show(capture, args),
             _ => {
                 let text = "ppt top shows processes, all by their ids, or one capture";
-                usage::print(&Args::command().error(ErrorKind::TooManyValues, text));
-                return Ok(ExitStatus::USAGE);
+                return Ok(help::wrong("top", ErrorKind::TooManyValues, text));
             }
         },
     };

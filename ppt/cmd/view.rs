@@ -6,17 +6,16 @@
 
 use std::path::Path;
 
-use clap::CommandFactory;
 use clap::error::ErrorKind;
 use nix::sys::signal::SigSet;
 use ppt_text::escaped;
 use ppt_text::exit::ExitStatus;
 
-use crate::args::{Args, View};
+use crate::args::View;
 use crate::cmd::attach;
 use crate::failure::CommandResult;
 use crate::viewer::Viewer;
-use crate::{answers, report, session, usage};
+use crate::{answers, help, report, session};
 
 pub(crate) fn run(mut args: View) -> CommandResult {
     if let Some(pid) = args.shown.process() {
@@ -34,8 +33,7 @@ pub(crate) fn run(mut args: View) -> CommandResult {
     } else if args.has_capture_options() && !args.shown.is_written() {
         let text =
             "-o, -b, --kernel, --stacks and --allow are for a process, alone: `ppt view PID`";
-        usage::print(&Args::command().error(ErrorKind::ArgumentConflict, text));
-        return Ok(ExitStatus::USAGE);
+        return Ok(help::wrong("view", ErrorKind::ArgumentConflict, text));
     }
     // The `ppt view PID` that starts this one has blocked signals, because it waits for them.
     let _ = SigSet::empty().thread_set_mask();

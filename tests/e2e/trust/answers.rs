@@ -40,14 +40,17 @@ impl Waiting {
     /// The user of both processes, and all capabilities that one of them has in any set.
     fn rights(&self) -> (String, u64) {
         let both = [self.supervisor.id(), self.question];
-        let users = both.map(|pid| status(pid, "Uid:").unwrap());
-        assert_eq!(users[0], users[1]);
+        let ids = both.map(|pid| ["Uid:", "Gid:"].map(|name| status(pid, name).unwrap())).concat();
+        // The real one, the effective one, the saved one and that of the file system.
+        let all: Vec<&str> = ids.iter().flat_map(|four| four.split_whitespace()).collect();
+        let user = all[0];
+        assert!(all.iter().all(|id| *id == user), "{all:?}");
         let of = |pid: u32| {
             let set = |name: &str| u64::from_str_radix(&status(pid, name).unwrap(), 16).unwrap();
             SETS.iter().fold(0, |all, name| all | set(name))
         };
         assert_eq!(status(self.question, "NoNewPrivs:").unwrap(), "1");
-        (users[0].split_whitespace().next().unwrap().to_owned(), of(both[0]) | of(both[1]))
+        (user.to_owned(), of(both[0]) | of(both[1]))
     }
 
     fn end(mut self) {
