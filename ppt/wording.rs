@@ -65,6 +65,12 @@ fn remedy(error: &AgentError) -> String {
     match error {
         AgentError::Denied(denied) => of_denied(denied),
         AgentError::SharesMemory { .. } => "; attach to that process instead".into(),
+        AgentError::ControlGroupFull { .. } => {
+            "\n  --memory SIZE allows more of what it leaves, up to all of it".into()
+        }
+        AgentError::LockedMemory { .. } => {
+            "\n  --memory SIZE allows more; a thread waits some half millisecond for each MiB".into()
+        }
         AgentError::Architecture { .. } => {
             "; use a ppt that was built for that architecture".into()
         }

@@ -83,6 +83,16 @@ pub enum AgentError {
          {needed} bytes"
     )]
     MemoryTooSmall { buffer: String, limit: u64, rings: u32, needed: u64 },
+    #[error(
+        "control group {group} of process {pid} leaves {left} bytes of its memory limit, and the \
+         smallest rings of buffer {buffer} need {needed}; beyond the limit, the kernel ends the process"
+    )]
+    ControlGroupFull { pid: i32, buffer: String, group: String, left: u64, needed: u64 },
+    #[error(
+        "process {pid} locks its memory (mlockall(2)): rings get {limit} bytes, and the smallest of \
+         buffer {buffer} need {needed}"
+    )]
+    LockedMemory { pid: i32, buffer: String, limit: u64, needed: u64 },
     #[error("process {pid}: the CPU's counter cannot be trusted: {why}")]
     TicksRefused { pid: i32, why: Distrust },
     #[error("{0}")]

@@ -11,6 +11,7 @@
 //! byte for byte. After attaching, its claim must be there, too. The agent knows nothing of
 //! captures; `ppt attach` connects it to the listener.
 
+mod allowance;
 mod budget;
 mod buffer;
 mod claim;
@@ -47,6 +48,7 @@ mod thread_names;
 mod threads;
 mod timed_cache;
 
+pub use allowance::{RING_MEMORY, RingBound};
 pub use budget::Spent;
 pub use buffer::{Buffer, FoundBy};
 pub use claim::Holder;

@@ -7,8 +7,6 @@ use ppt_segment::{FIRST_BYTES, Geometry, RowGeometry};
 
 use crate::error::{AgentError, Result};
 
-/// Rings of a segment, unless the target has more threads.
-const RINGS: u32 = 64;
 /// Rings in addition to the target's threads, for new threads.
 const SPARE_RINGS: u32 = 2;
 /// Fewest slots that `--memory` may leave.
@@ -32,23 +30,30 @@ const FIRST_TOTAL: u64 = 16 << 20;
 const LOG2_GROWTH: u32 = 2;
 
 /// The limits that the user requested.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct UserLimits {
     /// Slots per ring. The schema's default, if None.
     pub slots: Option<u32>,
     /// Whether rings that overflow grow.
     pub grow: bool,
-    /// The limit of rings × slots × stride, and of rows of cells, in bytes.
-    pub memory: u64,
+    /// The limit of rings × slots × stride, and of rows of cells, of all buffers of a process, in bytes.
+    /// `None`: 256 MiB, and at most what does not harm the process.
+    pub memory: Option<u64>,
 }
 
-/// Default limit of one buffer, in bytes.
-const DEFAULT_MEMORY: u64 = 256 << 20;
-
-impl Default for UserLimits {
-    fn default() -> Self {
-        Self { slots: None, grow: false, memory: DEFAULT_MEMORY }
-    }
+/// The limits of a buffer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RingLimits {
+    /// As in [`UserLimits`].
+    pub(crate) slots: Option<u32>,
+    /// As in [`UserLimits`].
+    pub(crate) grow: bool,
+    /// The limit of rings × slots × stride, and of rows of cells, in bytes.
+    pub(crate) memory: u64,
+    /// Rings, unless the target has more threads.
+    pub(crate) rings: u32,
+    /// Whether all rings are allocated before a frame is written.
+    pub(crate) is_populated: bool,
 }
 
 /// Bytes that rings larger than the default may take of `available` bytes.
@@ -75,10 +80,10 @@ impl GeometryPlan {
     ///
     /// # Errors
     /// Not even the smallest geometry fits the limits.
-    pub fn choices(
+    pub(crate) fn choices(
         schema: &Schema,
         threads: u32,
-        limits: UserLimits,
+        limits: RingLimits,
         spare: u64,
     ) -> Result<Vec<Self>> {
         let least = Self::new(schema, threads, limits)?;
@@ -106,9 +111,10 @@ impl GeometryPlan {
     }
 
     /// Chooses a geometry for a target of `threads` threads.
-    fn new(schema: &Schema, threads: u32, limits: UserLimits) -> Result<Self> {
+    fn new(schema: &Schema, threads: u32, limits: RingLimits) -> Result<Self> {
         let wanted = threads.saturating_add(SPARE_RINGS);
-        let mut rings = RINGS.max(wanted.next_power_of_two()).min(ppt_segment::abi::MAX_RINGS);
+        let mut rings =
+            limits.rings.max(wanted.next_power_of_two()).min(ppt_segment::abi::MAX_RINGS);
         let mut log2_slots = limits.slots.unwrap_or(schema.slots).ilog2();
         let asked = (rings, log2_slots);
         let cells = schema.cells();
@@ -143,7 +149,7 @@ impl GeometryPlan {
         let rows = rows(cells, rings, left.min(limits.memory / ROWS_PART))?;
         Ok(Self {
             geometry: Geometry::new(schema.stride, log2_slots, rings)?.with_rows(rows)?,
-            populate: wanted.min(rings),
+            populate: if limits.is_populated { rings } else { wanted.min(rings) },
             reduced: asked != (rings, log2_slots),
         })
     }
@@ -160,7 +166,7 @@ impl GeometryPlan {
 
     /// The geometry to grow to, if rings with `enough` slots would have sufficed: as many steps as
     /// needed and as `memory` allows. `None` if it allows none.
-    pub fn grown(&self, enough: u64, memory: u64) -> Option<Self> {
+    pub(crate) fn grown(&self, enough: u64, memory: u64) -> Option<Self> {
         let mut grown = self.next(memory)?;
         while grown.geometry.slots() < enough
             && let Some(next) = grown.next(memory)
@@ -171,7 +177,7 @@ impl GeometryPlan {
     }
 
     /// This plan and all plans that it can grow to, the largest first.
-    pub fn growths(self, limits: UserLimits) -> Vec<Self> {
+    pub(crate) fn growths(self, limits: RingLimits) -> Vec<Self> {
         let next = |plan: &Self| plan.next(limits.memory).filter(|_| limits.grow);
         let mut plans: Vec<_> = std::iter::successors(Some(self), next).collect();
         plans.reverse();
@@ -219,6 +225,19 @@ mod tests {
         (plan.geometry.rings(), plan.geometry.slots())
     }
 
+    const MEMORY: u64 = 256 << 20;
+    const LIMITS: RingLimits =
+        RingLimits { slots: None, grow: false, memory: MEMORY, rings: 64, is_populated: false };
+
+    #[test]
+    fn few_rings_are_allocated_at_once_if_asked() {
+        let limits = RingLimits { memory: 2 << 20, rings: 8, is_populated: true, ..LIMITS };
+        let plan = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap();
+        assert_eq!((shape(&plan), plan.populate, plan.populated()), ((8, 4096), 8, 2 << 20));
+        let plan = GeometryPlan::new(&schema(64, 16384), 100, limits).unwrap();
+        assert_eq!((shape(&plan), plan.populate), ((128, 256), 128), "a ring for each thread");
+    }
+
     #[test]
     fn rows_count_as_memory() {
         let json = r#"{"v":1,"buffer":"b","slots":16384,"stride":64,"frames":[{"name":"f",
@@ -226,27 +245,27 @@ mod tests {
             "metrics":[{"name":"h","kind":"histogram","type":"duration"}]}"#;
         let counting = Schema::from_json(json.as_bytes()).unwrap();
         let of = |threads, memory| {
-            let limits = UserLimits { memory, ..UserLimits::default() };
+            let limits = RingLimits { memory, ..LIMITS };
             GeometryPlan::new(&counting, threads, limits).unwrap().geometry
         };
-        let plan = of(3, DEFAULT_MEMORY);
+        let plan = of(3, MEMORY);
         assert_eq!((plan.rings(), plan.rows().count(), plan.rows().pitch()), (64, 65, 7808));
         // Slots are reduced first, then rows, because threads can share one row.
         let slots = 64 << 20;
         assert_eq!(of(3, slots + 64 * 7808).slots(), 16384);
         assert_eq!(of(3, slots + 64 * 7808 - 1).slots(), 8192);
-        let many = of(60_000, DEFAULT_MEMORY);
+        let many = of(60_000, MEMORY);
         assert_eq!((many.rings(), many.slots(), many.rows().count()), (65_536, 64, 1));
-        let some = of(30_000, DEFAULT_MEMORY);
-        assert_eq!(u64::from(some.rows().count()), 1 + DEFAULT_MEMORY / 4 / 7808);
+        let some = of(30_000, MEMORY);
+        assert_eq!(u64::from(some.rows().count()), 1 + MEMORY / 4 / 7808);
         assert_eq!(of(3, (64 * 64 * 64) + 2 * 7808).rows().count(), 3);
     }
 
     #[test]
     fn few_threads_get_the_default() {
-        let plan = GeometryPlan::new(&schema(64, 16384), 3, UserLimits::default()).unwrap();
+        let plan = GeometryPlan::new(&schema(64, 16384), 3, LIMITS).unwrap();
         assert_eq!((shape(&plan), plan.populate, plan.reduced), ((64, 16384), 5, false));
-        let plan = GeometryPlan::new(&schema(64, 16384), 100, UserLimits::default()).unwrap();
+        let plan = GeometryPlan::new(&schema(64, 16384), 100, LIMITS).unwrap();
         assert_eq!(shape(&plan), (128, 16384));
     }
 
@@ -257,13 +276,13 @@ mod tests {
             plans.iter().map(|plan| plan.geometry.slots()).collect::<Vec<_>>()
         };
         let slots = |schema: &Schema, threads, limits| slots_of(schema, threads, limits, 1 << 30);
-        let (limits, unstated) = (UserLimits::default(), schema(48, 16384));
+        let (limits, unstated) = (LIMITS, schema(48, 16384));
         assert_eq!(slots(&unstated, 3, limits), [65536, 32768, 16384]);
         let stated = ["slots_stated"].map(|key| (key.to_owned(), true.into())).into();
         let stated = Schema { extra: stated, ..schema(48, 16384) };
         assert_eq!(slots(&stated, 3, limits), [16384]);
         assert_eq!(slots(&schema(48, 4096), 3, limits), [4096]);
-        assert_eq!(slots(&unstated, 3, UserLimits { slots: Some(16384), ..limits }), [16384]);
+        assert_eq!(slots(&unstated, 3, RingLimits { slots: Some(16384), ..limits }), [16384]);
         assert_eq!(slots(&schema(128, 16384), 3, limits), [32768, 16384], "--memory");
         assert_eq!(slots(&unstated, 100, limits), [32768, 16384], "a ring for each thread");
         assert_eq!(slots(&unstated, 200, limits), [16384]);
@@ -274,30 +293,30 @@ mod tests {
 
     #[test]
     fn slots_shrink_first() {
-        let limits = UserLimits { memory: 1 << 20, ..UserLimits::default() };
+        let limits = RingLimits { memory: 1 << 20, ..LIMITS };
         let plan = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap();
         assert_eq!((shape(&plan), plan.reduced), ((64, 256), true));
     }
 
     #[test]
     fn rings_shrink_where_slots_were_asked_for() {
-        let limits = UserLimits { slots: Some(1 << 20), grow: false, memory: 600 << 20 };
+        let limits = RingLimits { slots: Some(1 << 20), memory: 600 << 20, ..LIMITS };
         let plan = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap();
         assert_eq!((shape(&plan), plan.reduced), ((8, 1 << 20), true));
-        let limits = UserLimits { slots: Some(1 << 20), grow: false, memory: 1 << 20 };
+        let limits = RingLimits { slots: Some(1 << 20), memory: 1 << 20, ..LIMITS };
         let error = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap_err();
         assert!(matches!(error, AgentError::MemoryTooSmall { rings: 5, .. }), "{error}");
     }
 
     #[test]
     fn rings_grow_as_far_as_memory_goes() {
-        let limits = UserLimits { slots: None, grow: true, memory: 16 << 20 };
+        let limits = RingLimits { grow: true, memory: 16 << 20, ..LIMITS };
         let plan = GeometryPlan::new(&schema(64, 64), 3, limits).unwrap();
         let slots: Vec<_> =
             plan.growths(limits).iter().map(|growth| growth.geometry.slots()).collect();
         // 64 rings of 4,096 slots of 64 bytes are 16 MiB.
         assert_eq!(slots, [4096, 1024, 256, 64]);
-        let limits = UserLimits { memory: 8 << 20, ..limits };
+        let limits = RingLimits { memory: 8 << 20, ..limits };
         let slots: Vec<_> =
             plan.growths(limits).iter().map(|growth| growth.geometry.slots()).collect();
         assert_eq!(slots, [2048, 1024, 256, 64], "the last step is a small one");
@@ -305,9 +324,9 @@ mod tests {
         assert_eq!([1, 256, 257, 1 << 20].map(grown), [256, 256, 1024, 2048]);
         let plan = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap();
         assert!(plan.reduced && plan.grown(1, limits.memory).is_none());
-        assert_eq!(plan.growths(UserLimits { grow: false, ..limits }), [plan]);
+        assert_eq!(plan.growths(RingLimits { grow: false, ..limits }), [plan]);
         let most =
-            GeometryPlan::new(&schema(16, 1 << 26), 3, UserLimits { memory: 1 << 40, ..limits });
+            GeometryPlan::new(&schema(16, 1 << 26), 3, RingLimits { memory: 1 << 40, ..limits });
         assert!(most.unwrap().grown(1, u64::MAX).is_none(), "rings have at most 2^26 slots");
     }
 }

@@ -24,6 +24,7 @@ use std::time::Duration;
 use ppt_segment::Masks;
 use ppt_segment::abi::Claim;
 
+use crate::allowance::RingAllowance;
 use crate::buffer::Buffer;
 use crate::claim;
 use crate::error::Result;
@@ -80,8 +81,10 @@ impl Session {
         let options = &AttachOptions { follow, ..options.clone() };
         let claim = claim::ours(target.system(), random_nonzero());
         let mut attached = Vec::with_capacity(buffers.len());
-        for buffer in buffers {
-            attached.push(prepare(&target, buffer, options)?);
+        let mut allowance = RingAllowance::of(&target, options.limits);
+        for (index, left) in (1..=buffers.len()).rev().enumerate() {
+            let (buffer, limits) = (buffers[index].clone(), allowance.share(left));
+            attached.push(prepare(&target, buffer, options, &mut allowance, limits)?);
         }
         let by = Access { target: &target, claim, allow: options.allow };
         let work = || {

@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
+use ppt_now::MemoryGroup;
 use procfs::process::{FDTarget, LimitValue, Process, Status, Task};
 use procfs::{FromRead, ProcError, ProcResult};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -222,6 +223,21 @@ impl Target {
             Ok(false) => crate::plan::spare(self.system.available_memory()),
             _ => 0,
         }
+    }
+
+    /// What the kernel says of it.
+    pub(crate) fn status(&self) -> Option<Status> {
+        status(&self.process).ok()
+    }
+
+    /// The limit of the memory that it may lock.
+    pub(crate) fn locked_limit(&self) -> Option<LimitValue> {
+        Some(self.process.limits().ok()?.max_locked_memory.soft_limit)
+    }
+
+    /// The control groups that limit its memory.
+    pub(crate) fn memory_groups(&self) -> Vec<MemoryGroup> {
+        ppt_now::memory_groups(&self.system.proc, &self.pid.to_string())
     }
 
     /// A descriptor that becomes readable when the process ends. `None` before Linux 5.3.

@@ -146,9 +146,10 @@ pub(crate) struct CaptureArgs {
     /// too small.
     #[arg(long, value_name = "N|auto", value_parser = measure::slots)]
     pub(crate) slots: Option<measure::Slots>,
-    /// Maximum memory for the rings of each buffer.
-    #[arg(long, value_name = "SIZE", value_parser = argument::size, default_value = "256M")]
-    pub(crate) memory: u64,
+    /// Maximum memory for the rings of a process [default: 256M, a quarter of what its control groups
+    /// leave, or 2M if it locks its memory].
+    #[arg(long, value_name = "SIZE", value_parser = argument::size)]
+    pub(crate) memory: Option<u64>,
     /// How often to poll the rings.
     #[arg(long, value_name = "POLICY", default_value = "peak")]
     pub(crate) rate: Rate,
@@ -217,7 +218,7 @@ impl CaptureArgs {
             keep: None,
             compress: None,
             slots: None,
-            memory: 256 << 20,
+            memory: None,
             rate: Rate::Peak,
             counters: Duration::from_secs(1),
             clock: StampSource::Auto,

@@ -21,9 +21,10 @@ pub(crate) struct Top {
     /// Slots per thread, a power of two [default: from the frame file, else 16384 or more].
     #[arg(long, value_name = "N|auto", value_parser = measure::slots)]
     slots: Option<measure::Slots>,
-    /// Maximum memory for the rings of each buffer.
-    #[arg(long, value_name = "SIZE", value_parser = argument::size, default_value = "256M")]
-    memory: u64,
+    /// Maximum memory for the rings of a process [default: 256M, a quarter of what its control groups
+    /// leave, or 2M if it locks its memory].
+    #[arg(long, value_name = "SIZE", value_parser = argument::size)]
+    memory: Option<u64>,
     /// Who makes the shared memory.
     #[arg(long, value_enum, value_name = "KIND", default_value = "auto")]
     segment: Segment,

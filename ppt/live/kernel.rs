@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ppt_agent::Target;
+use ppt_agent::{RING_MEMORY, Target};
 use ppt_kernel::{Counts, KernelRequest as Events, Probe, ProcessEvents, ReaderThread, Wanted};
 use ppt_text::{escaped, grouped};
 
@@ -68,7 +68,7 @@ impl KernelWatch {
         if !Self::is_wanted(args) {
             return None;
         }
-        let (events, missing) = Events::new(wanted, args.memory);
+        let (events, missing) = Events::new(wanted, args.memory.unwrap_or(RING_MEMORY));
         let (open, running, feeds, reported, unwind) = Default::default();
         let may_return = args.allow.contains(&args::Allow::ProbeReturns);
         let (names, quiet) = (args.probes.clone(), args.quiet);

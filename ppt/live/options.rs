@@ -36,6 +36,10 @@ pub(super) const FEWEST_COUNTERS: Duration = Duration::from_millis(10);
 /// The time for which frames may wait for more frames, so that ppt rarely writes to a file. A reader of a
 /// pipe gets frames sooner.
 const FILE_AGE: Duration = Duration::from_millis(250);
+/// Frames that wait for the disk take at most this fraction (1/`QUEUE_PART`) of the memory that ppt's
+/// control groups leave, but two of the largest chunks.
+const QUEUE_PART: u64 = 8;
+const LEAST_QUEUE: usize = 4 << 20;
 
 /// The safety checks that the command line overrides.
 pub(crate) fn allowed(allow: &[args::Allow]) -> Allow {
@@ -120,10 +124,19 @@ pub(super) fn listen_options(
             args::Compress::Zstd => Codec::Zstd,
             args::Compress::Lz4 => Codec::Lz4,
         }),
+        queue_bytes: default.queue_bytes.min(queue_of_group()),
         tally: args.metrics.is_some(),
         distrust_ticks: sessions.iter().any(distrusts_ticks),
         ..default
     }
+}
+
+/// The bytes of frames that may wait for the disk, so that ppt stays within its own control groups, which
+/// may be those of the program.
+fn queue_of_group() -> usize {
+    let groups = ppt_now::memory_groups("/proc".as_ref(), "self");
+    let left = groups.iter().map(|group| group.left).min().unwrap_or(u64::MAX);
+    usize::try_from(left / QUEUE_PART).unwrap_or(usize::MAX).max(LEAST_QUEUE)
 }
 
 /// Whether ppt does not trust the CPU's counter.

@@ -10,6 +10,7 @@ mod attach {
     mod filtered;
     mod frozen;
     mod least_privilege;
+    mod little_memory;
     mod made;
     mod names;
     mod odd;

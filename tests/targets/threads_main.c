@@ -1,5 +1,6 @@
-/* threads TOTAL TOGETHER FRAMES: at `go`, TOTAL threads one after another, TOGETHER of them alive
- * at a time, write FRAMES frames each. A frame's `thread` is the kernel's number of the thread. */
+/* threads TOTAL TOGETHER FRAMES [locked]: at `go`, TOTAL threads one after another, TOGETHER of them alive
+ * at a time, write FRAMES frames each. A frame's `thread` is the kernel's number of the thread.
+ * `locked`: all memory is locked. */
 #define _GNU_SOURCE
 #include "flood.h"
 #include "pattern.h"
@@ -7,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -38,6 +40,8 @@ int main(int argc, char **argv) {
     frames = argc > 3 ? strtoul(argv[3], 0, 10) : 1;
     pthread_t ids[128];
     char line[16];
+    if (argc > 4 && mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+        puts("not locked");
     puts("ready");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin) != 0) {

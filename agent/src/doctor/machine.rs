@@ -2,10 +2,10 @@
 
 use super::trials::Trials;
 use super::{Check, CheckVerdict, Remedy};
+use crate::allowance::RING_MEMORY;
 use crate::denied::{self, Rule};
 use crate::error::Failing;
 use crate::escape::escaped;
-use crate::plan::UserLimits;
 use crate::system::System;
 use ppt_now::reads_the_counter;
 
@@ -183,7 +183,7 @@ fn shared_memory(system: &System, trials: &Trials) -> Check {
     let used = system.proc_text("sysvipc/shm").map_or(0, |table| table.lines().skip(1).count());
     let segments = limit("shmmni").map_or(String::new(), |limit| format!(" of {limit}"));
     let found = format!("System V works; {used}{segments} segments are in use");
-    match limit("shmmax").filter(|&largest| largest < UserLimits::default().memory) {
+    match limit("shmmax").filter(|&largest| largest < RING_MEMORY) {
         Some(largest) => Check::note(name, format!("{found}; none is larger than {largest} bytes"))
             .remedy(Remedy::LargerSegments)
             .code(Failing::SegmentRefused),
@@ -192,7 +192,7 @@ fn shared_memory(system: &System, trials: &Trials) -> Check {
 }
 
 fn memory(system: &System) -> Check {
-    let bound = UserLimits::default().memory >> 20;
+    let bound = RING_MEMORY >> 20;
     match system.available_memory() {
         Some(bytes) if bytes >> 20 < bound => {
             let found = format!("{} MiB are available, a buffer may use {bound}", bytes >> 20);

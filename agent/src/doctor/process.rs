@@ -1,9 +1,11 @@
 //! Checks of a process.
 
 use super::{Check, Remedy};
+use crate::allowance::{RingAllowance, RingBound};
 use crate::buffer::Buffer;
 use crate::denied;
 use crate::error::{AgentError, Failing};
+use crate::escape::escaped;
 use crate::hold::held;
 use crate::plan::{GeometryPlan, UserLimits};
 use crate::session::{Allow, SegmentChoice, choose, refuse, status};
@@ -106,14 +108,20 @@ fn buffers(target: &Target, checks: &mut Vec<Check>) {
     let mut bytes = 0;
     match target.choose(found, &[]) {
         Ok(buffers) => {
+            let allowance = RingAllowance::of(target, UserLimits::default());
+            let limits = allowance.share(buffers.len());
             for buffer in &buffers {
                 checks.push(buffer_of(target, buffer));
                 let (threads, spare) = (target.threads(), target.spare_memory());
-                let plans =
-                    GeometryPlan::choices(&buffer.schema, threads, UserLimits::default(), spare);
-                bytes += plans.map_or(0, |plan| plan.first().map_or(0, GeometryPlan::populated));
+                match GeometryPlan::choices(&buffer.schema, threads, limits, spare) {
+                    Ok(plans) => bytes += plans.first().map_or(0, GeometryPlan::populated),
+                    Err(error) => {
+                        checks.push(Check::failure("room for rings", allowance.refusal(error)));
+                    }
+                }
             }
             checks.push(room(target.system(), bytes));
+            checks.extend(bound(&allowance));
         }
         // The checks above name the refused buffers.
         Err(AgentError::BufferRefused { .. }) => {}
@@ -141,6 +149,23 @@ fn buffer_of(target: &Target, buffer: &Buffer) -> Check {
 }
 
 /// Whether the rings that an attach allocates at once fit into free memory.
+/// What bounds the memory of rings, if it is not the default.
+fn bound(allowance: &RingAllowance) -> Option<Check> {
+    let kib = allowance.limits.memory >> 10;
+    let found = match &allowance.bound {
+        RingBound::Stated => return None,
+        RingBound::Group { folder, left } => format!(
+            "control group {} leaves {} KiB of its memory limit, and rings take at most {kib}",
+            escaped(&folder.to_string_lossy()),
+            left >> 10
+        ),
+        RingBound::Locked => {
+            format!("the process locks its memory (mlockall(2)), so rings take at most {kib} KiB")
+        }
+    };
+    Some(Check::note("memory of rings", found))
+}
+
 fn room(system: &System, bytes: u64) -> Check {
     let name = "room for rings";
     let found = format!("an attach allocates {} KiB at once", bytes >> 10);

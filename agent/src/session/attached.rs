@@ -10,6 +10,7 @@ use ppt_segment::{Masks, RefusedFrames, Segment};
 
 use super::options::{Allow, SegmentChoice};
 use super::wanted::Flip;
+use crate::allowance::{RingBound, RingPromise};
 use crate::buffer::Buffer;
 use crate::claim::Holder;
 use crate::clock::StampClock;
@@ -40,6 +41,9 @@ pub struct AttachedBuffer {
     pub(super) wanted: SegmentChoice,
     /// The chosen geometry.
     pub plan: GeometryPlan,
+    /// What bounded the memory of its rings.
+    pub bound: RingBound,
+    pub(super) promise: RingPromise,
     /// Whether the segment comes from an earlier session.
     pub adopted: bool,
     /// The dead agent whose claim was taken over.

@@ -11,6 +11,7 @@ use super::control_page::{look, move_on, start_cursors};
 use super::masks;
 use super::options::SegmentChoice;
 use super::prepare::{Had, obtain, refuse_filters};
+use crate::allowance::{RingAllowance, RingBound};
 use crate::control::ControlCopy;
 use crate::error::AgentError;
 use crate::plan::UserLimits;
@@ -19,8 +20,8 @@ use crate::target::Target;
 /// Why rings do not grow.
 #[derive(Debug)]
 pub enum Stuck {
-    /// Larger rings would exceed the allowed memory or the largest possible ring.
-    Memory,
+    /// Larger rings would exceed what this bounds, or the largest possible ring.
+    Memory(RingBound),
     /// A larger segment cannot be made, the target's table is full, or the switch might end the
     /// target.
     Refused(AgentError),
@@ -42,15 +43,17 @@ pub(super) fn grow(
     let Some(copy) = looked.filter(|_| buffer.stage == Stage::Ready && !buffer.cannot_grow) else {
         return Err(Stuck::NotNow);
     };
+    let mut allowance = RingAllowance::of(by.target, limits);
     let had = refuse_filters(by.target, by.allow)
         .map_err(Stuck::Refused)
-        .and_then(|_| larger(by.target, buffer, &copy, enough, limits));
+        .and_then(|_| larger(by.target, buffer, &copy, enough, &allowance));
     let had = had.inspect_err(|_| buffer.cannot_grow = true)?;
     // Making it took a while.
     let copy = match look(by, buffer) {
         Ok(copy) if stays(&copy, buffer.gate) => copy,
         _ => return Err(Stuck::NotNow),
     };
+    buffer.promise = allowance.promise(had.plan.geometry.size());
     let former = replace(buffer, had);
     buffer.former.push(former);
     if buffer.is_awaiting() {
@@ -71,9 +74,12 @@ fn larger(
     buffer: &AttachedBuffer,
     copy: &ControlCopy,
     enough: u64,
-    limits: UserLimits,
+    allowance: &RingAllowance,
 ) -> Result<Had, Stuck> {
-    let plan = buffer.plan.grown(enough, limits.memory).ok_or(Stuck::Memory)?;
+    // The present rings are given back.
+    let memory = allowance.limits.memory.saturating_add(buffer.plan.geometry.size());
+    let plan = buffer.plan.grown(enough, memory);
+    let plan = plan.ok_or_else(|| Stuck::Memory(allowance.bound.clone()))?;
     let kind = match buffer.kind {
         SegmentKind::SysV => SegmentChoice::SysV,
         SegmentKind::Memfd => SegmentChoice::Memfd,

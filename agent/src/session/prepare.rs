@@ -11,13 +11,14 @@ use super::attached::{AttachedBuffer, Dropped, Noted, Stage};
 use super::choice::{adopt, choose};
 use super::control_page::{check_claim, read_control};
 use super::options::{Allow, AttachOptions, SegmentChoice};
+use crate::allowance::RingAllowance;
 use crate::buffer::Buffer;
 use crate::clock;
 use crate::control::{ControlCopy, TargetCounters};
 use crate::danger::Danger;
 use crate::error::{AgentError, MemoryRefusal, Result};
 use crate::hold::{describe, is_ppt};
-use crate::plan::GeometryPlan;
+use crate::plan::{GeometryPlan, RingLimits};
 use crate::random::{random, random_nonzero};
 use crate::seccomp;
 use crate::target::Target;
@@ -76,13 +77,16 @@ pub(super) fn prepare(
     target: &Target,
     buffer: Buffer,
     options: &AttachOptions,
+    allowance: &mut RingAllowance,
+    limits: RingLimits,
 ) -> Result<AttachedBuffer> {
     let copy = read_control(target, &buffer)?.effective;
     let took_over = check_claim(target, &buffer, &copy, options.allow)?;
     let clock = clock::decide(target.system(), &buffer.schema, options.clock)
         .map_err(|why| AgentError::TicksRefused { pid: target.pid(), why })?;
     let Had { segment, kind, plan, adopted, awaited } =
-        choose_and_obtain(target, &buffer, &copy, options)?;
+        choose_and_obtain(target, &buffer, &copy, options.segment, limits)
+            .map_err(|error| allowance.refusal(error))?;
     let masks = options.choose.as_ref();
     let masks = masks.map_or(Masks::ALL_ENABLED, |mask| mask.masks(target.pid(), &buffer.schema));
     Ok(AttachedBuffer {
@@ -93,6 +97,8 @@ pub(super) fn prepare(
         noted: Noted::default(),
         segment: Arc::new(segment),
         plan,
+        bound: allowance.bound.clone(),
+        promise: allowance.promise(plan.geometry.size()),
         kind,
         wanted: options.segment,
         adopted,
@@ -123,23 +129,20 @@ fn choose_and_obtain(
     target: &Target,
     buffer: &Buffer,
     copy: &ControlCopy,
-    options: &AttachOptions,
+    wanted: SegmentChoice,
+    limits: RingLimits,
 ) -> Result<Had> {
-    let choices = GeometryPlan::choices(
-        &buffer.schema,
-        target.threads(),
-        options.limits,
-        target.spare_memory(),
-    )?;
+    let spare = target.spare_memory();
+    let choices = GeometryPlan::choices(&buffer.schema, target.threads(), limits, spare)?;
     // Rings that grew in an earlier session need not grow again.
-    let grown: Vec<_> = choices.iter().flat_map(|choice| choice.growths(options.limits)).collect();
-    if let Some(adopted) = adopted(target, buffer, copy, &grown, options.segment) {
+    let grown: Vec<_> = choices.iter().flat_map(|choice| choice.growths(limits)).collect();
+    if let Some(adopted) = adopted(target, buffer, copy, &grown, wanted) {
         return populated(adopted);
     }
     let mut choices = choices.into_iter().peekable();
     loop {
         let Some(plan) = choices.next() else { unreachable!("the last one returns") };
-        match new(target, buffer, copy, plan, options.segment).and_then(populated) {
+        match new(target, buffer, copy, plan, wanted).and_then(populated) {
             // The user did not request this size.
             Err(AgentError::SegmentRefused { .. }) if choices.peek().is_some() => {}
             other => return other,

@@ -1,8 +1,9 @@
 //! Messages about an attached process.
 
-use ppt_agent::{AttachedBuffer, SegmentKind, Session, StampClock, Target};
+use ppt_agent::{AttachedBuffer, RingBound, SegmentKind, Session, StampClock, Target};
 use ppt_text::grouped;
 
+use super::changes::bounding;
 use crate::args;
 use crate::code::Code;
 use crate::live::CaptureForm;
@@ -51,6 +52,9 @@ fn owner(args: &args::CaptureArgs, target: &Target) {
     }
 }
 
+/// Bytes of fresh memory that the kernel maps into a process in a millisecond, if it locks them.
+const LOCKED_A_MS: f64 = (2 << 20) as f64;
+
 fn buffer(args: &args::CaptureArgs, attached_buffer: &AttachedBuffer) {
     let name = &attached_buffer.buffer.name;
     if let Some(holder) = &attached_buffer.took_over {
@@ -59,15 +63,26 @@ fn buffer(args: &args::CaptureArgs, attached_buffer: &AttachedBuffer) {
             if holder.alive == Some(false) { "died" } else { "was attached" }
         ));
     }
-    let geometry = attached_buffer.plan.geometry;
-    if args.verbose || (attached_buffer.plan.reduced && !args.quiet) {
+    let plan = attached_buffer.plan;
+    let geometry = plan.geometry;
+    let why = match &attached_buffer.bound {
+        RingBound::Locked => Some(format!(
+            ": the process locks its memory (mlockall(2)), and a thread waits until all of it is mapped, \
+             some {:.1} ms",
+            geometry.size() as f64 / LOCKED_A_MS
+        )),
+        // Nobody asked for the default.
+        RingBound::Stated if args.memory.is_none() => None,
+        bound => plan.reduced.then(|| format!(", to stay within {}", bounding(bound, args))),
+    };
+    if args.verbose || (why.is_some() && !args.quiet) {
+        let why = why.unwrap_or_default();
         report::note(format_args!(
-            "{name}: {} rings of {} slots of {} bytes ({}){}",
+            "{name}: {} rings of {} slots of {} bytes ({}){why}",
             geometry.rings(),
             grouped(geometry.slots()),
             geometry.stride(),
             bytes(geometry.size()),
-            if attached_buffer.plan.reduced { ", to stay within --memory" } else { "" }
         ));
     }
     if args.verbose {

@@ -1,9 +1,11 @@
 //! Messages about changes of an attached buffer.
 
 use nix::errno::Errno;
-use ppt_agent::{AttachedBuffer, BufferEnd, Distrust, SegmentKind, Stuck, Target};
+use ppt_agent::{
+    AttachedBuffer, BufferEnd, Distrust, RING_MEMORY, RingBound, SegmentKind, Stuck, Target,
+};
 use ppt_listener::EndReason;
-use ppt_text::grouped;
+use ppt_text::{escaped, grouped};
 
 use crate::args;
 use crate::measure::bytes;
@@ -40,9 +42,23 @@ pub(in crate::live) fn stuck(
     let (name, slots) = (&buffer.buffer.name, grouped(buffer.plan.geometry.slots()));
     let why = match stuck {
         Stuck::Refused(error) => wording::message(error),
-        Stuck::Memory | Stuck::NotNow => format!("--memory {} allows no more", bytes(args.memory)),
+        Stuck::Memory(bound) => format!("{} allows no more", bounding(bound, args)),
+        Stuck::NotNow => "the program does not use its last segment yet".to_owned(),
     };
     format!("rings of {name} are too small but stay at {slots} slots: {why}")
+}
+
+/// What bounds the memory of rings.
+pub(super) fn bounding(bound: &RingBound, args: &args::CaptureArgs) -> String {
+    match bound {
+        RingBound::Stated => format!("--memory {}", bytes(args.memory.unwrap_or(RING_MEMORY))),
+        RingBound::Group { folder, left } => format!(
+            "the memory limit of control group {}, which leaves {}",
+            escaped(&folder.to_string_lossy()),
+            bytes(*left)
+        ),
+        RingBound::Locked => "the process, which locks its memory (mlockall(2)),".to_owned(),
+    }
 }
 
 /// The target could not map a larger segment, so the rings have their former size.

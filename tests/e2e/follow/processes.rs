@@ -167,7 +167,7 @@ fn more_threads_than_rings(kind: Kind) {
     let lines: Vec<&str> = stderr.lines().collect();
     assert_eq!(
         lines[0],
-        "ppt: flood: 3 rings of 1,024 slots of 56 bytes (184.0 KiB), to stay within --memory"
+        "ppt: flood: 3 rings of 1,024 slots of 56 bytes (184.0 KiB), to stay within --memory 168.0 KiB"
     );
     assert_eq!(
         lines.last().unwrap(),

@@ -171,7 +171,7 @@ fn open(target: &Target, system: &System, clock: ClockChoice) -> Result<Session,
     let target = ppt_agent::Target::open(system, target.pid() as i32)?;
     let buffers = target.buffers()?.buffers;
     let options = ppt_agent::AttachOptions {
-        limits: UserLimits { memory: 16 << 20, ..UserLimits::default() },
+        limits: UserLimits { memory: Some(16 << 20), ..UserLimits::default() },
         clock,
         ..Default::default()
     };

@@ -107,7 +107,7 @@ fn slots_give_way() {
         rings: 128,
         slots: 1024,
         said: "ppt: wide: 128 rings of 1,024 slots of 512 bytes (64.1 MiB), to stay within \
-               --memory",
+               --memory 64.0 MiB",
     };
     check("slots give way to --memory", &case);
 }
@@ -120,7 +120,7 @@ fn rings_give_way_to_slots_that_were_asked_for() {
         rings: 16,
         slots: 1 << 20,
         said: "ppt: wide: 16 rings of 1,048,576 slots of 512 bytes (8.0 GiB), to stay within \
-               --memory",
+               --memory 8.0 GiB",
     };
     check("rings give way to --slots", &case);
 }
