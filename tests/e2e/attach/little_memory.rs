@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::fixtures::support::{Account, Bench, Target, status};
+use crate::fixtures::support::{Account, Bench, Target, assert_ran, status};
 use crate::fixtures::{flood, preloaded};
 
 /// A control group with a limit of memory, which ends with this.
@@ -66,6 +66,8 @@ fn threads_in(name: &str, threads: &str, bytes: u64) -> Option<(MemoryGroup, Ben
 #[test]
 fn rings_fit_into_what_a_control_group_leaves() {
     let Some((group, bench, mut target)) = threads_in("fits", "64", 24 << 20) else { return };
+    let doctor = bench.ppt(&["doctor", &target.pid().to_string()]).stdout;
+    assert!(doctor.contains(" KiB of its memory limit, and rings take at most "), "{doctor}");
     // Rings of the default size would take 66 × 16,384 × 56 bytes: 58 MiB.
     let attach = bench.attach(&target, &[]);
     let written = target.run();
@@ -86,9 +88,9 @@ fn rings_fit_into_what_a_control_group_leaves() {
 
 #[test]
 fn a_control_group_without_room_is_not_attached() {
-    let Some((group, bench, mut target)) = threads_in("full", "4", 1 << 20) else { return };
+    let Some((group, bench, mut target)) = threads_in("full", "4", 512 << 10) else { return };
     let pid = target.pid().to_string();
-    let ran = bench.ppt(&["attach", &pid]);
+    let ran = bench.ppt(&["attach", &pid, "-d", "1s"]);
     let said = "ppt: control group GROUP of process PID leaves N bytes of its memory limit, and the \
                 smallest rings of buffer flood need N; beyond the limit, the kernel ends the process\n  \
                 --memory SIZE allows more of what it leaves, up to all of it\n  \
@@ -100,7 +102,7 @@ fn a_control_group_without_room_is_not_attached() {
     let doctor = bench.ppt(&["doctor", &pid]);
     assert!(doctor.stdout.contains("control-group-full"), "{}", doctor.stdout);
     // The user may take more of it than a quarter.
-    let attach = bench.attach(&target, &["--memory", "512K"]);
+    let attach = bench.attach(&target, &["--memory", "400K"]);
     let written = target.run();
     assert_eq!((written, group.killed()), (4 * 20_000, 0));
     attach.stop();
@@ -129,6 +131,14 @@ fn rings_of_locked_memory_are_small() {
         println!("this user may not lock memory");
         return target.finish();
     }
+    let pid = target.pid().to_string();
+    let large = bench.ppt(&["attach", &pid, "-d", "1s", "--slots", "65536"]);
+    let refused = format!(
+        "ppt: process {pid} locks its memory (mlockall(2)): rings get 2097152 bytes, and the smallest of \
+         buffer flood need 11010048\n  --memory SIZE allows more; a thread waits some half millisecond \
+         for each MiB\n  more: ppt explain locked-memory\n"
+    );
+    assert_ran(&large, 1, "", &refused);
     let attach = bench.attach(&target, &[]);
     let written = target.run();
     assert!(locked(&target) < before + (3 << 10), "{before} KiB, {} KiB", locked(&target));
