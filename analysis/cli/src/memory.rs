@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 /// Bytes of a process besides its questions: the engine itself, lists of chunks, buffers of files.
 const ENGINE_BYTES: usize = 24 << 20;
@@ -72,33 +71,9 @@ fn half_of_what_is_free() -> Option<usize> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: usize = line.split_whitespace().next()?.parse().ok()?;
-    let of_group = group().and_then(|folder| free_in_group(&folder));
-    Some((kib << 10).min(of_group.unwrap_or(usize::MAX)) / 2)
-}
-
-/// The folder of this process's control group (cgroups(7), version 2).
-fn group() -> Option<PathBuf> {
-    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    Some(Path::new("/sys/fs/cgroup").join(path))
-}
-
-/// Bytes that the tightest limit from this group up leaves, counting page cache that the kernel can
-/// drop as free.
-fn free_in_group(folder: &Path) -> Option<usize> {
-    let groups = folder.ancestors().take_while(|folder| folder.starts_with("/sys/fs/cgroup"));
-    groups.filter_map(free_under_limit).min()
-}
-
-fn free_under_limit(folder: &Path) -> Option<usize> {
-    let number = |file: &str| -> Option<usize> {
-        fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok()
-    };
-    let limit = number("memory.max")?;
-    let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
-    let cached = stat.lines().find_map(|line| line.strip_prefix("inactive_file "));
-    let cached = cached.and_then(|text| text.parse().ok()).unwrap_or(0);
-    Some(limit.saturating_sub(number("memory.current")?.saturating_sub(cached)))
+    let groups = ppt_now::memory_groups("/proc".as_ref(), "self");
+    let of_groups = groups.iter().map(|group| group.left).min().unwrap_or(u64::MAX);
+    Some((kib << 10).min(usize::try_from(of_groups).unwrap_or(usize::MAX)) / 2)
 }
 
 #[cfg(test)]
@@ -121,18 +96,5 @@ mod tests {
         assert_eq!(of(Some(500), false), 500);
         assert_eq!(of(None, false), 1000);
         assert_eq!(of(Some(5000), true), 2500);
-    }
-
-    #[test]
-    fn a_limit_of_a_group_counts_without_its_cache() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-        assert_eq!(free_under_limit(folder.path()), None);
-        write("memory.max", "max\n");
-        write("memory.current", "3000\n");
-        assert_eq!(free_under_limit(folder.path()), None);
-        write("memory.max", "10000\n");
-        write("memory.stat", "anon 2000\ninactive_file 1000\n");
-        assert_eq!(free_under_limit(folder.path()), Some(8000));
     }
 }
