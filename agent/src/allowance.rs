@@ -107,7 +107,8 @@ impl RingAllowance {
         let UserLimits { slots, grow, .. } = limits;
         let is_populated = lockable.is_some();
         let rings = if is_populated { LOCKED_RINGS } else { RINGS };
-        let limits = RingLimits { slots, grow, memory, rings, is_populated };
+        let varies = matches!(bound, RingBound::Group { .. });
+        let limits = RingLimits { slots, grow, memory, rings, is_populated, varies };
         Self { limits, bound, groups, pid }
     }
 
@@ -170,8 +171,14 @@ mod tests {
 
     #[test]
     fn a_promise_counts_until_it_is_dropped() {
-        let limits =
-            RingLimits { slots: None, grow: false, memory: 100, rings: 1, is_populated: false };
+        let limits = RingLimits {
+            slots: None,
+            grow: false,
+            memory: 100,
+            rings: 1,
+            is_populated: false,
+            varies: false,
+        };
         let group = PathBuf::from("/a/group/of/this/test");
         let groups = vec![group.clone()];
         let mut allowance = RingAllowance { limits, bound: RingBound::Stated, groups, pid: -7 };

@@ -54,6 +54,9 @@ pub(crate) struct RingLimits {
     pub(crate) rings: u32,
     /// Whether all rings are allocated before a frame is written.
     pub(crate) is_populated: bool,
+    /// Whether `memory` differs from session to session. Then slots are reduced in steps of four, because
+    /// a target maps segments of few geometries.
+    pub(crate) varies: bool,
 }
 
 /// Bytes that rings larger than the default may take of `available` bytes.
@@ -134,6 +137,9 @@ impl GeometryPlan {
             None => {
                 while !fits(rings, log2_slots) && log2_slots > FEWEST_LOG2_SLOTS {
                     log2_slots -= 1;
+                }
+                if limits.varies && log2_slots < asked.1 {
+                    log2_slots -= (log2_slots - FEWEST_LOG2_SLOTS) % 2;
                 }
             }
         }
@@ -226,8 +232,14 @@ mod tests {
     }
 
     const MEMORY: u64 = 256 << 20;
-    const LIMITS: RingLimits =
-        RingLimits { slots: None, grow: false, memory: MEMORY, rings: 64, is_populated: false };
+    const LIMITS: RingLimits = RingLimits {
+        slots: None,
+        grow: false,
+        memory: MEMORY,
+        rings: 64,
+        is_populated: false,
+        varies: false,
+    };
 
     #[test]
     fn few_rings_are_allocated_at_once_if_asked() {
@@ -296,6 +308,18 @@ mod tests {
         let limits = RingLimits { memory: 1 << 20, ..LIMITS };
         let plan = GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap();
         assert_eq!((shape(&plan), plan.reduced), ((64, 256), true));
+    }
+
+    #[test]
+    fn limits_that_vary_make_few_geometries() {
+        let slots_of = |kib: u64| {
+            let limits = RingLimits { memory: kib << 10, varies: true, ..LIMITS };
+            GeometryPlan::new(&schema(64, 16384), 3, limits).unwrap().geometry.slots()
+        };
+        let mut all: Vec<u64> =
+            (8..=18).flat_map(|log2| [1 << log2, 3 << (log2 - 1)]).map(slots_of).collect();
+        all.dedup();
+        assert_eq!(all, [64, 256, 1024, 4096, 16384]);
     }
 
     #[test]
