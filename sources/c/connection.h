@@ -1,8 +1,7 @@
-/* What is known of each descriptor, and the requests on those that are connections.
+/* The requests on those descriptors that are connections.
  *
- * All of this is only called while ppt is attached, except ppt_made. The table is 9 MiB of zeros,
- * whose pages exist once they are used. An entry is valid for one session: the next session starts over, and
- * so does a forked child, which is not in its parent's session. */
+ * All of this is only called while ppt is attached. The table is 11 MiB of zeros, whose pages exist once
+ * they are used. An entry is valid for one session, and for one meaning of its number. */
 #ifndef PPT_CONNECTION_H
 #define PPT_CONNECTION_H
 
@@ -11,12 +10,8 @@
 
 #include "address.h"
 
-#ifndef PPT_DESCRIPTORS
-#define PPT_DESCRIPTORS 65536
-#endif
-
-/* What a descriptor is. */
-enum ppt_role { PPT_UNKNOWN, PPT_OTHER, PPT_SERVED, PPT_CALLED };
+/* What a socket is; the first: also before that is asked. */
+enum ppt_role { PPT_UNCONNECTED, PPT_NO_STREAM, PPT_SERVED, PPT_CALLED };
 
 /* The progress of the request on a connection. */
 enum ppt_phase { PPT_IDLE, PPT_ASKED, PPT_ANSWERED };
@@ -32,6 +27,7 @@ typedef struct ppt_request {
 
 typedef struct ppt_connection {
     uint64_t lock;    /* session << 32 | thread; 0: free */
+    uint64_t meaning; /* what the number meant when the kernel was asked */
     uint32_t session; /* the session for which the other fields are valid */
     uint8_t role, phase;
     uint8_t seen;    /* the connection was made in this session */
@@ -42,22 +38,15 @@ typedef struct ppt_connection {
     ppt_address address;
 } ppt_connection;
 
-/* What made a descriptor, also while nobody is attached. */
-enum ppt_origin { PPT_ELSEWHERE, PPT_BY_CONNECT, PPT_BY_ACCEPT };
+/* A connection has been made in this session. */
+void ppt_made(int fd);
 
-/* Notes what made a descriptor. */
-void ppt_made(int fd, enum ppt_origin origin);
+/* The connection that a number meant when it was last used, or 0. */
+ppt_connection *ppt_known_connection(int fd);
 
-/* The program may filter its system calls from now on. One that the filter does not expect would end it, so
- * the kernel is asked nothing more. */
-void ppt_may_be_filtered(void);
-int ppt_is_filtered(void);
-
-/* A new descriptor is the same file as another one. */
-void ppt_copied(int from, int to);
-
-/* The connection that a descriptor is, or 0. Asks the kernel once for each descriptor. */
-ppt_connection *ppt_connection_at(int fd);
+/* The same of a number that means a socket now, whose call will send or receive; asks the kernel once. Before
+ * a socket is connected, its role is unknown, and each call asks. */
+ppt_connection *ppt_connection_of(int fd, uint64_t meaning, int sends);
 
 /* A call has brought `count` bytes in, or the end (0). If it only looked at them (MSG_PEEK), they will
  * come again. */

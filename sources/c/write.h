@@ -36,6 +36,7 @@ void ppt_count_unasked(void);
 void ppt_count_contended(void);
 void ppt_count_beyond(void);
 void ppt_count_filtered(void);
+void ppt_count_undecided(uint32_t calls);
 
 /* The key of a request or an answer is its connection and the number of its first byte. `hash` is that of
  * the connection; 0: the other end cannot compute it. Those that begin also count as open. */
