@@ -11,7 +11,6 @@
 #include <sys/syscall.h>
 
 #include "connection.h"
-#include "descriptor.h"
 #include "file.h"
 #include "real.h"
 #include "write.h"
@@ -48,36 +47,29 @@ static __attribute__((noinline, cold)) void count_unknown(int fd, int may_be_fil
         PPT_ADD_SKIPPED(1);
 }
 
-/* The connection that a call is on, or 0. `*file` becomes the stamp of the call's begin if it is on a file whose
- * operations are wanted, and otherwise 0. Of a connection that is known, the time is only looked at after the
- * call. */
-static ppt_connection *look(int fd, int sends, uint64_t *file) {
-    ppt_connection *c = ppt_is_on() ? ppt_known_connection(fd) : NULL;
-    *file = 0;
-    if (c)
-        return c;
+/* A call that is on no known connection: `*file` becomes its begin if it is on a file whose operations are
+ * wanted. */
+static __attribute__((noinline)) ppt_connection *look_again(int fd, int sends, uint64_t *file) {
     uint64_t now = ppt_files_on() ? ppt_files_now() : ppt_stamp(), meaning = ppt_meaning(fd, now);
-    switch (ppt_kind_of(meaning)) {
-    case PPT_FILE: *file = ppt_files_on() ? now : 0; break;
-    case PPT_SOCKET: return ppt_is_on() ? ppt_connection_of(fd, meaning, sends) : NULL;
-    case PPT_UNKNOWN: count_unknown(fd, 1); break;
-    case PPT_OTHER: break;
-    }
+    if (ppt_kind_of(meaning) == PPT_SOCKET && ppt_is_on())
+        return ppt_connection_of(fd, meaning, sends);
+    if (ppt_kind_of(meaning) == PPT_FILE && ppt_files_on() && file)
+        *file = now;
+    if (meaning == 0)
+        count_unknown(fd, file != NULL);
     return NULL;
 }
 
-/* The same for calls that are on no file. */
-static ppt_connection *connection_of(int fd, int sends) {
-    ppt_connection *c = ppt_known_connection(fd);
-    if (c)
-        return c;
-    uint64_t meaning = ppt_meaning(fd, ppt_stamp());
-    if (ppt_kind_of(meaning) == PPT_SOCKET)
-        return ppt_connection_of(fd, meaning, sends);
-    if (meaning == 0)
-        count_unknown(fd, 0);
-    return NULL;
+/* The connection that a call is on, or 0. Of one that is known, the time is only looked at after the call.
+ * `*file` becomes the stamp of a file's call; `file` is 0 for calls that are on no file. */
+static inline ppt_connection *look(int fd, int sends, uint64_t *file) {
+    ppt_connection *c = ppt_is_on() ? ppt_known_connection(fd) : NULL;
+    if (file)
+        *file = 0;
+    return __builtin_expect(c != NULL, 1) ? c : look_again(fd, sends, file);
 }
+
+static inline ppt_connection *connection_of(int fd, int sends) { return look(fd, sends, NULL); }
 
 /* ---- bytes that come in -------------------------------------------------------------------- */
 
@@ -437,17 +429,14 @@ PPT_EXPORT int dup(int fd) {
 PPT_DUP_CALL(dup2, (from, to), int from, int to)
 PPT_DUP_CALL(dup3, (from, to, flags), int from, int to, int flags)
 
-/* Some programs and libraries (libuv) close by syscall(2). All of its arguments are in the same places as
- * those of a function that declares them (x86-64 and aarch64). */
-#define PPT_WORDS long a, long b, long c, long d, long e, long f
-
-static PPT_ON long on_syscall(long number, PPT_WORDS) {
+/* Some programs and libraries (libuv) close by syscall(2). */
+static PPT_ON long on_syscall(long number, long a, long b, long c) {
     int copies = number != SYS_close && number != SYS_close_range;
     if (number == SYS_close_range)
         ending_range((unsigned)a, (unsigned)b, (int)c);
     else if (!copies || a != b)
         ppt_ending((int)(copies ? b : a));
-    long done = ppt_real.syscall(number, a, b, c, d, e, f);
+    long done = ppt_real.syscall(number, a, b, c, 0, 0, 0);
     if (copies && a != b)
         ppt_forget((int)b);
     return done;
@@ -459,12 +448,20 @@ static PPT_ON long on_syscall(long number, PPT_WORDS) {
 #define PPT_IS_DUP(number) ((number) == SYS_dup3)
 #endif
 
-/* Any other number is a jump. */
-PPT_EXPORT long syscall(long number, PPT_WORDS) {
+/* Any other number is a jump, because a call may return twice. On x86-64, the last argument is on the stack of
+ * the caller, who may have another variable there: it is not declared, so that it is neither read nor written. */
+#ifdef __x86_64__
+#define PPT_LAST(...)
+#else
+#define PPT_LAST(...) __VA_ARGS__
+#endif
+
+PPT_EXPORT long syscall(long number, long a, long b, long c, long d, long e PPT_LAST(, long f)) {
+    typedef long call(long, long, long, long, long, long PPT_LAST(, long));
     int ends = number == SYS_close || number == SYS_close_range || PPT_IS_DUP(number);
     return __builtin_expect(ends, 0) && !PPT_BOTH_OFF
-               ? on_syscall(number, a, b, c, d, e, f)
-               : ppt_real.syscall(number, a, b, c, d, e, f);
+               ? on_syscall(number, a, b, c)
+               : ((call *)(void *)ppt_real.syscall)(number, a, b, c, d, e PPT_LAST(, f));
 }
 
 /* ---- what ends programs that call the kernel unexpectedly ---------------------------------- */

@@ -7,10 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "descriptor.h"
 #include "write.h"
 
-static ppt_connection table[PPT_DESCRIPTORS];
+ppt_connection ppt_connections[PPT_DESCRIPTORS];
 
 /* How often a thread checks whether another one, which only changes counts, has released a connection. */
 #define PPT_TRIES 200
@@ -34,12 +33,6 @@ static uint32_t this_thread(uint32_t session) {
 static uint32_t session_of(const ppt_connection *c) {
     return __atomic_load_n(&c->session, __ATOMIC_RELAXED);
 }
-
-static enum ppt_role role_of(const ppt_connection *c) {
-    return (enum ppt_role)__atomic_load_n(&c->role, __ATOMIC_RELAXED);
-}
-
-static int is_connection(const ppt_connection *c) { return role_of(c) >= PPT_SERVED; }
 
 static void wait_a_moment(void) {
 #ifdef __x86_64__
@@ -78,7 +71,7 @@ static void unlock(ppt_connection *c) { __atomic_store_n(&c->lock, 0, __ATOMIC_R
 static int lock_known(ppt_connection *c, uint32_t session) {
     if (!lock(c, session))
         return 0;
-    if (c->session == session && is_connection(c))
+    if (c->session == session && ppt_is_connection(c))
         return 1;
     unlock(c);
     return 0;
@@ -117,7 +110,7 @@ static void write_finished(const ppt_connection *c, const finished *from) {
     if (from->unanswered)
         ppt_count_unanswered();
     if (from->role != PPT_UNCONNECTED)
-        ppt_write_request((uint32_t)(c - table), from->role == PPT_CALLED, &from->request,
+        ppt_write_request((uint32_t)(c - ppt_connections), from->role == PPT_CALLED, &from->request,
                           &from->address);
 }
 
@@ -148,7 +141,7 @@ void ppt_made(int fd) {
     ppt_ending(fd);
     if (!ppt_is_in_table(fd) || !ppt_is_ours())
         return;
-    ppt_connection *c = &table[fd];
+    ppt_connection *c = &ppt_connections[fd];
     uint32_t session = this_session();
     if (!lock(c, session))
         return;
@@ -161,12 +154,12 @@ void ppt_made(int fd) {
 
 /* A descriptor of this process ends, or has become another file. */
 static void end_one(int fd, uint32_t session) {
-    ppt_connection *c = &table[fd];
-    if (session_of(c) != session || role_of(c) == PPT_UNCONNECTED || !lock(c, session))
+    ppt_connection *c = &ppt_connections[fd];
+    if (session_of(c) != session || ppt_role_of(c) == PPT_UNCONNECTED || !lock(c, session))
         return;
     finished f;
     clear(&f);
-    if (is_connection(c))
+    if (ppt_is_connection(c))
         finish(c, 1, &f);
     c->role = PPT_UNCONNECTED;
     c->seen = 0;
@@ -174,16 +167,10 @@ static void end_one(int fd, uint32_t session) {
     write_finished(c, &f);
 }
 
-/* Whether the kernel has been asked what this connection is, and its number means the same. */
-static int is_asked(const ppt_connection *c, uint32_t session, uint64_t meaning) {
-    return session_of(c) == session && role_of(c) != PPT_UNCONNECTED &&
-           __atomic_load_n(&c->meaning, __ATOMIC_RELAXED) == meaning;
-}
-
 /* Asks the kernel what a socket is, before or after a call. */
 static __attribute__((noinline, cold)) ppt_connection *ask(int fd, uint64_t meaning, int sends,
                                                            int before) {
-    ppt_connection *c = &table[fd];
+    ppt_connection *c = &ppt_connections[fd];
     uint32_t session = this_session();
     if (ppt_is_filtered()) {
         ppt_count_filtered();
@@ -197,8 +184,8 @@ static __attribute__((noinline, cold)) ppt_connection *ask(int fd, uint64_t mean
         return NULL;
     finished f;
     clear(&f);
-    if (!is_asked(c, session, meaning)) {
-        if (c->session == session && is_connection(c))
+    if (!ppt_is_asked(c, meaning)) {
+        if (c->session == session && ppt_is_connection(c))
             finish(c, 1, &f);
         c->address = address;
         c->came = came;
@@ -215,41 +202,44 @@ static __attribute__((noinline, cold)) ppt_connection *ask(int fd, uint64_t mean
     }
     unlock(c);
     write_finished(c, &f);
-    return role_of(c) == PPT_NO_STREAM ? NULL : c;
-}
-
-ppt_connection *ppt_known_connection(int fd) {
-    uint64_t meaning = ppt_last_meaning(fd);
-    if (ppt_kind_of(meaning) != PPT_SOCKET)
-        return NULL;
-    ppt_connection *c = &table[fd];
-    return is_asked(c, this_session(), meaning) && is_connection(c) ? c : NULL;
+    return ppt_role_of(c) == PPT_NO_STREAM ? NULL : c;
 }
 
 ppt_connection *ppt_connection_of(int fd, uint64_t meaning, int sends) {
-    ppt_connection *c = &table[fd];
-    if (!is_asked(c, this_session(), meaning))
+    ppt_connection *c = &ppt_connections[fd];
+    if (!ppt_is_asked(c, meaning))
         return ask(fd, meaning, sends, 1);
-    return is_connection(c) ? c : NULL;
+    return ppt_is_connection(c) ? c : NULL;
 }
 
-/* Whether a connection is still what its number means, after a call. */
-static int is_current(ppt_connection *c, uint64_t now, uint32_t session, int sends) {
-    int fd = (int)(c - table);
-    uint64_t meaning = ppt_meaning(fd, now);
-    if (__builtin_expect(is_asked(c, session, meaning), 1))
-        return is_connection(c);
+/* The number of a connection is due, or means something else now: looks whether this is a connection. */
+static __attribute__((noinline, cold)) int becomes_current(ppt_connection *c, uint64_t now, int sends) {
+    int fd = (int)(c - ppt_connections);
+    uint64_t meaning = ppt_ask_meaning(fd, now);
+    if (ppt_is_asked(c, meaning))
+        return 1;
     if (ppt_kind_of(meaning) != PPT_SOCKET) {
         PPT_ADD_UNDECIDED_IO(ppt_kind_of(meaning) == PPT_FILE);
-        end_one(fd, session);
+        end_one(fd, this_session());
         return 0;
     }
-    ppt_connection *asked = ask(fd, meaning, sends, 0);
-    if (asked && is_connection(asked))
-        return 1;
-    if (asked)
+    c = ask(fd, meaning, sends, 0);
+    if (c && !ppt_is_connection(c))
         ppt_count_undecided(1); /* its first bytes are under way before it is connected */
-    return 0;
+    return c && ppt_is_connection(c);
+}
+
+/* Locks a connection after a call, if it is still what its number means. */
+static inline int lock_current(ppt_connection *c, uint64_t now, uint32_t session, int sends) {
+    int fd = (int)(c - ppt_connections);
+    if (__builtin_expect(now >= __atomic_load_n(&ppt_descriptors[fd].due, __ATOMIC_RELAXED) ||
+                             ppt_role_of(c) == PPT_UNCONNECTED, 0)) {
+        if (!becomes_current(c, now, sends))
+            return 0;
+    } else {
+        ppt_use(fd);
+    }
+    return lock_known(c, session);
 }
 
 /* ---- answers that nothing ends ------------------------------------------------------------- */
@@ -275,7 +265,7 @@ static __attribute__((noinline, cold)) void step(uint64_t now, uint32_t session)
     uint32_t end = __atomic_load_n(&ppt_descriptors_used, __ATOMIC_RELAXED);
     uint32_t to = end - from > PPT_STEP && from < end ? from + PPT_STEP : end;
     for (uint32_t i = from; i < to && second != 0; i++) {
-        ppt_connection *c = &table[i];
+        ppt_connection *c = &ppt_connections[i];
         if (session_of(c) != session || __atomic_load_n(&c->phase, __ATOMIC_RELAXED) != PPT_ANSWERED ||
             now - __atomic_load_n(&c->request.end, __ATOMIC_RELAXED) < second ||
             !lock_known(c, session))
@@ -332,7 +322,7 @@ static void came_to_called(ppt_connection *c, uint64_t now, reached *r) {
 void ppt_came(ppt_connection *c, uint64_t count, int looked) {
     uint32_t session = this_session();
     uint64_t now = ppt_stamp();
-    if (now == 0 || !is_current(c, now, session, 0) || !lock_known(c, session))
+    if (now == 0 || !lock_current(c, now, session, 0))
         return;
     finished f;
     clear(&f);
@@ -390,8 +380,7 @@ static void went_to_called(ppt_connection *c, uint64_t before, finished *f, reac
 void ppt_went(ppt_connection *c, uint64_t before, uint64_t count) {
     uint32_t session = this_session();
     uint64_t now = ppt_stamp();
-    if (now == 0 || before == 0 || count == 0 || !is_current(c, now, session, 1) ||
-        !lock_known(c, session))
+    if (now == 0 || before == 0 || count == 0 || !lock_current(c, now, session, 1))
         return;
     finished f;
     clear(&f);

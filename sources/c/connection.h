@@ -5,10 +5,12 @@
 #ifndef PPT_CONNECTION_H
 #define PPT_CONNECTION_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "address.h"
+#include "descriptor.h"
 
 /* What a socket is; the first: also before that is asked. */
 enum ppt_role { PPT_UNCONNECTED, PPT_NO_STREAM, PPT_SERVED, PPT_CALLED };
@@ -38,11 +40,34 @@ typedef struct ppt_connection {
     ppt_address address;
 } ppt_connection;
 
+extern ppt_connection ppt_connections[] __attribute__((visibility("hidden")));
+
 /* A connection has been made in this session. */
 void ppt_made(int fd);
 
+static inline enum ppt_role ppt_role_of(const ppt_connection *c) {
+    return (enum ppt_role)__atomic_load_n(&c->role, __ATOMIC_RELAXED);
+}
+
+static inline int ppt_is_connection(const ppt_connection *c) { return ppt_role_of(c) >= PPT_SERVED; }
+
+/* Whether the kernel has been asked what this connection is, and its number means the same. */
+static inline int ppt_is_asked(const ppt_connection *c, uint64_t meaning) {
+    return __atomic_load_n(&c->meaning, __ATOMIC_RELAXED) == meaning &&
+           ppt_role_of(c) != PPT_UNCONNECTED;
+}
+
 /* The connection that a number meant when it was last used, or 0. */
-ppt_connection *ppt_known_connection(int fd);
+static inline ppt_connection *ppt_known_connection(int fd) {
+    if (__builtin_expect(!ppt_is_in_table(fd), 0))
+        return NULL;
+    uint64_t meaning = __atomic_load_n(&ppt_descriptors[fd].meaning, __ATOMIC_RELAXED);
+    ppt_connection *c = &ppt_connections[fd];
+    return meaning >> 32 == (uint32_t)ppt_session() && ppt_is_asked(c, meaning) &&
+                   ppt_is_connection(c)
+               ? c
+               : NULL;
+}
 
 /* The same of a number that means a socket now, whose call will send or receive; asks the kernel once. Before
  * a socket is connected, its role is unknown, and each call asks. */

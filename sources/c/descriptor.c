@@ -45,19 +45,21 @@ static void count_undecided(enum ppt_kind was, enum ppt_kind is, uint32_t calls)
         PPT_ADD_UNDECIDED_IO(calls);
 }
 
-/* Asks the kernel. The meaning stays as long as it is the same file. */
+/* Asks the kernel. The meaning stays as long as it is the same file, in one session of `net`. */
 static __attribute__((noinline, cold)) uint64_t ask(int fd, uint64_t now) {
-    static uint64_t meanings;
+    static uint32_t meanings;
     ppt_descriptor *d = &ppt_descriptors[fd];
     int saved = errno, known = ppt_last_meaning(fd) != 0;
     struct stat found;
     enum ppt_kind kind = ppt_fstat(fd, &found) == 0 ? kind_of(&found) : PPT_UNKNOWN;
     errno = saved;
-    uint64_t meaning = __atomic_load_n(&d->meaning, __ATOMIC_RELAXED);
-    if (kind != ppt_kind_of(meaning) || (uint32_t)found.st_ino != d->inode) {
+    uint64_t before = __atomic_load_n(&d->meaning, __ATOMIC_RELAXED);
+    uint64_t session = ppt_session() << 32, meaning = (before & ~UINT64_C(3)) | kind;
+    int same = (uint32_t)found.st_ino == d->inode && session >> 32 == before >> 32;
+    if (!same || (known && meaning != before)) {
         if (known)
-            count_undecided(ppt_kind_of(meaning), kind, __atomic_load_n(&d->uses, __ATOMIC_RELAXED));
-        meaning = __atomic_add_fetch(&meanings, 4, __ATOMIC_RELAXED) | kind;
+            count_undecided(ppt_kind_of(before), kind, __atomic_load_n(&d->uses, __ATOMIC_RELAXED));
+        meaning = session | __atomic_add_fetch(&meanings, 4, __ATOMIC_RELAXED) | kind;
     }
     /* The length of a tick is unknown for a moment after an attach. */
     uint64_t second = ppt_second(now), wait = second ? second / 100 : 100000;
@@ -83,5 +85,7 @@ int ppt_forget(int fd) {
     if (__atomic_load_n(&d->uses, __ATOMIC_RELAXED) != 0 && !ppt_is_filtered())
         ask(fd, 0);
     __atomic_store_n(&d->epoch, 0, __ATOMIC_RELAXED);
+    uint64_t meaning = __atomic_load_n(&d->meaning, __ATOMIC_RELAXED);
+    __atomic_store_n(&d->meaning, meaning & ~UINT64_C(3), __ATOMIC_RELAXED);
     return 1;
 }

@@ -29,7 +29,7 @@ enum ppt_kind { PPT_UNKNOWN, PPT_FILE, PPT_SOCKET, PPT_OTHER };
 
 typedef struct ppt_descriptor {
     uint64_t epoch;   /* the sessions for which the others are valid; 0: none */
-    uint64_t meaning; /* its kind in the lowest two bits; another one for each open file */
+    uint64_t meaning; /* the kind in the lowest two bits; differs for each open file, and session of `net` */
     uint64_t due;     /* the stamp from which on the kernel is asked again */
     uint32_t inode;
     uint32_t uses; /* calls since the kernel was asked */

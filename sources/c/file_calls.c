@@ -8,7 +8,6 @@
 #include <stddef.h>
 
 #include "connection.h"
-#include "descriptor.h"
 #include "file.h"
 #include "real.h"
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "connection.h"
 #include "files.h"
 #include "hops.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "connection.h"
+#include "address.h"
 #include "net.h"
 
 /* PPT_NET_CONTROL is the control page, whose name has the hash of the schema: the build defines it. */
@@ -28,7 +28,8 @@ static inline uint64_t ppt_stamp(void) { return ppt_net_now(); }
 /* A second, in the unit of that stamp; 0 while the length of a tick is unknown. */
 uint64_t ppt_second(uint64_t stamp);
 
-void ppt_write_request(uint32_t fd, int called, const ppt_request *request,
+struct ppt_request;
+void ppt_write_request(uint32_t fd, int called, const struct ppt_request *request,
                        const ppt_address *address);
 
 void ppt_count_unanswered(void);
