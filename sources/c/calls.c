@@ -464,6 +464,32 @@ PPT_EXPORT long syscall(long number, long a, long b, long c, long d, long e PPT_
                : ((call *)(void *)ppt_real.syscall)(number, a, b, c, d, e PPT_LAST(, f));
 }
 
+/* ---- libraries whose calls are not seen ---------------------------------------------------- */
+
+/* Numbers of glibc's dlfcn.h. A load with the second one only looks. */
+#define PPT_RTLD_DEEPBIND 8
+#define PPT_RTLD_NOLOAD 4
+
+static PPT_ON void count_apart(int flags) {
+    if (!(flags & PPT_RTLD_NOLOAD))
+        ppt_count_apart(1);
+}
+
+/* The real functions are reached by a jump, because they look at their caller. */
+void *dlopen(const char *path, int flags);
+PPT_EXPORT void *dlopen(const char *path, int flags) {
+    if (__builtin_expect(flags & PPT_RTLD_DEEPBIND, 0))
+        count_apart(flags);
+    return ppt_real.dlopen(path, flags);
+}
+
+void *dlmopen(long space, const char *path, int flags);
+PPT_EXPORT void *dlmopen(long space, const char *path, int flags) {
+    if (space != 0 || (flags & PPT_RTLD_DEEPBIND))
+        count_apart(flags);
+    return ppt_real.dlmopen(space, path, flags);
+}
+
 /* ---- what ends programs that call the kernel unexpectedly ---------------------------------- */
 
 /* Nobody installs a filter (seccomp(2)) without one of these before, except with CAP_SYS_ADMIN. */

@@ -50,8 +50,9 @@ static __attribute__((noinline, cold)) uint64_t ask(int fd, uint64_t now) {
     static uint32_t meanings;
     ppt_descriptor *d = &ppt_descriptors[fd];
     int saved = errno, known = ppt_last_meaning(fd) != 0;
-    struct stat found;
+    struct stat found = {0};
     enum ppt_kind kind = ppt_fstat(fd, &found) == 0 ? kind_of(&found) : PPT_UNKNOWN;
+    ppt_count_apart(0);
     errno = saved;
     uint64_t before = __atomic_load_n(&d->meaning, __ATOMIC_RELAXED);
     uint64_t session = ppt_session() << 32, meaning = (before & ~UINT64_C(3)) | kind;
@@ -79,9 +80,9 @@ __attribute__((noinline, cold)) uint64_t ppt_ask_meaning(int fd, uint64_t now) {
 }
 
 int ppt_forget(int fd) {
-    if (ppt_last_meaning(fd) == 0 || !ppt_is_ours())
-        return 0;
     ppt_descriptor *d = &ppt_descriptors[fd];
+    if (!ppt_is_in_table(fd) || (__atomic_load_n(&d->meaning, __ATOMIC_RELAXED) & 3) == 0 || !ppt_is_ours())
+        return 0;
     if (__atomic_load_n(&d->uses, __ATOMIC_RELAXED) != 0 && !ppt_is_filtered())
         ask(fd, 0);
     __atomic_store_n(&d->epoch, 0, __ATOMIC_RELAXED);

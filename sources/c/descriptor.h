@@ -5,7 +5,7 @@
  * that make descriptors need not be known: the kernel is asked at the first use. Some programs call
  * the kernel themselves, or have io_uring close and open: an entry that is older than 10 ms is asked again
  * at its next use. If it means something else then, or at its end, its calls since the last answer count as
- * undecided.
+ * undecided. Of a connection, the time is looked at after the call, when it is known anyway.
  *
  * All of this is only called while ppt is attached. An entry is valid for one session: the next session starts
  * over, and so does a forked child. A child of vfork(2) has its parent's memory, but other descriptors, so it
@@ -79,8 +79,8 @@ static inline uint64_t ppt_meaning(int fd, uint64_t now) {
     return last;
 }
 
-/* A number is about to end, or has become another file. Returns 0 if it was not known, or is not this
- * process's. Leaves errno as it is. */
+/* A number is about to end, or has become another file, in whatever session it was asked about. Returns 0 if
+ * it was not known, or is not this process's. Leaves errno as it is. */
 int ppt_forget(int fd);
 
 /* Whether this process is the one that ppt is attached to. Leaves errno as it is. */

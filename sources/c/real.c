@@ -25,6 +25,8 @@ PPT_BY_NAME(int, pclose, -1, (it), FILE *it)
 PPT_BY_NAME(int, closedir, -1, (it), DIR *it)
 PPT_BY_NAME(FILE *, freopen, NULL, (path, how, it), const char *path, const char *how, FILE *it)
 PPT_BY_NAME(FILE *, freopen64, NULL, (path, how, it), const char *path, const char *how, FILE *it)
+PPT_BY_NAME(void *, dlopen, NULL, (path, flags), const char *path, int flags)
+PPT_BY_NAME(void *, dlmopen, NULL, (space, path, flags), long space, const char *path, int flags)
 PPT_BY_NAME(long, syscall, -1, (number, a, b, c, d, e, f), long number, long a, long b, long c,
             long d, long e, long f)
 

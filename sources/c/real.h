@@ -57,6 +57,8 @@ struct timespec;
     X(FILE *, freopen, (const char *, const char *, FILE *))                                       \
     X(FILE *, freopen64, (const char *, const char *, FILE *))                                     \
     X(long, syscall, (long, long, long, long, long, long, long))                                   \
+    X(void *, dlopen, (const char *, int))                                                         \
+    X(void *, dlmopen, (long, const char *, int))                                                  \
     X(int, prctl, (int, unsigned long, unsigned long, unsigned long, unsigned long))               \
     X(int, open, (const char *, int, unsigned))                                                    \
     X(int, open64, (const char *, int, unsigned))                                                  \

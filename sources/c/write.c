@@ -64,6 +64,19 @@ void ppt_count_filtered(void) { PPT_ADD_FILTERED(1); }
 
 void ppt_count_undecided(uint32_t calls) { PPT_ADD_UNDECIDED(calls); }
 
+void ppt_count_apart(uint32_t loads) {
+    static uint32_t all, told;
+    static uint64_t told_in;
+    uint32_t now = __atomic_add_fetch(&all, loads, __ATOMIC_RELAXED);
+    if (!ppt_is_on())
+        return;
+    uint32_t before = __atomic_exchange_n(&told, now, __ATOMIC_RELAXED);
+    if (__atomic_exchange_n(&told_in, ppt_session(), __ATOMIC_RELAXED) != ppt_session())
+        before = 0;
+    if (now != before)
+        PPT_ADD_APART(now - before);
+}
+
 /* A key that is the same at both ends, of the connection, the direction, and the number of the first byte. */
 static uint64_t identity(uint64_t hash, uint64_t byte, uint64_t is_answer) {
     const uint64_t words[2] = {hash, byte << 1 | is_answer};

@@ -39,6 +39,10 @@ void ppt_count_beyond(void);
 void ppt_count_filtered(void);
 void ppt_count_undecided(uint32_t calls);
 
+/* Counts loads of libraries whose calls are not seen, also while ppt is not attached: those before are
+ * counted at the next call with 0. */
+void ppt_count_apart(uint32_t loads);
+
 /* The key of a request or an answer is its connection and the number of its first byte. `hash` is that of
  * the connection; 0: the other end cannot compute it. Those that begin also count as open. */
 void ppt_reach_asked(uint64_t at, uint64_t hash, uint64_t asked);
