@@ -15,11 +15,12 @@ const FILE_NAME: &str = "libppt-with.so";
 /// The frame files. The generated code comes before ours: destructors run in reverse, and ours write the
 /// last frames before the buffers are switched off.
 const FRAME_FILES: [&str; 4] = ["net", "hops", "locks", "files"];
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     "next",
     "real",
     "shims",
     "address",
+    "descriptor",
     "connection",
     "write",
     "calls",
@@ -28,8 +29,8 @@ const FILES: [&str; 11] = [
     "file",
     "file_calls",
 ];
-const HEADERS: [&str; 8] =
-    ["next", "real", "hidden", "address", "connection", "write", "lock_real", "file"];
+const HEADERS: [&str; 9] =
+    ["next", "real", "hidden", "address", "descriptor", "connection", "write", "lock_real", "file"];
 /// The frame files whose control pages our code reads.
 const CONTROLS: [&str; 3] = ["net", "locks", "files"];
 

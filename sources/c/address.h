@@ -8,18 +8,19 @@
 #define PPT_PEER 48
 
 typedef struct ppt_address {
-    int connected; /* 0: it has no other end yet */
-    int stream;    /* a connection of bytes that connect(2) made, here or there */
-    uint16_t port; /* of the end that was asked; 0: there are no ports */
-    uint64_t hash; /* of both ends, the same at both; 0: they have no addresses that differ */
+    uint8_t connected; /* 0: it has no other end yet, or too much happens on it: ask again */
+    uint8_t stream;    /* a connection of bytes that connect(2) made, here or there */
+    uint8_t called;    /* this process, or another one that passed it on, made it by connect(2) */
+    uint8_t located;   /* the counts of bytes are known */
+    uint16_t port;     /* of the end that was asked; 0: there are no ports */
+    uint64_t hash;     /* of both ends, the same at both; 0: they have no addresses that differ */
     char peer[PPT_PEER];
 } ppt_address;
 
-/* Whether this process made the connection decides which end was asked. Leaves errno as it is. */
-void ppt_ask_address(int fd, int called, ppt_address *to);
-
-/* How many bytes of the connection this process has read and written since it was made. Returns 0
- * if the kernel has no such count. Leaves errno as it is. */
-int ppt_ask_position(int fd, int called, uint64_t *came, uint64_t *went);
+/* Asks the kernel about a socket. Which end was asked is a property of the connection, however the
+ * descriptor came here: see address.c. Where the kernel does not know, the next call decides: a client sends
+ * first. `*came` and `*went` become how many bytes have been read and written since the connection was made,
+ * unless it is new. Leaves errno as it is. */
+void ppt_ask_address(int fd, int sends, int is_new, ppt_address *to, uint64_t *came, uint64_t *went);
 
 #endif

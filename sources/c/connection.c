@@ -9,31 +9,13 @@
 
 #include "write.h"
 
-static ppt_connection table[PPT_DESCRIPTORS];
-static uint8_t origins[PPT_DESCRIPTORS];
-/* One more than the highest descriptor that was a connection. */
-static uint32_t used;
+ppt_connection ppt_connections[PPT_DESCRIPTORS];
 
 /* How often a thread checks whether another one, which only changes counts, has released a connection. */
 #define PPT_TRIES 200
 
-static int filtered;
-
-static int is_in_table(int fd) { return (unsigned)fd < PPT_DESCRIPTORS; }
-
 /* Names the session; never 0. */
 static uint32_t this_session(void) { return (uint32_t)ppt_session() | 1; }
-
-/* Whether this process is the one that ppt is attached to. A child of vfork(2) has its parent's
- * memory, but other descriptors. */
-static int is_ours(void) {
-    return ppt_is_filtered() ||
-           (uint32_t)syscall(SYS_getpid) == ppt_target();
-}
-
-void ppt_may_be_filtered(void) { __atomic_store_n(&filtered, 1, __ATOMIC_RELAXED); }
-
-int ppt_is_filtered(void) { return __atomic_load_n(&filtered, __ATOMIC_RELAXED); }
 
 /* The number of this thread; 0: the kernel cannot be asked. It is asked once in a session: a forked child
  * has no session of its parent's, and a child of vfork(2) writes nothing into its parent's memory. */
@@ -41,7 +23,7 @@ static uint32_t this_thread(uint32_t session) {
     static __thread uint32_t known, known_in;
     if (__builtin_expect(known_in == session, 1))
         return known;
-    if (ppt_is_filtered() || !is_ours())
+    if (ppt_is_filtered() || !ppt_is_ours())
         return 0;
     known = (uint32_t)syscall(SYS_gettid);
     known_in = session;
@@ -51,12 +33,6 @@ static uint32_t this_thread(uint32_t session) {
 static uint32_t session_of(const ppt_connection *c) {
     return __atomic_load_n(&c->session, __ATOMIC_RELAXED);
 }
-
-static enum ppt_role role_of(const ppt_connection *c) {
-    return (enum ppt_role)__atomic_load_n(&c->role, __ATOMIC_RELAXED);
-}
-
-static int is_connection(const ppt_connection *c) { return role_of(c) >= PPT_SERVED; }
 
 static void wait_a_moment(void) {
 #ifdef __x86_64__
@@ -95,7 +71,7 @@ static void unlock(ppt_connection *c) { __atomic_store_n(&c->lock, 0, __ATOMIC_R
 static int lock_known(ppt_connection *c, uint32_t session) {
     if (!lock(c, session))
         return 0;
-    if (c->session == session && is_connection(c))
+    if (c->session == session && ppt_is_connection(c))
         return 1;
     unlock(c);
     return 0;
@@ -104,14 +80,14 @@ static int lock_known(ppt_connection *c, uint32_t session) {
 /* A finished request, which is written once the lock is free. The struct is large, and most calls finish no
  * request, so only its first two fields are set at the beginning. */
 typedef struct finished {
-    enum ppt_role role; /* PPT_UNKNOWN: nothing */
+    enum ppt_role role; /* PPT_UNCONNECTED: nothing */
     int unanswered;
     ppt_request request;
     ppt_address address;
 } finished;
 
 static void clear(finished *f) {
-    f->role = PPT_UNKNOWN;
+    f->role = PPT_UNCONNECTED;
     f->unanswered = 0;
 }
 
@@ -133,8 +109,8 @@ static void finish(ppt_connection *c, int closes, finished *to) {
 static void write_finished(const ppt_connection *c, const finished *from) {
     if (from->unanswered)
         ppt_count_unanswered();
-    if (from->role != PPT_UNKNOWN)
-        ppt_write_request((uint32_t)(c - table), from->role == PPT_CALLED, &from->request,
+    if (from->role != PPT_UNCONNECTED)
+        ppt_write_request((uint32_t)(c - ppt_connections), from->role == PPT_CALLED, &from->request,
                           &from->address);
 }
 
@@ -161,88 +137,109 @@ static void locate(const ppt_connection *c, uint64_t answer, reached *to) {
 
 /* ---- which descriptor is what -------------------------------------------------------------- */
 
-void ppt_made(int fd, enum ppt_origin origin) {
-    if (!is_in_table(fd))
-        return;
-    __atomic_store_n(&origins[fd], (uint8_t)origin, __ATOMIC_RELAXED);
-    if (!ppt_is_on() || !is_ours())
-        return;
+void ppt_made(int fd) {
     ppt_ending(fd);
-    ppt_connection *c = &table[fd];
+    if (!ppt_is_in_table(fd) || !ppt_is_ours())
+        return;
+    ppt_connection *c = &ppt_connections[fd];
     uint32_t session = this_session();
     if (!lock(c, session))
         return;
-    c->role = PPT_UNKNOWN;
+    c->role = PPT_UNCONNECTED;
     c->phase = PPT_IDLE;
-    c->seen = origin != PPT_ELSEWHERE;
+    c->seen = 1;
     c->session = session;
     unlock(c);
 }
 
-void ppt_copied(int from, int to) {
-    uint8_t origin =
-        is_in_table(from) ? __atomic_load_n(&origins[from], __ATOMIC_RELAXED) : PPT_ELSEWHERE;
-    if (is_in_table(to))
-        __atomic_store_n(&origins[to], origin, __ATOMIC_RELAXED);
+/* A descriptor of this process ends, or has become another file. */
+static void end_one(int fd, uint32_t session) {
+    ppt_connection *c = &ppt_connections[fd];
+    if (session_of(c) != session || ppt_role_of(c) == PPT_UNCONNECTED || !lock(c, session))
+        return;
+    finished f;
+    clear(&f);
+    if (ppt_is_connection(c))
+        finish(c, 1, &f);
+    c->role = PPT_UNCONNECTED;
+    c->seen = 0;
+    unlock(c);
+    write_finished(c, &f);
 }
 
-static void raise_used(uint32_t to) {
-    uint32_t now = __atomic_load_n(&used, __ATOMIC_RELAXED);
-    while (now < to && !__atomic_compare_exchange_n(&used, &now, to, 1, __ATOMIC_RELAXED,
-                                                    __ATOMIC_RELAXED)) {
-    }
-}
-
-/* Asks the kernel what a descriptor is. */
-static __attribute__((noinline, cold)) ppt_connection *ask(int fd, uint32_t session) {
-    ppt_connection *c = &table[fd];
+/* Asks the kernel what a socket is, before or after a call. */
+static __attribute__((noinline, cold)) ppt_connection *ask(int fd, uint64_t meaning, int sends,
+                                                           int before) {
+    ppt_connection *c = &ppt_connections[fd];
+    uint32_t session = this_session();
     if (ppt_is_filtered()) {
         ppt_count_filtered();
         return NULL;
     }
-    int saved = errno;
-    int ours = is_ours();
-    errno = saved;
-    if (!ours)
-        return NULL;
-    int called = __atomic_load_n(&origins[fd], __ATOMIC_RELAXED) == PPT_BY_CONNECT;
-    ppt_address address;
-    ppt_ask_address(fd, called, &address);
-    if (!address.connected)
-        return NULL; /* not yet: the next call asks again */
-    uint64_t came = 0, went = 0;
     int seen = session_of(c) == session && c->seen;
-    int located = seen || (address.hash != 0 && ppt_ask_position(fd, called, &came, &went));
+    ppt_address address;
+    uint64_t came, went;
+    ppt_ask_address(fd, sends, seen, &address, &came, &went);
     if (!lock(c, session))
         return NULL;
-    if (c->session != session || c->role == PPT_UNKNOWN) {
+    finished f;
+    clear(&f);
+    if (!ppt_is_asked(c, meaning)) {
+        if (c->session == session && ppt_is_connection(c))
+            finish(c, 1, &f);
         c->address = address;
         c->came = came;
         c->went = went;
-        c->located = (uint8_t)located;
-        c->seen = 0;
+        c->located = (uint8_t)(seen || (before && address.located && address.hash != 0));
+        c->seen = (uint8_t)(seen && !address.connected);
         c->phase = PPT_IDLE;
-        c->role = !address.stream ? PPT_OTHER : called ? PPT_CALLED : PPT_SERVED;
+        c->role = (uint8_t)(!address.connected ? PPT_UNCONNECTED
+                            : !address.stream  ? PPT_NO_STREAM
+                            : address.called   ? PPT_CALLED
+                                               : PPT_SERVED);
+        __atomic_store_n(&c->meaning, meaning, __ATOMIC_RELAXED);
         __atomic_store_n(&c->session, session, __ATOMIC_RELEASE);
     }
     unlock(c);
-    if (!is_connection(c))
-        return NULL;
-    raise_used((uint32_t)fd + 1);
-    return c;
+    write_finished(c, &f);
+    return ppt_role_of(c) == PPT_NO_STREAM ? NULL : c;
 }
 
-ppt_connection *ppt_connection_at(int fd) {
-    if (__builtin_expect(!is_in_table(fd), 0)) {
-        if (fd >= 0)
-            ppt_count_beyond();
-        return NULL;
+ppt_connection *ppt_connection_of(int fd, uint64_t meaning, int sends) {
+    ppt_connection *c = &ppt_connections[fd];
+    if (!ppt_is_asked(c, meaning))
+        return ask(fd, meaning, sends, 1);
+    return ppt_is_connection(c) ? c : NULL;
+}
+
+/* The number of a connection is due, or means something else now: looks whether this is a connection. */
+static __attribute__((noinline, cold)) int becomes_current(ppt_connection *c, uint64_t now, int sends) {
+    int fd = (int)(c - ppt_connections);
+    uint64_t meaning = ppt_ask_meaning(fd, now);
+    if (ppt_is_asked(c, meaning))
+        return 1;
+    if (ppt_kind_of(meaning) != PPT_SOCKET) {
+        PPT_ADD_UNDECIDED_IO(ppt_kind_of(meaning) == PPT_FILE);
+        end_one(fd, this_session());
+        return 0;
     }
-    ppt_connection *c = &table[fd];
-    uint32_t session = this_session();
-    if (__builtin_expect(session_of(c) != session || role_of(c) == PPT_UNKNOWN, 0))
-        return ask(fd, session);
-    return is_connection(c) ? c : NULL;
+    c = ask(fd, meaning, sends, 0);
+    if (c && !ppt_is_connection(c))
+        ppt_count_undecided(1); /* its first bytes are under way before it is connected */
+    return c && ppt_is_connection(c);
+}
+
+/* Locks a connection after a call, if it is still what its number means. */
+static inline int lock_current(ppt_connection *c, uint64_t now, uint32_t session, int sends) {
+    int fd = (int)(c - ppt_connections);
+    if (__builtin_expect(now >= __atomic_load_n(&ppt_descriptors[fd].due, __ATOMIC_RELAXED) ||
+                             ppt_role_of(c) == PPT_UNCONNECTED, 0)) {
+        if (!becomes_current(c, now, sends))
+            return 0;
+    } else {
+        ppt_use(fd);
+    }
+    return lock_known(c, session);
 }
 
 /* ---- answers that nothing ends ------------------------------------------------------------- */
@@ -265,10 +262,10 @@ static __attribute__((noinline, cold)) void step(uint64_t now, uint32_t session)
     __atomic_store_n(&due_session, session, __ATOMIC_RELAXED);
     uint64_t second = ppt_second(now);
     uint32_t from = __atomic_load_n(&next_step, __ATOMIC_RELAXED);
-    uint32_t end = __atomic_load_n(&used, __ATOMIC_RELAXED);
+    uint32_t end = __atomic_load_n(&ppt_descriptors_used, __ATOMIC_RELAXED);
     uint32_t to = end - from > PPT_STEP && from < end ? from + PPT_STEP : end;
     for (uint32_t i = from; i < to && second != 0; i++) {
-        ppt_connection *c = &table[i];
+        ppt_connection *c = &ppt_connections[i];
         if (session_of(c) != session || __atomic_load_n(&c->phase, __ATOMIC_RELAXED) != PPT_ANSWERED ||
             now - __atomic_load_n(&c->request.end, __ATOMIC_RELAXED) < second ||
             !lock_known(c, session))
@@ -293,7 +290,7 @@ static void look_for_silence(uint64_t now, uint32_t session) {
 
 /* At its end, a program writes what it has answered. */
 static __attribute__((destructor)) void at_exit(void) {
-    if (ppt_is_on())
+    if (!PPT_BOTH_OFF)
         ppt_ending_all(0, PPT_DESCRIPTORS - 1);
 }
 
@@ -325,7 +322,7 @@ static void came_to_called(ppt_connection *c, uint64_t now, reached *r) {
 void ppt_came(ppt_connection *c, uint64_t count, int looked) {
     uint32_t session = this_session();
     uint64_t now = ppt_stamp();
-    if (now == 0 || !lock_known(c, session))
+    if (now == 0 || !lock_current(c, now, session, 0))
         return;
     finished f;
     clear(&f);
@@ -383,7 +380,7 @@ static void went_to_called(ppt_connection *c, uint64_t before, finished *f, reac
 void ppt_went(ppt_connection *c, uint64_t before, uint64_t count) {
     uint32_t session = this_session();
     uint64_t now = ppt_stamp();
-    if (now == 0 || before == 0 || count == 0 || !lock_known(c, session))
+    if (now == 0 || before == 0 || count == 0 || !lock_current(c, now, session, 1))
         return;
     finished f;
     clear(&f);
@@ -419,39 +416,16 @@ void ppt_done_sending(ppt_connection *c) {
 
 /* ---- the end of descriptors ---------------------------------------------------------------- */
 
-/* A descriptor of this process is about to end. */
-static void end_one(int fd, uint32_t session) {
-    ppt_connection *c = &table[fd];
-    if (session_of(c) != session || role_of(c) == PPT_UNKNOWN || !lock(c, session))
-        return;
-    finished f;
-    clear(&f);
-    if (is_connection(c))
-        finish(c, 1, &f);
-    c->role = PPT_UNKNOWN;
-    c->seen = 0;
-    unlock(c);
-    write_finished(c, &f);
-}
-
 void ppt_ending(int fd) {
-    if (!is_in_table(fd))
-        return;
-    uint32_t session = this_session();
-    ppt_connection *c = &table[fd];
-    if (session_of(c) != session || role_of(c) == PPT_UNKNOWN)
-        return;
     int saved = errno;
-    if (is_ours())
-        end_one(fd, session);
+    if (ppt_forget(fd))
+        end_one(fd, this_session());
     errno = saved;
 }
 
 void ppt_ending_all(unsigned first, unsigned last) {
-    int saved = errno;
-    uint32_t session = this_session(), end = __atomic_load_n(&used, __ATOMIC_RELAXED);
-    if (is_ours())
+    uint32_t end = __atomic_load_n(&ppt_descriptors_used, __ATOMIC_RELAXED);
+    if (ppt_is_ours())
         for (unsigned fd = first; fd < end && fd <= last; fd++)
-            end_one((int)fd, session);
-    errno = saved;
+            ppt_ending((int)fd);
 }

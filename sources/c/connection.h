@@ -1,22 +1,19 @@
-/* What is known of each descriptor, and the requests on those that are connections.
+/* The requests on those descriptors that are connections.
  *
- * All of this is only called while ppt is attached, except ppt_made. The table is 9 MiB of zeros,
- * whose pages exist once they are used. An entry is valid for one session: the next session starts over, and
- * so does a forked child, which is not in its parent's session. */
+ * All of this is only called while ppt is attached. The table is 11 MiB of zeros, whose pages exist once
+ * they are used. An entry is valid for one session, and for one meaning of its number. */
 #ifndef PPT_CONNECTION_H
 #define PPT_CONNECTION_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "address.h"
+#include "descriptor.h"
 
-#ifndef PPT_DESCRIPTORS
-#define PPT_DESCRIPTORS 65536
-#endif
-
-/* What a descriptor is. */
-enum ppt_role { PPT_UNKNOWN, PPT_OTHER, PPT_SERVED, PPT_CALLED };
+/* What a socket is; the first: also before that is asked. */
+enum ppt_role { PPT_UNCONNECTED, PPT_NO_STREAM, PPT_SERVED, PPT_CALLED };
 
 /* The progress of the request on a connection. */
 enum ppt_phase { PPT_IDLE, PPT_ASKED, PPT_ANSWERED };
@@ -32,6 +29,7 @@ typedef struct ppt_request {
 
 typedef struct ppt_connection {
     uint64_t lock;    /* session << 32 | thread; 0: free */
+    uint64_t meaning; /* what the number meant when the kernel was asked */
     uint32_t session; /* the session for which the other fields are valid */
     uint8_t role, phase;
     uint8_t seen;    /* the connection was made in this session */
@@ -42,22 +40,38 @@ typedef struct ppt_connection {
     ppt_address address;
 } ppt_connection;
 
-/* What made a descriptor, also while nobody is attached. */
-enum ppt_origin { PPT_ELSEWHERE, PPT_BY_CONNECT, PPT_BY_ACCEPT };
+extern ppt_connection ppt_connections[] __attribute__((visibility("hidden")));
 
-/* Notes what made a descriptor. */
-void ppt_made(int fd, enum ppt_origin origin);
+/* A connection has been made in this session. */
+void ppt_made(int fd);
 
-/* The program may filter its system calls from now on. One that the filter does not expect would end it, so
- * the kernel is asked nothing more. */
-void ppt_may_be_filtered(void);
-int ppt_is_filtered(void);
+static inline enum ppt_role ppt_role_of(const ppt_connection *c) {
+    return (enum ppt_role)__atomic_load_n(&c->role, __ATOMIC_RELAXED);
+}
 
-/* A new descriptor is the same file as another one. */
-void ppt_copied(int from, int to);
+static inline int ppt_is_connection(const ppt_connection *c) { return ppt_role_of(c) >= PPT_SERVED; }
 
-/* The connection that a descriptor is, or 0. Asks the kernel once for each descriptor. */
-ppt_connection *ppt_connection_at(int fd);
+/* Whether the kernel has been asked what this connection is, and its number means the same. */
+static inline int ppt_is_asked(const ppt_connection *c, uint64_t meaning) {
+    return __atomic_load_n(&c->meaning, __ATOMIC_RELAXED) == meaning &&
+           ppt_role_of(c) != PPT_UNCONNECTED;
+}
+
+/* The connection that a number meant when it was last used, or 0. */
+static inline ppt_connection *ppt_known_connection(int fd) {
+    if (__builtin_expect(!ppt_is_in_table(fd), 0))
+        return NULL;
+    uint64_t meaning = __atomic_load_n(&ppt_descriptors[fd].meaning, __ATOMIC_RELAXED);
+    ppt_connection *c = &ppt_connections[fd];
+    return meaning >> 32 == (uint32_t)ppt_session() && ppt_is_asked(c, meaning) &&
+                   ppt_is_connection(c)
+               ? c
+               : NULL;
+}
+
+/* The same of a number that means a socket now, whose call will send or receive; asks the kernel once. Before
+ * a socket is connected, its role is unknown, and each call asks. */
+ppt_connection *ppt_connection_of(int fd, uint64_t meaning, int sends);
 
 /* A call has brought `count` bytes in, or the end (0). If it only looked at them (MSG_PEEK), they will
  * come again. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "connection.h"
 #include "file.h"
 #include "real.h"
 
@@ -32,11 +33,12 @@
     static PPT_ON int on_##name(__VA_ARGS__) {                                                     \
         uint64_t start = ppt_files_now();                                                          \
         int fd = ppt_real.name arguments;                                                          \
-        ppt_forget_file(fd);                                                                       \
+        if (fd >= 0)                                                                               \
+            ppt_ending(fd);                                                                        \
         return (int)ppt_did_io(start, FILES_CALL_OPEN, fd, fd);                                    \
     }                                                                                              \
     PPT_EXPORT int name(__VA_ARGS__) {                                                             \
-        return PPT_OFF ? ppt_real.name arguments : on_##name arguments;                            \
+        return PPT_BOTH_OFF ? ppt_real.name arguments : on_##name arguments;                       \
     }
 
 PPT_OPEN_CALL(open, (path, flags, mode), const char *path, int flags, unsigned mode)

@@ -11,6 +11,25 @@
 
 #include "next.h"
 
+/* Functions that are no system calls look themselves up before that. */
+#define PPT_BY_NAME(result, name, missing, arguments, ...)                                         \
+    static result early_##name(__VA_ARGS__) {                                                      \
+        void *there = ppt_next(#name);                                                             \
+        result (*found)(__VA_ARGS__);                                                              \
+        memcpy(&found, &there, sizeof found);                                                      \
+        return found ? found arguments : (missing);                                                \
+    }
+
+PPT_BY_NAME(int, fclose, -1, (it), FILE *it)
+PPT_BY_NAME(int, pclose, -1, (it), FILE *it)
+PPT_BY_NAME(int, closedir, -1, (it), DIR *it)
+PPT_BY_NAME(FILE *, freopen, NULL, (path, how, it), const char *path, const char *how, FILE *it)
+PPT_BY_NAME(FILE *, freopen64, NULL, (path, how, it), const char *path, const char *how, FILE *it)
+PPT_BY_NAME(void *, dlopen, NULL, (path, flags), const char *path, int flags)
+PPT_BY_NAME(void *, dlmopen, NULL, (space, path, flags), long space, const char *path, int flags)
+PPT_BY_NAME(long, syscall, -1, (number, a, b, c, d, e, f), long number, long a, long b, long c,
+            long d, long e, long f)
+
 static ssize_t early_read(int fd, void *to, size_t size) { return syscall(SYS_read, fd, to, size); }
 
 static ssize_t early_readv(int fd, const struct iovec *parts, int count) {
@@ -28,6 +47,11 @@ static ssize_t early_recv(int fd, void *to, size_t size, int flags) {
 
 static ssize_t early_recvmsg(int fd, struct msghdr *message, int flags) {
     return syscall(SYS_recvmsg, fd, message, flags);
+}
+
+static int early_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
+                          struct timespec *until) {
+    return (int)syscall(SYS_recvmmsg, fd, messages, count, flags, until);
 }
 
 /* The functions for programs built with _FORTIFY_SOURCE abort instead of overflowing a buffer. */
@@ -71,6 +95,10 @@ static ssize_t early_sendmsg(int fd, const struct msghdr *message, int flags) {
     return syscall(SYS_sendmsg, fd, message, flags);
 }
 
+static int early_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
+    return (int)syscall(SYS_sendmmsg, fd, messages, count, flags);
+}
+
 static ssize_t early_sendfile(int to, int from, off_t *at, size_t size) {
     return syscall(SYS_sendfile, to, from, at, size);
 }
@@ -99,11 +127,7 @@ static int early_shutdown(int fd, int how) { return (int)syscall(SYS_shutdown, f
 static int early_close(int fd) { return (int)syscall(SYS_close, fd); }
 
 static int early_close_range(unsigned first, unsigned last, int flags) {
-#ifdef SYS_close_range
     return (int)syscall(SYS_close_range, first, last, flags);
-#else
-    return (int)syscall(436, first, last, flags);
-#endif
 }
 
 static void early_closefrom(int first) {

@@ -5,8 +5,20 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+/* Streams of the C library; those names are the same in each. */
+typedef struct _IO_FILE FILE;
+typedef struct __dirstream DIR;
+
+struct mmsghdr;
+struct timespec;
 
 /* X(result, name, parameters), for each of them. */
 #define PPT_FUNCTIONS(X)                                                                           \
@@ -15,6 +27,7 @@
     X(ssize_t, recv, (int, void *, size_t, int))                                                   \
     X(ssize_t, recvfrom, (int, void *, size_t, int, struct sockaddr *, socklen_t *))               \
     X(ssize_t, recvmsg, (int, struct msghdr *, int))                                               \
+    X(int, recvmmsg, (int, struct mmsghdr *, unsigned, int, struct timespec *))                    \
     X(ssize_t, __read_chk, (int, void *, size_t, size_t))                                          \
     X(ssize_t, __recv_chk, (int, void *, size_t, size_t, int))                                     \
     X(ssize_t, __recvfrom_chk,                                                                     \
@@ -24,6 +37,7 @@
     X(ssize_t, send, (int, const void *, size_t, int))                                             \
     X(ssize_t, sendto, (int, const void *, size_t, int, const struct sockaddr *, socklen_t))       \
     X(ssize_t, sendmsg, (int, const struct msghdr *, int))                                         \
+    X(int, sendmmsg, (int, struct mmsghdr *, unsigned, int))                                       \
     X(ssize_t, sendfile, (int, int, off_t *, size_t))                                              \
     X(ssize_t, sendfile64, (int, int, off_t *, size_t))                                            \
     X(ssize_t, splice, (int, off_t *, int, off_t *, size_t, unsigned))                             \
@@ -37,6 +51,14 @@
     X(int, dup, (int))                                                                             \
     X(int, dup2, (int, int))                                                                       \
     X(int, dup3, (int, int, int))                                                                  \
+    X(int, fclose, (FILE *))                                                                       \
+    X(int, pclose, (FILE *))                                                                       \
+    X(int, closedir, (DIR *))                                                                      \
+    X(FILE *, freopen, (const char *, const char *, FILE *))                                       \
+    X(FILE *, freopen64, (const char *, const char *, FILE *))                                     \
+    X(long, syscall, (long, long, long, long, long, long, long))                                   \
+    X(void *, dlopen, (const char *, int))                                                         \
+    X(void *, dlmopen, (long, const char *, int))                                                  \
     X(int, prctl, (int, unsigned long, unsigned long, unsigned long, unsigned long))               \
     X(int, open, (const char *, int, unsigned))                                                    \
     X(int, open64, (const char *, int, unsigned))                                                  \

@@ -2,12 +2,16 @@
 
 #include <string.h>
 
+#include "connection.h"
+#include "files.h"
 #include "hops.h"
 
 uint64_t ppt_second(uint64_t stamp) {
     if (stamp >> 63 != 0)
         return 1000000000; /* of the monotonic clock */
     uint64_t scale = __atomic_load_n(&PPT_NET_CONTROL.tick_scale, __ATOMIC_RELAXED);
+    if (scale == 0)
+        scale = __atomic_load_n(&PPT_FILES_CONTROL.tick_scale, __ATOMIC_RELAXED);
     return scale == 0 ? 0 : (uint64_t)(((__uint128_t)1000000000 << 32) / scale);
 }
 
@@ -57,6 +61,21 @@ void ppt_count_contended(void) { PPT_ADD_CONTENDED(1); }
 void ppt_count_beyond(void) { PPT_ADD_BEYOND(1); }
 
 void ppt_count_filtered(void) { PPT_ADD_FILTERED(1); }
+
+void ppt_count_undecided(uint32_t calls) { PPT_ADD_UNDECIDED(calls); }
+
+void ppt_count_apart(uint32_t loads) {
+    static uint32_t all, told;
+    static uint64_t told_in;
+    uint32_t now = __atomic_add_fetch(&all, loads, __ATOMIC_RELAXED);
+    if (!ppt_is_on())
+        return;
+    uint32_t before = __atomic_exchange_n(&told, now, __ATOMIC_RELAXED);
+    if (__atomic_exchange_n(&told_in, ppt_session(), __ATOMIC_RELAXED) != ppt_session())
+        before = 0;
+    if (now != before)
+        PPT_ADD_APART(now - before);
+}
 
 /* A key that is the same at both ends, of the connection, the direction, and the number of the first byte. */
 static uint64_t identity(uint64_t hash, uint64_t byte, uint64_t is_answer) {

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "connection.h"
+#include "address.h"
 #include "net.h"
 
 /* PPT_NET_CONTROL is the control page, whose name has the hash of the schema: the build defines it. */
@@ -28,7 +28,8 @@ static inline uint64_t ppt_stamp(void) { return ppt_net_now(); }
 /* A second, in the unit of that stamp; 0 while the length of a tick is unknown. */
 uint64_t ppt_second(uint64_t stamp);
 
-void ppt_write_request(uint32_t fd, int called, const ppt_request *request,
+struct ppt_request;
+void ppt_write_request(uint32_t fd, int called, const struct ppt_request *request,
                        const ppt_address *address);
 
 void ppt_count_unanswered(void);
@@ -36,6 +37,11 @@ void ppt_count_unasked(void);
 void ppt_count_contended(void);
 void ppt_count_beyond(void);
 void ppt_count_filtered(void);
+void ppt_count_undecided(uint32_t calls);
+
+/* Counts loads of libraries whose calls are not seen, also while ppt is not attached: those before are
+ * counted at the next call with 0. */
+void ppt_count_apart(uint32_t loads);
 
 /* The key of a request or an answer is its connection and the number of its first byte. `hash` is that of
  * the connection; 0: the other end cannot compute it. Those that begin also count as open. */

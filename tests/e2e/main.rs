@@ -145,6 +145,7 @@ mod session {
 /// Unmodified programs.
 mod with {
     mod commands;
+    mod descriptors;
     mod files;
     mod hops;
     mod io_uring;

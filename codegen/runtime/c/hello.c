@@ -73,13 +73,13 @@ static void ppt1_say_hello(int socket) {
     message.msg_controllen = sizeof passed.space;
     ssize_t sent;
     do
-        sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+        sent = syscall(SYS_sendmsg, socket, &message, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
-    close(answer[1]);
+    syscall(SYS_close, answer[1]);
     struct pollfd ends[2] = {{answer[0], POLLIN, 0}, {socket, 0, 0}};
     while (sent == 1 && poll(ends, 2, -1) < 0 && errno == EINTR) {
     }
-    close(answer[0]);
+    syscall(SYS_close, answer[0]);
 }
 
 /* Whether the other end of a connection belongs to the superuser or to our own user. We wait for

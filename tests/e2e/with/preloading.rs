@@ -254,3 +254,28 @@ fn the_library_needs_no_version_of_anything() {
     let symbols = read(&["--dyn-syms", "-W"]);
     assert!(!symbols.contains("malloc") && !symbols.contains("printf"), "{symbols}");
 }
+
+/// Their calls pass the library, which says how many there are. The dynamic linker still sees the real caller: by the
+/// path that is compiled into the program, it finds what has no path.
+#[test]
+fn libraries_that_are_loaded_apart_are_counted() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("inner")).unwrap();
+    bench.write("plugin.c", "int plugged(void);\nint plugged(void) { return 1; }\n");
+    bench.write(
+        "main.c",
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stddef.h>\n\
+         int main(void) {\n\
+         \x20   return !dlopen(\"plugin.so\", RTLD_NOW) || !dlopen(\"./other.so\", RTLD_NOW | RTLD_DEEPBIND) ||\n\
+         \x20          !dlmopen(LM_ID_NEWLM, \"./other.so\", RTLD_NOW) ||\n\
+         \x20          !dlopen(\"./other.so\", RTLD_NOW | RTLD_NOLOAD | RTLD_DEEPBIND);\n\
+         }\n",
+    );
+    for library in ["inner/plugin.so", "other.so"] {
+        bench.cc(&["-fPIC", "-shared", "plugin.c", "-o", library]);
+    }
+    bench.cc(&["main.c", "-o", "main", "-ldl", "-Wl,--disable-new-dtags,-rpath,$ORIGIN/inner"]);
+    let ran = bench.ppt(&["run", "--with", "net", "-q", "--", "./main"]);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    assert_eq!(Requests::of(&bench, "out.bin").counters["apart"], 2);
+}

@@ -524,6 +524,25 @@ static void children(int number) {
     close_both(b);
 }
 
+/* Children of vfork(2) put something else in the place of a connection that was not used yet, as programs that
+ * start others do. */
+static void replaced(int number) {
+    for (volatile int i = 0; i < number; i++) {
+        both b = connected();
+        pid_t child = vfork();
+        if (child == 0) {
+            dup2(1, i % 2 ? b.client : b.server);
+            if (i % 3 == 0)
+                syscall(SYS_close, b.client);
+            execl("/bin/true", "true", (char *)NULL);
+            _exit(1);
+        }
+        CHECK(child > 0 && waitpid(child, NULL, 0) == child);
+        exchange(b, 10, 20);
+        close_both(b);
+    }
+}
+
 /* A signal handler that uses the connection that it interrupts, and a thread that is cancelled in a read. */
 static both of_handler;
 static volatile sig_atomic_t handled;
@@ -642,7 +661,7 @@ int main(int argc, char **argv) {
                  {"greeting", greeting}, {"paths", paths},         {"numbers", numbers},
                  {"above", above},       {"threads", threads},     {"crowd", crowd},
                  {"shared", shared},
-                 {"children", children}, {"interrupted", interrupted},
+                 {"children", children}, {"vfork", replaced},      {"interrupted", interrupted},
                  {"filtered", filtered}, {"silent", silent},     {"nothing", nothing}};
     int number = argc > 2 ? atoi(argv[2]) : 10;
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++)

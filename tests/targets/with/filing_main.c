@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -172,6 +173,14 @@ static void returns(void) {
     SAY(pread(ends[0], text, 10, 0));
     SAY(fsync(ends[1]));
     SAY(close(ends[0]));
+    SAY(syscall(SYS_copy_file_range, fd, NULL, fd, &(off_t){90}, 5, 0L));
+    SAY(syscall(SYS_copy_file_range, fd, NULL, fd, &(off_t){90}, 5, 1L)); /* no such flag */
+    SAY(syscall(SYS_close, 999));
+    SAY(syscall(SYS_dup3, 999, fd, 0));
+    SAY(syscall(SYS_close_range, 9, 8, 0));
+    SAY(fclose(fopen("/proc/self/exe", "r")));
+    SAY(freopen("nowhere", "r", fopen("/proc/self/exe", "r")) != NULL);
+    SAY(pclose(popen("exit 3", "r")));
     signal(SIGPIPE, SIG_IGN);
     SAY(write(ends[1], text, 10));
     SAY(close(ends[1]));
