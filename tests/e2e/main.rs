@@ -114,6 +114,7 @@ mod session {
     mod choosing;
     mod clocks;
     mod counters;
+    mod crowded;
     mod detached;
     mod endings;
     mod flight;
