@@ -4,10 +4,12 @@
 //! wildcards. A file is named by its path, or by its name without the text after `.so`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs::File;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use ppt_agent::{FileId, Target};
+use ppt_agent::{CodeMapping, FileId, Target};
 use ppt_kernel::{Probe, ProbeArgument, ProbeSite, SiteValue, ValueOrigin};
 use ppt_symbols::{CodeFile, FunctionEntry, Operand, ReturnDanger, UsdtSite};
 use ppt_text::escaped;
@@ -16,29 +18,27 @@ use ppt_text::nearest;
 use crate::choice::is_like;
 use crate::code::Code;
 
-/// The most probe names that a message lists.
+/// The most probe names, or files, that a message lists.
 const LISTED: usize = 12;
+/// Most files in which a function is probed. Each place takes two events for each CPU, and the kernel
+/// takes up to 0.1 s to remove one.
+const FILES: usize = 16;
+/// The longest time for reading a process's files. A thousand libraries take less than a second.
+const READING: Duration = Duration::from_secs(10);
 
 /// A file that a process has mapped as code, and its possible probes.
 struct ProbedFile {
     path: String,
     identity: FileId,
     file: Arc<File>,
-    code: CodeFile,
+    mappings: Vec<CodeMapping>,
+    danger: Option<ReturnDanger>,
+    /// Those with a requested name.
     functions: Vec<FunctionEntry>,
     usdt: Vec<UsdtSite>,
 }
 
 impl ProbedFile {
-    /// The addresses of functions with this name. A symbol may have a version after an `@`.
-    fn places(&self, name: &str) -> Vec<(Arc<File>, u64)> {
-        let is_called = |function: &&FunctionEntry| function.name.split('@').next() == Some(name);
-        let places = self.functions.iter().filter(is_called).map(|function| function.offset);
-        // Several symbols may have the same address.
-        let places: BTreeSet<u64> = places.collect();
-        places.into_iter().map(|offset| (self.file.clone(), offset)).collect()
-    }
-
     /// Whether `name` is the file's path, or its name with or without the text after `.so`.
     fn is_called(&self, name: &str) -> bool {
         let file_name = self.path.rsplit('/').next().unwrap_or_default();
@@ -50,13 +50,52 @@ impl ProbedFile {
             file_name == name || file_name.split(".so").next() == Some(name)
         }
     }
+
+    /// Why the kernel cannot probe this function here. `None` if it can.
+    fn obstacle(&self, function: &FunctionEntry) -> Option<Obstacle> {
+        let is_there = |mapping: &&CodeMapping| {
+            let size = mapping.end - mapping.start;
+            function.offset.checked_sub(mapping.offset).is_some_and(|behind| behind < size)
+        };
+        let mut there = self.mappings.iter().filter(is_there).peekable();
+        let is_moved = there.peek().is_some() && there.all(|mapping| mapping.is_moved);
+        match () {
+            () if function.is_indirect => Some(Obstacle::Indirect),
+            () if is_moved => Some(Obstacle::Moved),
+            () => None,
+        }
+    }
+}
+
+/// Why a function that a file has cannot be probed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Obstacle {
+    Indirect,
+    Moved,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Obstacle::Indirect => {
+                "the loader chooses one of several functions for this name (STT_GNU_IFUNC); probe \
+                 that one by its own name"
+            }
+            Obstacle::Moved => {
+                "the program has moved this code to anonymous memory, where the kernel sets no probes"
+            }
+        })
+    }
 }
 
 /// The possible probes of a process.
-pub(crate) struct ProbedProcess {
+pub(crate) struct ProbedProcess<'a> {
+    target: &'a Target,
     files: Vec<ProbedFile>,
     /// Why returns must not be probed, if the program itself states that.
     danger: Option<ReturnDanger>,
+    /// What was not searched, as a message says it.
+    unsearched: Option<String>,
 }
 
 /// The probes found for some names, and messages about them.
@@ -66,6 +105,8 @@ pub(crate) struct FoundProbes {
     /// The names that matched something.
     pub(crate) matched: BTreeSet<String>,
     pub(crate) remarks: Vec<(Code, String)>,
+    /// Which files are probed.
+    pub(crate) notes: Vec<String>,
     /// The files that are probed.
     identities: BTreeSet<FileId>,
 }
@@ -79,22 +120,48 @@ pub(crate) struct ListedProbe {
     pub(crate) has_semaphore: bool,
 }
 
-impl ProbedProcess {
-    /// Reads the files of a process.
-    pub(crate) fn new(target: &Target) -> Self {
+impl<'a> ProbedProcess<'a> {
+    /// Reads the files of a process: USDT probes, and functions that `names` may mean.
+    pub(crate) fn new(target: &'a Target, names: &[String]) -> Self {
+        let begin = Instant::now();
         let exe = target.exe();
-        let mut danger = None;
-        let mut files = Vec::new();
-        for mapped in target.code_files() {
-            let Some(code) = mapped.file.try_clone().ok().and_then(CodeFile::new) else { continue };
-            if mapped.path == exe {
+        let code = target.code();
+        let wanted: BTreeSet<&str> = names.iter().flat_map(|name| readings(name)).collect();
+        let (mut danger, mut files, mut unread) = (None, Vec::new(), 0);
+        // The program has the lowest addresses, and what it began with the highest.
+        let (first, rest) = code.files.split_at(code.files.len().min(1));
+        for mapped in first.iter().chain(rest.iter().rev()) {
+            let file = Some(mapped).filter(|_| begin.elapsed() < READING);
+            let Some(file) = file.and_then(|mapped| target.open_code(mapped)) else {
+                unread += 1;
+                continue;
+            };
+            let Some(code) = file.try_clone().ok().and_then(CodeFile::new) else { continue };
+            let functions = match wanted.is_empty() {
+                true => Vec::new(),
+                false => code.functions(|name| wanted.contains(name)),
+            };
+            let usdt = code.usdt();
+            let of_file = if functions.is_empty() { None } else { code.return_danger() };
+            if mapped.path == exe && !wanted.is_empty() {
                 danger = code.return_danger();
             }
-            let (functions, usdt) = (code.functions(), code.usdt());
-            let (path, identity, file) = (mapped.path, mapped.identity, Arc::new(mapped.file));
-            files.push(ProbedFile { path, identity, file, code, functions, usdt });
+            if functions.is_empty() && usdt.is_empty() {
+                continue;
+            }
+            let (path, mappings) = (mapped.path.clone(), mapped.mappings.clone());
+            let (identity, file, danger) = (mapped.identity, Arc::new(file), of_file);
+            files.push(ProbedFile { path, identity, file, mappings, danger, functions, usdt });
         }
-        Self { files, danger }
+        let unsearched = match (code.is_cut, unread) {
+            (true, _) => Some("it has more mappings than ppt reads".to_owned()),
+            (false, 0) => None,
+            (false, unread) => Some(format!(
+                "ppt could not read {unread} of the {} files of its code",
+                code.files.len()
+            )),
+        };
+        Self { target, files, danger, unsearched }
     }
 
     /// The USDT probes of the process.
@@ -136,7 +203,8 @@ impl ProbedProcess {
         }
     }
 
-    /// Adds a function from the first file that contains it.
+    /// Adds a function of all files that contain it: another file may have replaced it, and which
+    /// one a caller reaches, the loader decides for each.
     fn function(
         &self,
         is_meant: impl Fn(&ProbedFile) -> bool,
@@ -144,21 +212,54 @@ impl ProbedProcess {
         may_return: bool,
         found: &mut FoundProbes,
     ) -> bool {
-        let meant = self.files.iter().filter(|file| is_meant(file));
-        let mut places = meant.map(|file| (file, file.places(name)));
-        let Some((file, places)) = places.find(|(_, places)| !places.is_empty()) else {
-            return false;
-        };
-        if found.probes.iter().any(|probe| probe.name == name) {
-            return true;
+        let (mut places, mut files, mut without) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut danger, mut beyond) = (self.danger, 0);
+        for (file, function) in self.functions(&is_meant, name) {
+            if let Some(obstacle) = file.obstacle(function) {
+                without.insert(format!("not in {}: {obstacle}", escaped(&file.path)));
+                continue;
+            }
+            let path = escaped(&file.path);
+            if files.len() == FILES && !files.contains(&path) {
+                beyond += 1;
+                continue;
+            }
+            danger = danger.or(file.danger);
+            files.insert(path);
+            found.identities.insert(file.identity);
+            places.push((file.file.clone(), function.offset));
         }
-        let danger = self.danger.or_else(|| file.code.return_danger()).filter(|_| !may_return);
+        if places.is_empty() || found.probes.iter().any(|probe| probe.name == name) {
+            return !places.is_empty();
+        }
+        let danger = danger.filter(|_| !may_return);
         if let Some(danger) = danger {
             found.remarks.push((Code::ProbeWithoutReturn, without_return(name, danger)));
         }
-        found.identities.insert(file.identity);
+        let files = listed(files.into_iter().collect(), ", ");
+        let beyond = (beyond > 0).then(|| {
+            format!(
+                "not in {beyond} more files that have it: name one, by --probe FILE:{}",
+                escaped(name)
+            )
+        });
+        let without = without.into_iter().take(LISTED).chain(beyond);
+        let without = without.chain(self.unsearched.iter().cloned());
+        let rest: String = without.map(|why| format!("\n  {why}")).collect();
+        found.notes.push(format!("{} is probed in {files}{rest}", escaped(name)));
         found.probes.push(Probe::of_function(name, places, danger.is_none()));
         true
+    }
+
+    /// The functions with this name.
+    fn functions(
+        &self,
+        is_meant: impl Fn(&ProbedFile) -> bool,
+        name: &str,
+    ) -> impl Iterator<Item = (&ProbedFile, &FunctionEntry)> {
+        let meant = self.files.iter().filter(move |file| is_meant(file));
+        let all = meant.flat_map(|file| file.functions.iter().map(move |it| (file, it)));
+        all.filter(move |(_, function)| function.name == name)
     }
 
     /// Adds the USDT probes that match `pattern`.
@@ -189,36 +290,64 @@ impl ProbedProcess {
         is_matched
     }
 
-    /// The message about a name that matches nothing.
+    /// The message about a name that matches nothing that can be probed.
     pub(crate) fn unknown(&self, name: &str) -> String {
+        let shown = escaped(name);
+        let [whole, rest] = readings(name);
+        let mut functions = self.functions(|_| true, whole).chain(self.functions(|_| true, rest));
+        let obstacle = functions.find_map(|(file, it)| Some((&file.path, file.obstacle(it)?)));
+        if let Some((path, obstacle)) = obstacle {
+            let path = escaped(path);
+            return format!("--probe `{shown}` cannot be captured in {path}\n  {obstacle}");
+        }
         let part = name.rsplit('/').next().unwrap_or(name);
         let usdt: BTreeSet<String> = self.listed().into_iter().map(|row| row.name).collect();
-        let functions = self.files.iter().flat_map(|file| &file.functions);
-        let functions = functions.map(|function| function.name.as_str());
         let wanted = part.rsplit(':').next().unwrap_or(part);
+        let by_usdt = nearest(part, usdt.iter().map(String::as_str)).map(str::to_owned);
+        let meant = by_usdt.or_else(|| self.nearest_function(wanted));
+        let meant = meant.map(|meant| format!("; did you mean `{}`?", escaped(&meant)));
+        let available = if usdt.is_empty() {
+            "it has no USDT probes; a function needs a symbol (nm -D)".to_owned()
+        } else {
+            let names = usdt.iter().map(|name| escaped(name)).collect();
+            format!("its USDT probes: {}", listed(names, ", "))
+        };
+        let meant = meant.unwrap_or_default();
+        let unsearched = self.unsearched.as_ref().map(|why| format!("\n  {why}"));
+        let unsearched = unsearched.unwrap_or_default();
+        format!(
+            "nothing in the process answers to --probe `{shown}`{meant}\n  {available}{unsearched}"
+        )
+    }
+
+    /// The function of all files whose name is most like this one.
+    fn nearest_function(&self, wanted: &str) -> Option<String> {
+        let begin = Instant::now();
         // Of thousands of names, lists those with the same beginning.
-        let is_near = |known: &&str| {
+        let is_near = |known: &str| {
             known.chars().next() == wanted.chars().next()
                 && known.len().abs_diff(wanted.len()) <= wanted.len() / 3 + 1
         };
-        let by_usdt = nearest(part, usdt.iter().map(String::as_str));
-        let meant = by_usdt.or_else(|| nearest(wanted, functions.filter(is_near)));
-        let meant = meant.map(|meant| format!("; did you mean `{}`?", escaped(meant)));
-        let mut listed: Vec<_> = usdt.iter().take(LISTED).map(|name| escaped(name)).collect();
-        if usdt.len() > LISTED {
-            listed.push("…".into());
-        }
-        let available = if listed.is_empty() {
-            "it has no USDT probes; a function needs a symbol (nm -D)".to_owned()
-        } else {
-            format!("its USDT probes: {}", listed.join(", "))
-        };
-        let meant = meant.unwrap_or_default();
-        format!(
-            "nothing in the process answers to --probe `{}`{meant}\n  {available}",
-            escaped(name)
-        )
+        let code = self.target.code();
+        let files = code.files.iter().take_while(|_| begin.elapsed() < READING);
+        let files = files.filter_map(|mapped| CodeFile::new(self.target.open_code(mapped)?));
+        let names: BTreeSet<String> =
+            files.flat_map(|file| file.functions(is_near)).map(|function| function.name).collect();
+        nearest(wanted, names.iter().map(String::as_str)).map(str::to_owned)
     }
+}
+
+/// The first of some names, and how many more there are.
+fn listed(mut names: Vec<String>, between: &str) -> String {
+    let more = names.len().saturating_sub(LISTED);
+    names.truncate(LISTED);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    names.join(between)
+}
+
+/// The functions that a requested name may mean: all of it, or what follows the file.
+fn readings(name: &str) -> [&str; 2] {
+    [name, name.split_once(':').map_or(name, |(_, rest)| rest)]
 }
 
 impl FoundProbes {

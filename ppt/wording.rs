@@ -5,7 +5,7 @@ use std::io;
 
 use nix::errno::Errno;
 use ppt_agent::doctor::{Check, Remedy};
-use ppt_agent::{AgentError, Denied, MemoryRefusal, Rule};
+use ppt_agent::{AgentError, Denied, MemoryRefusal, OwnRights, Rule};
 use ppt_kernel::{KernelError, KernelFeature};
 use ppt_text::nearest;
 
@@ -38,26 +38,78 @@ pub(crate) fn unseen_by_library(process: &str) -> String {
     )
 }
 
-/// The message about a part of `--kernel` that is missing, with advice.
-pub(crate) fn of_kernel(error: &KernelError) -> String {
+/// The message about a part of `--kernel` that is missing, with advice that ppt's own rights allow.
+pub(crate) fn of_kernel(error: &KernelError, rights: OwnRights) -> String {
+    const CAP_DAC_OVERRIDE: u32 = 1;
+    const CAP_SYS_ADMIN: u32 = 21;
+    const AS_ROOT: &str = "\n  run ppt as root (sudo ppt …)";
     let remedy = match error {
-        KernelError::Denied { part: KernelFeature::Probes, .. } => {
-            "\n  run ppt with CAP_PERFMON (sudo ppt …), whatever kernel.perf_event_paranoid is"
-        }
-        KernelError::Denied { .. } => {
-            "\n  run ppt with CAP_PERFMON (sudo ppt …), or: sudo sysctl kernel.perf_event_paranoid=-1"
+        KernelError::Denied { part, paranoid } => of_perf(*part, paranoid, rights),
+        KernelError::NoTracefs { .. } if rights.has(CAP_SYS_ADMIN) => {
+            "\n  mount it: sudo mount -t tracefs nodev /sys/kernel/tracing".into()
         }
         KernelError::NoTracefs { .. } => {
-            "\n  run ppt as root (sudo ppt …), or mount it: sudo mount -t tracefs nodev /sys/kernel/tracing"
+            format!("{AS_ROOT}, or mount it: sudo mount -t tracefs nodev /sys/kernel/tracing")
         }
-        KernelError::TracefsDenied { .. } => "\n  run ppt as root (sudo ppt …)",
+        KernelError::TracefsDenied { .. } if rights.has(CAP_DAC_OVERRIDE) => {
+            "\n  ppt has the rights of root: a security module, a lockdown of the kernel or a container \
+             keeps it from that"
+                .into()
+        }
+        KernelError::TracefsDenied { .. } => AS_ROOT.into(),
         KernelError::PidNamespace { .. } => {
-            "\n  run ppt outside of the container; without it, states have no woken_by"
+            "\n  run ppt outside of the container; without it, states have no woken_by".into()
         }
-        KernelError::TooManyDescriptors { .. } => "\n  raise the limit (ulimit -Hn)",
-        KernelError::Unsupported { .. } | KernelError::System { .. } => "",
+        KernelError::TooManyDescriptors { .. } => "\n  raise the limit (ulimit -Hn)".into(),
+        KernelError::System { source, .. }
+            if source.raw_os_error() == Some(Errno::ENFILE as i32) =>
+        {
+            "\n  raise fs.file-max, the limit of the whole system".into()
+        }
+        KernelError::Unsupported { .. } | KernelError::System { .. } => String::new(),
     };
     format!("{error}{remedy}")
+}
+
+/// Why perf_event_open(2) is refused, as far as ppt knows what it may do itself.
+fn of_perf(part: KernelFeature, paranoid: &str, rights: OwnRights) -> String {
+    const CAP_SYS_ADMIN: u32 = 21;
+    const CAP_PERFMON: u32 = 38;
+    // The highest setting with which the kernel asks for no capability.
+    let highest = match part {
+        KernelFeature::Switches | KernelFeature::Faults | KernelFeature::Stacks => 2,
+        KernelFeature::Syscalls | KernelFeature::KernelStacks | KernelFeature::Waits => 1,
+        KernelFeature::Wakeups => -1,
+        KernelFeature::Probes => i32::MIN,
+    };
+    let is_capable = rights.has(CAP_PERFMON) || rights.has(CAP_SYS_ADMIN);
+    let is_open = paranoid.parse::<i32>().is_ok_and(|paranoid| paranoid <= highest);
+    match part {
+        _ if is_capable && rights.is_inner => {
+            ": the capabilities of ppt count only in its user namespace\n  run ppt outside of it".into()
+        }
+        _ if (is_capable || is_open) && rights.is_filtered => {
+            ": a system call filter (seccomp) refuses perf_event_open(2) to ppt\n  run ppt outside the \
+             container or sandbox that filters its system calls"
+                .into()
+        }
+        _ if is_capable => {
+            ", although it has CAP_PERFMON\n  see whether a security module or a lockdown of the kernel \
+             refuses it (dmesg, ausearch -m avc)"
+                .into()
+        }
+        KernelFeature::Probes => format!(
+            ": kernel.perf_event_paranoid is {paranoid}, and ppt has no CAP_PERFMON\n  run ppt with \
+             CAP_PERFMON (sudo ppt …), whatever kernel.perf_event_paranoid is"
+        ),
+        _ if is_open => ": it may not look into the process, and has no CAP_PERFMON\n  run ppt as the \
+             user of the process, or with CAP_PERFMON (sudo ppt …)"
+            .into(),
+        _ => format!(
+            ": kernel.perf_event_paranoid is {paranoid}, and ppt has no CAP_PERFMON\n  run ppt with \
+             CAP_PERFMON (sudo ppt …), or: sudo sysctl kernel.perf_event_paranoid={highest}"
+        ),
+    }
 }
 
 /// The advice that follows the message; empty if there is none.
@@ -256,6 +308,28 @@ mod tests {
         assert_eq!(denied(Rule::Module("a".into()), false), module);
         let capable = denied(Rule::Unknown(true), false);
         assert!(!capable.contains("sudo"), "it has what that gives: {capable}");
+    }
+
+    #[test]
+    fn perf_is_not_blamed_on_a_right_that_ppt_has() {
+        let said = |part, paranoid: &str, status: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join("self")).unwrap();
+            std::fs::write(folder.path().join("self/status"), status).unwrap();
+            let system = ppt_agent::System { proc: folder.path().into(), ..Default::default() };
+            of_perf(part, paranoid, OwnRights::of(&system))
+        };
+        const ALL: &str = "CapEff:\t000001ffffffffff\nSeccomp:\t";
+        let filtered = said(KernelFeature::Stacks, "2", &format!("{ALL}2\n"));
+        assert!(filtered.starts_with(": a system call filter (seccomp) refuses"), "{filtered}");
+        let other = said(KernelFeature::Probes, "2", &format!("{ALL}0\n"));
+        assert!(other.starts_with(", although it has CAP_PERFMON\n  see whether"), "{other}");
+        let plain = said(KernelFeature::Waits, "2", "Seccomp:\t0\n");
+        assert!(plain.ends_with("or: sudo sysctl kernel.perf_event_paranoid=1"), "{plain}");
+        let theirs = said(KernelFeature::Stacks, "2", "Seccomp:\t0\n");
+        assert!(theirs.starts_with(": it may not look into the process"), "{theirs}");
+        let filtered = said(KernelFeature::Stacks, "2", "Seccomp:\t2\n");
+        assert!(filtered.contains("seccomp"), "{filtered}");
     }
 
     #[test]

@@ -8,8 +8,6 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use procfs::process::LimitValue;
-
 use crate::error::AgentError;
 use crate::escape::escaped;
 use crate::plan::{RingLimits, UserLimits};
@@ -158,10 +156,7 @@ impl Target {
         }
         const CAP_IPC_LOCK: u64 = 1 << 14;
         let limit = self.locked_limit().filter(|_| status.capeff & CAP_IPC_LOCK == 0);
-        Some(match limit {
-            Some(LimitValue::Value(bytes)) => bytes.saturating_sub(locked),
-            _ => u64::MAX,
-        })
+        Some(limit.map_or(u64::MAX, |bytes| bytes.saturating_sub(locked)))
     }
 }
 

@@ -126,10 +126,42 @@ fn is_in_an_outer_namespace(system: &System, pid: i32) -> bool {
         let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
         Some(lines.collect::<Vec<_>>())
     };
-    let all = ["0 0 4294967295".to_string()];
     match (map("self"), map(&pid.to_string())) {
-        (Some(ours), Some(theirs)) => ours != all && theirs != ours,
+        (Some(ours), Some(theirs)) => ours != ALL_USERS && theirs != ours,
         _ => false,
+    }
+}
+
+/// The uid map of the initial user namespace.
+const ALL_USERS: [&str; 1] = ["0 0 4294967295"];
+
+/// What ppt itself may do, so that no advice is to get what it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnRights {
+    /// CapEff of proc_pid_status(5).
+    capabilities: u64,
+    /// Whether a filter checks its system calls (seccomp).
+    pub is_filtered: bool,
+    /// Whether its capabilities count only in a user namespace of its own.
+    pub is_inner: bool,
+}
+
+impl OwnRights {
+    /// What this process may do now.
+    pub fn of(system: &System) -> Self {
+        let status = system.proc_text("self/status").unwrap_or_default();
+        let map = system.proc_text("self/uid_map").unwrap_or_default();
+        let words = map.split_whitespace().collect::<Vec<_>>().join(" ");
+        Self {
+            capabilities: capabilities(system, "self", "CapEff:").unwrap_or(0),
+            is_filtered: status.lines().any(|line| line == "Seccomp:\t2"),
+            is_inner: !words.is_empty() && words != ALL_USERS[0],
+        }
+    }
+
+    /// Whether it has the capability of this number (capabilities(7), linux/capability.h).
+    pub fn has(&self, number: u32) -> bool {
+        self.capabilities >> number & 1 == 1
     }
 }
 
@@ -140,7 +172,7 @@ pub(crate) fn yama_refuses(scope: u32, privileged: bool) -> bool {
 
 pub(crate) fn has_cap_sys_ptrace(system: &System) -> bool {
     const CAP_SYS_PTRACE: u32 = 19;
-    capabilities(system, "self", "CapEff:").is_some_and(|caps| caps >> CAP_SYS_PTRACE & 1 == 1)
+    OwnRights::of(system).has(CAP_SYS_PTRACE)
 }
 
 /// One of the capability sets of a process.
@@ -298,6 +330,18 @@ mod tests {
         assert!(!container(&[PTRACE, in_pod]), "it has the capability");
         assert!(!container(&[NONE, in_pod, yama("3\n")]), "which helps nobody");
         assert!(!container(&[NONE, yama("1\n")]));
+    }
+
+    #[test]
+    fn our_rights_are_those_of_our_status() {
+        let (_folder, bare) =
+            system(&[("self/status", "CapEff:\t0000004000000000\nSeccomp:\t2\n")]);
+        let rights = OwnRights::of(&bare);
+        assert!(rights.has(38) && !rights.has(21) && rights.is_filtered && !rights.is_inner);
+        let map = ("self/uid_map", "         0       1000          1\n");
+        let (_folder, inner) = system(&[("self/status", "Seccomp:\t0\n"), map]);
+        let rights = OwnRights::of(&inner);
+        assert!(!rights.has(38) && !rights.is_filtered && rights.is_inner);
     }
 
     #[test]

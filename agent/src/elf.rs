@@ -380,6 +380,21 @@ impl Object {
         Some(start.wrapping_sub(address))
     }
 
+    /// The file offset of the code that belongs at `start..end`, if that is inside of the object's
+    /// code. `bias` is that of a mapping of the same object.
+    pub(crate) fn code_at(&self, bias: u64, start: u64, end: u64) -> Option<u64> {
+        let (first, last) = (start.wrapping_sub(bias), end.wrapping_sub(bias));
+        let covers = |load: &&Load| {
+            let behind = load.address.saturating_add(load.size).checked_next_multiple_of(PAGE);
+            load.executable
+                && load.address & !(PAGE - 1) <= first
+                && first < last
+                && behind.is_some_and(|behind| last <= behind)
+        };
+        let load = self.loads.iter().find(covers)?;
+        Some(load.offset.wrapping_add(first.wrapping_sub(load.address)))
+    }
+
     /// Whether the part mapped at `offset` is writable, or was writable until relocation.
     pub(crate) fn is_relocated(&self, offset: u64) -> bool {
         self.loads.iter().any(|load| load.writable && load.covers(offset))

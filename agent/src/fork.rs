@@ -12,13 +12,12 @@ use crate::buffer::{Buffer, FoundBy};
 use crate::descriptor::{Candidate, Checked, check};
 use crate::error::Result;
 use crate::kin::process;
+use crate::mapping::{Kept, MAPS_OF_MANY};
 use crate::memory::read_by_call;
 use crate::system::System;
 use crate::target::Target;
 
 const AT_RANDOM: u64 = 25;
-/// Most bytes of a list of mappings that are read.
-const MAPS_LIMIT: u64 = 8 << 20;
 
 /// The identity of a program run: 16 random bytes that the kernel puts on the stack at exec
 /// (getauxval(3), AT_RANDOM). Forked children keep them until they start another program.
@@ -54,7 +53,7 @@ impl Target {
     /// # Errors
     /// A buffer cannot be read: the process has ended, or it is not permitted.
     pub fn copies_of(&self, known: &[Buffer]) -> Result<Vec<Buffer>> {
-        let (mappings, _) = self.mappings(MAPS_LIMIT)?;
+        let (mappings, _) = self.mappings(Kept::Private, MAPS_OF_MANY)?;
         let mut budget = Budget::of_one();
         let copy = |buffer: &Buffer| {
             let (address, found_by) = (buffer.address, FoundBy::Copy);

@@ -1,6 +1,7 @@
 //! The mappings of a process, and their files.
 
 use std::fs::{File, Metadata};
+use std::io::{BufRead, BufReader, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 
@@ -35,6 +36,8 @@ pub(crate) struct Mapping {
     pub(crate) is_stack: bool,
     /// Code that the kernel maps into every process.
     is_vdso: bool,
+    /// Anonymous memory in place of the file's code.
+    pub(crate) is_moved: bool,
     /// The file had been deleted, or replaced by another.
     pub(crate) is_deleted: bool,
     /// The mapped file, without a mark of deletion. Bytes that are not UTF-8 are replaced.
@@ -66,6 +69,7 @@ impl From<MemoryMap> for Mapping {
             is_private: map.perms.contains(MMPermissions::PRIVATE),
             is_stack: matches!(map.pathname, MMapPath::Stack | MMapPath::TStack(_)),
             is_vdso: matches!(map.pathname, MMapPath::Vdso),
+            is_moved: false,
             is_deleted,
             object,
             raw: None,
@@ -74,8 +78,64 @@ impl From<MemoryMap> for Mapping {
     }
 }
 
+/// The lines of a list of mappings that are kept, always with the lines before and after each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    Code,
+    Private,
+}
+
+impl Kept {
+    fn keeps(self, line: &[u8]) -> bool {
+        let rights = line.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
+        let (at, letter) = if self == Kept::Code { (2, b'x') } else { (3, b'p') };
+        rights.get(at) == Some(&letter) || line.ends_with(IO_URING)
+    }
+}
+
+/// Most bytes of a list of mappings that are read, which takes less than a second: 65,530 mappings
+/// (the usual vm.max_map_count) of files with paths of 900 bytes.
+pub(crate) const MAPS_LIMIT: u64 = 64 << 20;
+/// That limit for each process in a search of many: paths of 170 bytes.
+pub(crate) const MAPS_OF_MANY: u64 = 16 << 20;
+/// The name of anonymous memory from mmap(2) with MAP_HUGETLB.
+const HUGE: &str = "/anon_hugepage";
+/// The end of the line of a ring of an io_uring.
+const IO_URING: &[u8] = b"anon_inode:[io_uring]\n";
+
+/// Reads the mappings of a process, within the first `limit` bytes of the list. Returns also
+/// whether they are all. A process may map data files 60,000 times, so the list is read line by
+/// line.
+pub(crate) fn read_maps(
+    maps: impl Read,
+    kept: Kept,
+    limit: u64,
+) -> ProcResult<(Vec<Mapping>, bool)> {
+    let mut maps = BufReader::new(maps).take(limit);
+    let (mut bytes, mut line, mut before) = (Vec::new(), Vec::new(), Vec::new());
+    let mut is_after = false;
+    while maps.read_until(b'\n', &mut line)? > 0 {
+        if !line.ends_with(b"\n") {
+            break;
+        }
+        let is_kept = kept.keeps(&line);
+        if is_kept {
+            bytes.append(&mut before);
+        }
+        if is_kept || is_after {
+            bytes.extend_from_slice(&line);
+            before.clear();
+        } else {
+            std::mem::swap(&mut before, &mut line);
+        }
+        is_after = is_kept;
+        line.clear();
+    }
+    Ok((parse_maps(&bytes)?, maps.limit() > 0))
+}
+
 /// The mappings in the bytes of `/proc/PID/maps`.
-pub(crate) fn parse_maps(bytes: &[u8]) -> ProcResult<Vec<Mapping>> {
+fn parse_maps(bytes: &[u8]) -> ProcResult<Vec<Mapping>> {
     let maps = MemoryMaps::from_read(
         escape_kernel_like_names(&String::from_utf8_lossy(bytes)).as_bytes(),
     )?;
@@ -170,6 +230,36 @@ impl Mapping {
         LocatedFile::from_inspected(file).filter(|file| file.metadata.ino() == self.file.inode)
     }
 
+    /// Corrects what the mark of procfs says of a file whose name ends like that mark.
+    pub(crate) fn check_deleted(&mut self, root: &OwnedFd) {
+        let marked = [&self.path()[..], DELETED.as_bytes()].concat();
+        let is_name = |marked: &[u8]| {
+            marked.strip_prefix(b"/").is_some_and(|path| self.locate_at(root, path).is_some())
+        };
+        if self.is_deleted && is_name(&marked) {
+            self.is_deleted = false;
+            self.object = Some(String::from_utf8_lossy(&marked).into_owned());
+            self.raw = Some(marked.into());
+        }
+    }
+
+    /// Whether it is code in anonymous memory right behind a mapping of a file.
+    pub(crate) fn may_be_moved_from(&self, before: &Mapping) -> bool {
+        let is_anonymous = match &self.object {
+            None => self.file.inode == 0 && !self.is_vdso && !self.is_stack,
+            Some(path) => path == HUGE,
+        };
+        let is_behind = before.end == self.start && before.file.inode != 0;
+        self.is_executable && is_anonymous && is_behind
+    }
+
+    /// Makes it a mapping of the file of `before`, whose code at `offset` it replaces.
+    pub(crate) fn set_moved_from(&mut self, before: &Mapping, offset: u64) {
+        (self.is_moved, self.offset) = (true, offset);
+        (self.file, self.is_deleted) = (before.file, before.is_deleted);
+        (self.object, self.raw) = (before.object.clone(), before.raw.clone());
+    }
+
     pub(crate) fn contains(&self, address: u64, length: u64) -> bool {
         self.start <= address && address.checked_add(length).is_some_and(|end| end <= self.end)
     }
@@ -232,6 +322,37 @@ mod tests {
             let mappings = parse_maps(&line).unwrap();
             assert!(mappings[0].locate(&root).is_some(), "{}", path.display());
         }
+        let path = folder.path().join("srv (deleted)");
+        std::fs::write(&path, "").unwrap();
+        for (inode, is_deleted) in [(path.metadata().unwrap().ino(), false), (1, true)] {
+            let line = format!("1000-2000 r-xp 00000000 00:01 {inode} {}\n", path.display());
+            let mut mapping = parse_maps(line.as_bytes()).unwrap().remove(0);
+            mapping.check_deleted(&root);
+            let name = if is_deleted { &b"/srv"[..] } else { b"/srv (deleted)" };
+            assert!(mapping.is_deleted == is_deleted && mapping.path().ends_with(name));
+        }
+    }
+
+    #[test]
+    fn data_hides_no_code() {
+        let line = |number: usize, rights: &str| {
+            let start = number << 12;
+            format!("{start:x}-{:x} {rights} 00000000 00:01 7  /x/{number}\n", start + 4096)
+        };
+        let data = |from: usize| (from..from + 50_000).map(|number| line(number, "r--s"));
+        let list: String = data(1)
+            .chain([line(60_000, "r-xp"), line(60_001, "rw-p")])
+            .chain(data(70_000))
+            .collect();
+        let starts = |kept, limit| {
+            let (found, is_whole) = read_maps(list.as_bytes(), kept, limit).unwrap();
+            (found.iter().map(|mapping| mapping.start >> 12).collect::<Vec<_>>(), is_whole)
+        };
+        assert_eq!(starts(Kept::Code, MAPS_LIMIT), (vec![50_000, 60_000, 60_001], true));
+        let private = vec![50_000, 60_000, 60_001, 70_000];
+        assert_eq!(starts(Kept::Private, MAPS_LIMIT), (private, true));
+        assert_eq!(starts(Kept::Code, 1_000_000), (vec![], false));
+        assert!(!starts(Kept::Code, list.len() as u64 - 1).1, "a part of a line");
     }
 
     #[test]

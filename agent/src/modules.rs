@@ -1,5 +1,7 @@
 //! The code mappings of a process, read repeatedly at a bounded cost.
 
+use std::collections::HashMap;
+
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::budget::Budget;
@@ -7,13 +9,8 @@ use crate::elf::{Mapped, Object};
 use crate::mapping::{FileId, Mapping};
 use crate::target::Target;
 
-/// Most bytes of `/proc/PID/maps` that one look reads. The kernel holds a lock of the process while
-/// it writes each page of them.
-const MAPS_LIMIT: u64 = 4 << 20;
 /// Most executable mappings that a look returns.
 pub const MAX_MODULES_PER_LOOK: usize = 4096;
-/// Most files whose build ids a look reads.
-const MAX_FILES_PER_LOOK: usize = 1024;
 
 /// An executable mapping with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +67,7 @@ impl ModuleWatch {
     pub fn look(&mut self, target: &Target) -> Option<FoundModules> {
         let now = clock_gettime(ClockId::Monotonic);
         let mono_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-        let (mappings, _) = target.mappings(MAPS_LIMIT).ok()?;
+        let (mappings, is_whole) = target.code_mappings().ok()?;
         // After an exec, the mappings are those of another program.
         if !target.maps_same_memory() {
             return None;
@@ -79,17 +76,21 @@ impl ModuleWatch {
             |mapping: &Mapping| mapping.object.as_deref() == Some("anon_inode:[io_uring]");
         self.has_io_uring |= mappings.iter().any(is_ring);
         let is_code = |mapping: &&Mapping| mapping.is_executable && !mapping.path().is_empty();
-        let code: Vec<&Mapping> = mappings.iter().filter(is_code).collect();
-        let left_out = code.len().saturating_sub(MAX_MODULES_PER_LOOK) as u32;
-        let code = &code[..code.len().min(MAX_MODULES_PER_LOOK)];
+        let mut code: Vec<&Mapping> = mappings.iter().filter(is_code).collect();
+        let beyond = code.len().saturating_sub(MAX_MODULES_PER_LOOK);
+        // The program has the lowest addresses, and what it began with the highest.
+        if beyond > 0 {
+            code.drain(1..=beyond);
+        }
+        let left_out = beyond as u32 + u32::from(!is_whole);
         let seen: Vec<ProcMapping> =
             code.iter().map(|mapping| ProcMapping::of_mapping(mapping)).collect();
         if seen.is_empty() || seen == self.seen {
             return None;
         }
         self.seen = seen;
-        let mut files =
-            ModuleFiles { target, mappings: &mappings, budget: Budget::of_one(), read: Vec::new() };
+        let (budget, read) = (Budget::of_one(), HashMap::new());
+        let mut files = ModuleFiles { target, mappings: &mappings, budget, read };
         let mapped = code.iter().map(|mapping| files.module(mapping)).collect();
         Some(FoundModules { mono_ns, mapped, left_out })
     }
@@ -113,7 +114,7 @@ impl ProcMapping {
 }
 
 /// The place where the headers of a mapping are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum ObjectKey {
     File(FileId),
     /// Address of a mapping without a file, such as the kernel's own.
@@ -125,7 +126,7 @@ struct ModuleFiles<'a> {
     target: &'a Target,
     mappings: &'a [Mapping],
     budget: Budget,
-    read: Vec<(ObjectKey, Option<Object>)>,
+    read: HashMap<ObjectKey, Option<Object>>,
 }
 
 impl ModuleFiles<'_> {
@@ -152,21 +153,15 @@ impl ModuleFiles<'_> {
             0 => ObjectKey::Memory(mapping.start),
             _ => ObjectKey::File(mapping.file),
         };
-        if let Some(known) = self.read.iter().position(|entry| entry.0 == key) {
-            return self.read[known].1.as_ref();
+        if !self.read.contains_key(&key) {
+            let object = self.of_file(mapping).or_else(|| self.of_memory(mapping));
+            self.read.insert(key, object);
         }
-        if self.read.len() >= MAX_FILES_PER_LOOK {
-            return None;
-        }
-        let object = self.of_file(mapping).or_else(|| self.of_memory(mapping));
-        self.read.push((key, object));
-        self.read.last()?.1.as_ref()
+        self.read[&key].as_ref()
     }
 
     fn of_file(&mut self, mapping: &Mapping) -> Option<Object> {
-        let located = self.target.root().and_then(|root| mapping.locate(&root)?.open());
-        let file = located.or_else(|| self.target.mapped_file(mapping))?;
-        Object::identity(&file, &mut self.budget)
+        Object::identity(&self.target.mapped_file(mapping)?, &mut self.budget)
     }
 
     /// The headers of an object lie at its beginning, in a mapping of its own or in this one.
@@ -250,23 +245,5 @@ mod tests {
         assert_eq!(module.build_id, hex::decode(&object.build_id).unwrap_or_default());
         child.kill().unwrap();
         child.wait().unwrap();
-    }
-
-    #[test]
-    fn many_mappings_are_bounded() {
-        let mut maps = Vec::new();
-        for number in 1..=MAX_MODULES_PER_LOOK as u64 + 10 {
-            let (start, end) = (number << 20, (number << 20) + 0x1000);
-            maps.extend(
-                format!("{start:x}-{end:x} r-xp 00000000 00:01 {number} /x/{number}\n").bytes(),
-            );
-        }
-        let mappings = crate::mapping::parse_maps(&maps).unwrap();
-        assert_eq!(mappings.len(), MAX_MODULES_PER_LOOK + 10);
-        assert!(
-            mappings
-                .iter()
-                .all(|mapping| mapping.is_executable && mapping.path().starts_with(b"/x/"))
-        );
     }
 }

@@ -24,7 +24,7 @@ use crate::descriptor::{Candidate, Checked, check};
 use crate::elf::{self, Object};
 use crate::error::{AgentError, Result};
 use crate::escape::escaped;
-use crate::mapping::{FileId, LocatedFile, Mapping};
+use crate::mapping::{FileId, Kept, LocatedFile, MAPS_LIMIT, MAPS_OF_MANY, Mapping};
 use crate::scan::Scanner;
 use crate::target::Target;
 
@@ -39,10 +39,6 @@ const FILES: usize = 4096;
 /// Most paths that are tried for one file, and most mapped copies of it that are searched for
 /// symbols.
 const COPIES: usize = 16;
-/// Most bytes of a list of mappings that are read. The longest possible list has 260 MiB.
-const MAPS_LIMIT: u64 = 64 << 20;
-/// That limit for each process in a search of many.
-const MAPS_OF_MANY: u64 = 8 << 20;
 /// Most files that are cached.
 const REMEMBERED: usize = 1 << 16;
 
@@ -159,7 +155,7 @@ impl Searcher {
     pub fn buffers(&mut self, target: &Target) -> Result<FoundBuffers> {
         self.budget.next();
         let limit = if self.many { MAPS_OF_MANY } else { MAPS_LIMIT };
-        let (mappings, all) = target.mappings(limit)?;
+        let (mappings, all) = target.mappings(Kept::Private, limit)?;
         let mut search =
             Search { target, mappings: &mappings, searcher: self, found: FoundBuffers::default() };
         if !all {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ use crate::danger::Danger;
 use crate::denied::{self, DeniedTarget};
 use crate::error::{AgentError, Result};
 use crate::escape::escaped;
-use crate::mapping::{self, LocatedFile, Mapping};
+use crate::mapping::{Kept, LocatedFile, MAPS_LIMIT, Mapping, read_maps};
 use crate::memory::ProcessMemory;
 use crate::system::System;
 use crate::threads::Threads;
@@ -45,6 +45,19 @@ pub struct Target {
     egid: u32,
     ns_pid: i32,
     danger: TimedCache<Option<Danger>>,
+}
+
+/// What bounds the mappings of a process. `None`: nothing, or it is unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MapLimits {
+    /// The number of its mappings.
+    pub mappings: u64,
+    /// vm.max_map_count.
+    pub most: Option<u64>,
+    /// RLIMIT_MEMLOCK.
+    pub locked: Option<u64>,
+    /// RLIMIT_AS.
+    pub space: Option<u64>,
 }
 
 /// The pids of all current processes except this one.
@@ -230,14 +243,31 @@ impl Target {
         status(&self.process).ok()
     }
 
-    /// The limit of the memory that it may lock.
-    pub(crate) fn locked_limit(&self) -> Option<LimitValue> {
-        Some(self.process.limits().ok()?.max_locked_memory.soft_limit)
+    /// The limit of the memory that it may lock, in bytes. `None`: no limit, or unknown.
+    pub(crate) fn locked_limit(&self) -> Option<u64> {
+        soft(self.process.limits().ok()?.max_locked_memory)
     }
 
     /// The control groups that limit its memory.
     pub(crate) fn memory_groups(&self) -> Vec<MemoryGroup> {
         ppt_now::memory_groups(&self.system.proc, &self.pid.to_string())
+    }
+
+    /// What bounds the mappings of the process.
+    pub fn map_limits(&self) -> MapLimits {
+        let maps = self.view.open_relative("maps").map(|maps| maps.take(MAPS_LIMIT));
+        let lines = maps.map_or(0, |maps| BufReader::new(maps).split(b'\n').count());
+        let most = self.system.proc_text("sys/vm/max_map_count");
+        let limits = self.process.limits().ok();
+        let (locked, space) = limits.map_or((None, None), |limits| {
+            (soft(limits.max_locked_memory), soft(limits.max_address_space))
+        });
+        MapLimits {
+            mappings: lines as u64,
+            most: most.and_then(|it| it.parse().ok()),
+            locked,
+            space,
+        }
     }
 
     /// A descriptor that becomes readable when the process ends. `None` before Linux 5.3.
@@ -357,32 +387,26 @@ impl Target {
         Some(self.view.open_relative_flags("root", look).ok()?.into())
     }
 
-    /// The file of a mapping, even if its path was replaced. Needs privileges.
+    /// The file of a mapping. If its path was replaced, that needs privileges.
     pub(crate) fn mapped_file(&self, mapping: &Mapping) -> Option<File> {
+        let located = self.root().and_then(|root| mapping.locate(&root)?.open());
+        if located.is_some() {
+            return located;
+        }
         let path = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
         let look = OFlags::PATH | OFlags::CLOEXEC;
         let found = OwnedFd::from(self.process.open_relative_flags(&path, look).ok()?);
         LocatedFile::from_inspected(File::from(found))?.open()
     }
 
-    /// The current mappings within the first `limit` bytes of the list, and whether the list is
-    /// complete.
-    pub(crate) fn mappings(&self, limit: u64) -> Result<(Vec<Mapping>, bool)> {
-        let read = || -> ProcResult<_> {
-            let mut bytes = Vec::with_capacity(ROOM);
-            self.view.open_relative("maps")?.take(limit).read_to_end(&mut bytes)?;
-            let all = (bytes.len() as u64) < limit;
-            if !all {
-                let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-                bytes.truncate(end);
-            }
-            Ok((mapping::parse_maps(&bytes)?, all))
-        };
-        let (maps, all) = read().map_err(|error| match error {
+    /// The current mappings of this kind within the first `limit` bytes of the list, and whether
+    /// they are all.
+    pub(crate) fn mappings(&self, kept: Kept, limit: u64) -> Result<(Vec<Mapping>, bool)> {
+        let read = || read_maps(self.view.open_relative("maps")?, kept, limit);
+        read().map_err(|error| match error {
             ProcError::PermissionDenied(_) => self.denied(0).into(),
             other => no_process(self.pid, other),
-        })?;
-        Ok((maps, all))
+        })
     }
 
     /// Live threads: the leader first if it lives, then by number. The iterator is lazy, because
@@ -442,6 +466,14 @@ impl Target {
                 dumpable: is_dumpable(&self.process, self.euid),
             },
         ))
+    }
+}
+
+/// The value of a limit. `None`: there is none.
+fn soft(limit: procfs::process::Limit) -> Option<u64> {
+    match limit.soft_limit {
+        LimitValue::Value(value) => Some(value),
+        LimitValue::Unlimited => None,
     }
 }
 

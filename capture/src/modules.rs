@@ -84,7 +84,8 @@ impl Module {
 
 impl Modules {
     /// Reduces the set to at most 4,096 mappings and `most` bytes. Mappings that do not fit or are
-    /// invalid are only counted.
+    /// invalid are only counted. The first one comes first, then the last ones: a program has the
+    /// lowest addresses, and what it began with the highest.
     pub fn fitting(mut self, most: usize) -> Modules {
         let mut left = most.min(modules::MAX_PAYLOAD);
         let fits = |module: &&Module| {
@@ -93,8 +94,10 @@ impl Modules {
             left -= if fits { len } else { 0 };
             fits
         };
-        let fitting: Vec<Module> =
-            self.mapped.iter().filter(fits).take(modules::MAX_COUNT).cloned().collect();
+        let (first, rest) = self.mapped.split_at(self.mapped.len().min(1));
+        let by_worth = first.iter().chain(rest.iter().rev()).filter(fits);
+        let mut fitting: Vec<Module> = by_worth.take(modules::MAX_COUNT).cloned().collect();
+        fitting.sort_unstable_by_key(|module| module.start);
         if fitting.len() < self.mapped.len() {
             let beside = self.mapped.len() - fitting.len();
             self.left_out = self.left_out.saturating_add(u32::try_from(beside).unwrap_or(u32::MAX));

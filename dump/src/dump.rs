@@ -43,6 +43,8 @@ pub struct DumpOutcome {
     pub untimed: u64,
     /// Why addresses have no names, by the path of the module.
     pub unnamed: Vec<NameRemark>,
+    /// As [`Symbols::outside`].
+    pub outside: [u64; 2],
 }
 
 const MAX_DAMAGED: usize = 1000;
@@ -318,6 +320,7 @@ impl<'a, W: Write, F: TableWriter + Default + Send> TableOutput<'a, W, F> {
             sorter.finish(&mut self.out)?;
         }
         self.out.flush().map_err(DumpError::Output)?;
+        self.outcome.outside = self.symbols.as_ref().map(Symbols::outside).unwrap_or_default();
         self.outcome.unnamed = self.symbols.as_ref().map(Symbols::remarks).unwrap_or_default();
         Ok(self.outcome)
     }

@@ -49,10 +49,7 @@ impl fmt::Display for KernelFeature {
 pub enum KernelError {
     /// perf_event_open(2) refuses.
     #[strum(serialize = "perf-denied")]
-    #[error(
-        "the kernel does not let ppt capture {part}: kernel.perf_event_paranoid is {paranoid}, and \
-         ppt has no CAP_PERFMON"
-    )]
+    #[error("the kernel does not let ppt capture {part}")]
     Denied {
         /// The kind of information.
         part: KernelFeature,
@@ -95,13 +92,13 @@ pub enum KernelError {
     },
     /// Threads, with several descriptors for each CPU, need too many of them.
     #[error(
-        "ppt cannot capture {part} of {threads} threads on {cpus} CPUs: it may not open so many \
-         files"
+        "ppt cannot capture {part} of {threads} {} on {cpus} CPUs: it may not open so many files",
+        if *part == KernelFeature::Probes { "places" } else { "threads" }
     )]
     TooManyDescriptors {
         /// The kind of information.
         part: KernelFeature,
-        /// The number of threads of the process.
+        /// The number of threads of the process, or of places of probes.
         threads: usize,
         /// The number of CPUs.
         cpus: usize,
@@ -131,14 +128,18 @@ impl KernelError {
     /// Converts an error of perf_event_open(2), mmap(2) or an ioctl.
     pub(crate) fn new(part: KernelFeature, source: io::Error, threads: usize, cpus: usize) -> Self {
         use nix::errno::Errno;
-        match Errno::from_raw(source.raw_os_error().unwrap_or_default()) {
-            Errno::EACCES | Errno::EPERM => {
-                let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+        let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
+        let errno = Errno::from_raw(source.raw_os_error().unwrap_or_default());
+        match errno {
+            // A kernel with that setting has the call: a filter of system calls says it has not.
+            Errno::EACCES | Errno::EPERM | Errno::ENOSYS
+                if errno != Errno::ENOSYS || paranoid.is_some() =>
+            {
                 let paranoid =
                     paranoid.map_or("unknown".into(), |paranoid| paranoid.trim().to_owned());
                 Self::Denied { part, paranoid }
             }
-            Errno::EMFILE | Errno::ENFILE => Self::TooManyDescriptors { part, threads, cpus },
+            Errno::EMFILE => Self::TooManyDescriptors { part, threads, cpus },
             Errno::ENOSYS | Errno::EINVAL | Errno::ENOENT | Errno::EOPNOTSUPP | Errno::E2BIG => {
                 Self::Unsupported { part, source }
             }

@@ -64,7 +64,8 @@ impl ProbeEvents {
         bytes: usize,
         sources: &mut Sources,
     ) -> Result<Self, KernelError> {
-        let failed = |error| KernelError::new(KernelFeature::Probes, error, 1, cpus.len());
+        let places = probes.iter().map(|probe| probe.sites.len()).sum();
+        let failed = |error| KernelError::new(KernelFeature::Probes, error, places, cpus.len());
         let mut open = || {
             let pmu = pmu()?;
             let (mut rings, mut firsts) = (Vec::new(), Vec::new());

@@ -28,11 +28,19 @@ pub(crate) struct ProbeReader {
     pub counts: Arc<ProbeCounts>,
 }
 
+/// The state of a probe.
+#[derive(Debug)]
+struct ProbeState {
+    name: String,
+    is_stopped: AtomicBool,
+    /// Its recorded hits by the captured process.
+    own: AtomicU64,
+}
+
 /// The state of the probes.
 #[derive(Debug, Default)]
 pub struct ProbeCounts {
-    /// The probes by name, and whether each was stopped.
-    probes: Vec<(String, AtomicBool)>,
+    probes: Vec<ProbeState>,
     /// More hits in a second than this stop a probe.
     limit: u64,
     unreturned: AtomicU64,
@@ -41,14 +49,16 @@ pub struct ProbeCounts {
 
 impl ProbeCounts {
     pub(crate) fn new(names: impl Iterator<Item = String>, limit: u64) -> Self {
-        let probes = names.map(|name| (name, AtomicBool::new(false))).collect();
+        let probe = |name| ProbeState { name, is_stopped: false.into(), own: 0.into() };
+        let probes = names.map(probe).collect();
         Self { probes, limit, ..Self::default() }
     }
 
-    /// Probes that were hit more often in a second than they may.
-    pub fn stopped(&self) -> impl Iterator<Item = &str> {
-        let stopped = self.probes.iter().filter(|(_, is_stopped)| is_stopped.load(Relaxed));
-        stopped.map(|(name, _)| name.as_str())
+    /// Probes that were hit more often in a second than they may, and whether the captured process
+    /// was among those that hit them.
+    pub fn stopped(&self) -> impl Iterator<Item = (&str, bool)> {
+        let stopped = self.probes.iter().filter(|probe| probe.is_stopped.load(Relaxed));
+        stopped.map(|probe| (probe.name.as_str(), probe.own.load(Relaxed) > 0))
     }
 
     /// The maximum number of hits of a probe per second.
@@ -147,6 +157,9 @@ impl<'a> ProbeDecoder<'a> {
                 } else if record.pid == pid
                     && let Some(hit) = read(&record, &events.probes, sources)
                 {
+                    if let ProbeStep::Hit { probe, .. } = hit.step {
+                        self.counts.probes[probe].own.fetch_add(1, Relaxed);
+                    }
                     report(record.time, hit);
                 }
             }
@@ -205,7 +218,7 @@ impl<'a> ProbeDecoder<'a> {
         }
         window.looked_ns = now;
         let end_wakeup = now.saturating_sub(window.begun_ns) >= WINDOW_NS;
-        for (probe, (_, is_stopped)) in self.counts.probes.iter().enumerate() {
+        for (probe, ProbeState { is_stopped, .. }) in self.counts.probes.iter().enumerate() {
             if is_stopped.load(Relaxed) {
                 continue;
             }

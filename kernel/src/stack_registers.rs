@@ -79,6 +79,39 @@ impl StackRegisters {
     }
 }
 
+/// The address of the next instruction of what a signal has interrupted. `values` are the registers in
+/// the code to which its handler returns, and become those that the kernel has saved on the stack.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn interrupted(
+    values: &mut UnwindRegsNative,
+    read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Option<u64> {
+    use framehop::x86_64::Reg;
+    // The offset of gregs in ucontext_t, and the registers in their order there.
+    const SAVED: u64 = 40;
+    const ORDER: [Reg; 16] = {
+        use Reg::*;
+        [R8, R9, R10, R11, R12, R13, R14, R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP]
+    };
+    let saved = values.sp().checked_add(SAVED)?;
+    let mut word = |number: usize| read(saved.checked_add(8 * number as u64)?).ok();
+    for (number, register) in ORDER.into_iter().enumerate() {
+        values.set(register, word(number)?);
+    }
+    let code = word(ORDER.len())?;
+    values.set_ip(code);
+    Some(code)
+}
+
+/// The kernel's frame there has what the unwinder needs.
+#[cfg(target_arch = "aarch64")]
+pub(crate) fn interrupted(
+    _: &mut UnwindRegsNative,
+    _: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Option<u64> {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use framehop::{
-    CacheNative, ExplicitModuleSectionInfo, MayAllocateDuringUnwind, Module, Unwinder,
-    UnwinderNative,
+    CacheNative, ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Module,
+    Unwinder, UnwinderNative,
 };
 use gimli::{
     BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CieOrFde,
@@ -17,7 +17,7 @@ use gimli::{
 
 use crate::perf::MAX_ADDRESSES;
 use crate::records::u64_at;
-use crate::stack_registers::StackRegisters;
+use crate::stack_registers::{StackRegisters, interrupted};
 
 /// The largest number of instructions of an entry of a table. An entry is read for each stack that it unwinds.
 const MAX_INSTRUCTIONS: usize = 10_000;
@@ -34,6 +34,8 @@ type TableSlice<'a> = EndianSlice<'a, LittleEndian>;
 pub struct UnwindTables {
     address: u64,
     bytes: Bytes,
+    /// Addresses to which handlers of signals return. An unwinder does not step over their entries.
+    trampolines: Arc<[Range<u64>]>,
 }
 
 impl UnwindTables {
@@ -42,17 +44,19 @@ impl UnwindTables {
     /// many instructions or bytes. Compilers write no such entries.
     pub fn new(address: u64, bytes: Vec<u8>) -> Option<Self> {
         address.checked_add(bytes.len() as u64)?;
-        let is_bounded = is_bounded(&bytes, address).unwrap_or(false);
-        is_bounded.then(|| Self { address, bytes: bytes.into() })
+        let trampolines = checked(&bytes, address).ok()??.into();
+        Some(Self { address, bytes: bytes.into(), trampolines })
     }
 }
 
-/// Whether every entry of a table can be read in bounded time.
-fn is_bounded(bytes: &[u8], address: u64) -> gimli::Result<bool> {
+/// The code to which handlers of signals return. `None` unless every entry of the table can be read
+/// in bounded time.
+fn checked(bytes: &[u8], address: u64) -> gimli::Result<Option<Vec<Range<u64>>>> {
     let section = EhFrame::new(bytes, LittleEndian);
     let bases = BaseAddresses::default().set_eh_frame(address);
     let begin = Instant::now();
     let mut entries = section.entries(&bases);
+    let mut trampolines = Vec::new();
     while let Some(entry) = entries.next()? {
         let common = |cie: &CommonInformationEntry<TableSlice<'_>>| -> gimli::Result<bool> {
             Ok(cie.entry_len() <= MAX_ENTRY_BYTES
@@ -63,6 +67,9 @@ fn is_bounded(bytes: &[u8], address: u64) -> gimli::Result<bool> {
             CieOrFde::Fde(partial) => {
                 let fde = partial.parse(EhFrame::cie_from_offset)?;
                 let encoding = fde.cie().encoding();
+                if cfg!(target_arch = "x86_64") && fde.is_signal_trampoline() {
+                    trampolines.push(fde.initial_address()..fde.end_address());
+                }
                 // Its common entry is not necessarily among the entries.
                 fde.entry_len() <= MAX_ENTRY_BYTES
                     && common(fde.cie())?
@@ -70,10 +77,10 @@ fn is_bounded(bytes: &[u8], address: u64) -> gimli::Result<bool> {
             }
         };
         if !bounded || begin.elapsed() > MAX_CHECK_TIME {
-            return Ok(false);
+            return Ok(None);
         }
     }
-    Ok(true)
+    Ok(Some(trampolines))
 }
 
 fn are_bounded(
@@ -134,6 +141,8 @@ pub struct StackUnwinder(Mutex<UnwinderState>);
 struct UnwinderState {
     /// Sorted.
     code: Vec<Range<u64>>,
+    /// Sorted.
+    trampolines: Vec<Range<u64>>,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
 }
@@ -149,9 +158,12 @@ impl StackUnwinder {
     pub fn set_code(&self, code: MappedCode) {
         let MappedCode { mut ranges, unwind } = code;
         ranges.sort_unstable_by_key(|range| range.start);
-        let mut unwinder = UnwinderNative::new();
+        let (mut unwinder, mut trampolines) = (UnwinderNative::new(), Vec::new());
         for UnwindMapping { range, address, tables } in unwind {
             let size = tables.bytes.len() as u64;
+            let moved = |at: u64| range.start.wrapping_add(at.wrapping_sub(address));
+            let mapped = tables.trampolines.iter().map(|it| moved(it.start)..moved(it.end));
+            trampolines.extend(mapped.filter(|it| range.start <= it.start && it.end <= range.end));
             let sections = ExplicitModuleSectionInfo {
                 base_svma: address,
                 eh_frame_svma: Some(tables.address..tables.address.saturating_add(size)),
@@ -161,9 +173,10 @@ impl StackUnwinder {
             let start = range.start;
             unwinder.add_module(Module::new(String::new(), range, start, sections));
         }
+        trampolines.sort_unstable_by_key(|range| range.start);
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The cache notices that the unwinder has changed.
-        (state.code, state.unwinder) = (ranges, unwinder);
+        (state.code, state.trampolines, state.unwinder) = (ranges, trampolines, unwinder);
     }
 
     /// The stack of a thread, the innermost function first: the number of addresses, and the addresses. `copy`
@@ -176,26 +189,36 @@ impl StackUnwinder {
             at.and_then(|at| u64_at(stack, at)).ok_or(())
         };
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let UnwinderState { code, unwinder, cache } = &mut *state;
-        let is_code = |address: u64| {
-            let behind = code.partition_point(|range| range.start <= address);
-            code[..behind].last().is_some_and(|range| address < range.end)
-        };
+        let UnwinderState { code, trampolines, unwinder, cache } = &mut *state;
         let (mut depth, mut addresses) = (0, [0; MAX_ADDRESSES]);
-        let mut frames = unwinder.iter_frames(registers.code, registers.native(), cache, &mut read);
+        let mut values = registers.native();
+        let mut frame = FrameAddress::from_instruction_pointer(registers.code);
         for place in &mut addresses {
-            // The copy of the stack may end within a function.
-            let Ok(Some(frame)) = frames.next() else { break };
             let address = frame.address_for_lookup();
             // Without a table, the next address is a guess.
-            if depth > 0 && !is_code(address) {
+            if depth > 0 && !is_among(code, address) {
                 break;
             }
             *place = address;
             depth += 1;
+            let next = if is_among(trampolines, address) {
+                interrupted(&mut values, &mut read).map(FrameAddress::from_instruction_pointer)
+            } else {
+                // The copy of the stack may end within a function.
+                let caller = unwinder.unwind_frame(frame, &mut values, cache, &mut read);
+                caller.ok().flatten().and_then(FrameAddress::from_return_address)
+            };
+            let Some(next) = next else { break };
+            frame = next;
         }
         Some((depth, addresses))
     }
+}
+
+/// Whether one of these sorted ranges has the address.
+fn is_among(ranges: &[Range<u64>], address: u64) -> bool {
+    let behind = ranges.partition_point(|range| range.start <= address);
+    ranges[..behind].last().is_some_and(|range| address < range.end)
 }
 
 #[cfg(test)]
@@ -219,8 +242,13 @@ mod tests {
 
     /// A table of one function at [`CODE_AT`], of 256 bytes.
     fn table(instructions: &[u8]) -> Vec<u8> {
+        table_of(b"", instructions)
+    }
+
+    /// The same with letters that augment its common entry.
+    fn table_of(letters: &[u8], instructions: &[u8]) -> Vec<u8> {
         // The caller's stack begins 8 bytes higher, after the return address.
-        let common = [0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1];
+        let common = [&[0, 0, 0, 0, 1], letters, &[0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1]].concat();
         let mut all = entry(&common, &[]);
         let back = (all.len() + 4) as u32;
         let mut head = back.to_le_bytes().to_vec();
@@ -265,6 +293,19 @@ mod tests {
         // An expression without a branch: 16 bytes above the stack pointer.
         let expression = [DEF_CFA_EXPRESSION, 2, BREG7, 16];
         assert_eq!(found(&expression, &[1, code + 0x21, 2])[..2], [code, code + 0x20]);
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn what_a_signal_interrupted_is_found() {
+        let code = 0x7000_0000_1010;
+        // Two handlers, one inside of the other. The copy begins at 0x8000.
+        let mut stack = [0; 60];
+        (stack[20], stack[21]) = (0x8000 + 8 * 30, code + 0x30);
+        (stack[50], stack[51]) = (0x9000, code + 0x50);
+        let unwinder = unwinder(table_of(b"S", &[])).unwrap();
+        let (depth, addresses) = unwinder.unwind(&copy(code, &stack)).unwrap();
+        assert_eq!(addresses[..usize::from(depth)], [code, code + 0x30, code + 0x50]);
     }
 
     #[test]

@@ -152,7 +152,8 @@ fn list_probes(args: &args::Attach) -> CommandResult {
         which => which,
     };
     let chosen = select::processes(which, &[], true)?;
-    let listed = chosen.iter().flat_map(|chosen| ProbedProcess::new(&chosen.target).listed());
+    let of_process = |chosen: &Chosen| ProbedProcess::new(&chosen.target, &[]).listed();
+    let listed = chosen.iter().flat_map(of_process);
     let listed: BTreeSet<ListedProbe> = listed.collect();
     if listed.is_empty() {
         let message =

@@ -10,8 +10,8 @@
 //!
 //! Without a process, it also names commands that this ppt was built without. If a finding is what an attach would report, `more:` names the same message.
 
-use ppt_agent::System;
 use ppt_agent::doctor::{self, Check, CheckVerdict, Remedy};
+use ppt_agent::{OwnRights, System};
 use ppt_kernel::{KernelRequest, Stacks, Wanted};
 use ppt_sources::FILE_NAME;
 use ppt_text::exit::ExitStatus;
@@ -67,7 +67,7 @@ fn kernel() -> Vec<Check> {
         return vec![check(CheckVerdict::Good, found.into(), None, None)];
     }
     let missing = missing.iter().map(|error| {
-        let message = wording::of_kernel(error);
+        let message = wording::of_kernel(error, OwnRights::of(&System::default()));
         let (found, remedy) = message.split_once("\n  ").unwrap_or((&message, ""));
         let remedy = (!remedy.is_empty()).then(|| Remedy::Words(remedy.into()));
         check(CheckVerdict::Note, found.into(), remedy, Some(error.code()))

@@ -7,8 +7,8 @@ use ppt_dump::{
     TimeFormat,
 };
 use ppt_output::{FileId, Output, Readers, Rules};
-use ppt_text::escaped;
 use ppt_text::exit::ExitStatus;
+use ppt_text::{escaped, grouped};
 
 use crate::args;
 use crate::code::Code;
@@ -136,6 +136,17 @@ fn finish(name: &str, outcome: &ppt_dump::DumpOutcome) -> ExitStatus {
         );
     }
     report_unnamed(name, &outcome.unnamed);
+    let [outside, left_out] = outcome.outside.map(grouped);
+    if outcome.outside[0] > 0 {
+        let message = format!("{name}: {outside} addresses are in no file of the process's code");
+        report::warning(Code::NamesMissing, message);
+    }
+    if outcome.outside[1] > 0 {
+        let message = format!(
+            "{name}: {left_out} addresses are in no module of the capture, which does not hold all of them"
+        );
+        report::warning(Code::NamesMissing, message);
+    }
     if let Some(offset) = outcome.cut {
         report::warning(
             Code::CutOff,

@@ -88,13 +88,19 @@ pub(crate) fn processes(
                     report_left_out(&found.left_out, buffers);
                     Ok(found.chosen)
                 }
-                (true, None) => Err(Failure::failed(
-                    Code::NothingToAttach,
-                    format!(
-                        "no process that you may read has {}; `ppt list` shows all buffers",
-                        wanted(buffers)
-                    ),
-                )),
+                (true, None) => {
+                    let in_part = match found.in_part {
+                        0 => String::new(),
+                        count => format!("\n  {count} processes were not searched completely"),
+                    };
+                    Err(Failure::failed(
+                        Code::NothingToAttach,
+                        format!(
+                            "no process that you may read has {}; `ppt list` shows all buffers{in_part}",
+                            wanted(buffers)
+                        ),
+                    ))
+                }
             }
         }
     }
@@ -179,6 +185,8 @@ struct SearchResult {
     chosen: Vec<Chosen>,
     /// Why the other processes were not chosen.
     without: Vec<String>,
+    /// The number of those that were not searched completely.
+    in_part: usize,
     /// Processes that would take more file descriptors than ppt may have.
     left_out: Vec<i32>,
     /// The first error because of that limit.
@@ -200,7 +208,12 @@ impl SearchResult {
                 Err(error @ AgentError::TooManyFiles { .. }) => {
                     result.no_room.get_or_insert(error);
                 }
-                Err(error) => result.without.push(wording::message(&error)),
+                Err(error) => {
+                    let is_cut = |unsearched: &String| !unsearched.is_empty();
+                    result.in_part += usize::from(matches!(&error,
+                        AgentError::NoBuffers { unsearched, .. } if is_cut(unsearched)));
+                    result.without.push(wording::message(&error));
+                }
             }
         }
         result

@@ -117,7 +117,9 @@ impl Live<'_> {
             News::Unmappable(errno) => {
                 self.ok = false;
                 self.status.clear();
-                report::error(Code::CannotMap, messages::unmappable(attached_buffer, errno));
+                let target = member.session.target();
+                let message = messages::unmappable(target, attached_buffer, errno);
+                report::error(Code::CannotMap, message);
                 return false;
             }
             News::Ended(end) => {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ppt_agent::{RING_MEMORY, Target};
+use ppt_agent::{OwnRights, RING_MEMORY, System, Target};
 use ppt_kernel::{Counts, KernelRequest as Events, Probe, ProcessEvents, ReaderThread, Wanted};
 use ppt_text::{escaped, grouped};
 
@@ -121,13 +121,19 @@ impl KernelWatch {
         if self.names.is_empty() {
             return Vec::new();
         }
-        let process = ProbedProcess::new(target);
+        let process = ProbedProcess::new(target, &self.names);
         let found = process.find(&self.names, self.may_return);
         let is_unknown = |name: &&String| !found.matched.contains(*name);
         self.unknown.extend(self.names.iter().find(is_unknown).map(|name| process.unknown(name)));
         let shared = found.shared(target.pid());
         for (code, message) in found.remarks.into_iter().chain(shared) {
             self.warn(code.into(), message);
+        }
+        for note in found.notes.into_iter().filter(|_| !self.quiet) {
+            if !self.reported.contains(&note) {
+                report::note(&note);
+                self.reported.push(note);
+            }
         }
         self.matched.extend(found.matched);
         found.probes
@@ -142,7 +148,7 @@ impl KernelWatch {
     /// Reports what is missing.
     fn report(&mut self, missing: Vec<ppt_kernel::KernelError>) {
         for error in missing {
-            self.warn(error.code(), wording::of_kernel(&error));
+            self.warn(error.code(), wording::of_kernel(&error, OwnRights::of(&System::default())));
         }
     }
 
@@ -157,6 +163,11 @@ impl KernelWatch {
     /// Whether a probe has stopped that has not been reported.
     pub(super) fn has_news(&self) -> bool {
         self.stopped().any(|message| !self.reported.contains(&message))
+    }
+
+    /// Whether a probe has stopped.
+    pub(super) fn has_stopped(&self) -> bool {
+        self.stopped().next().is_some()
     }
 
     /// Reports the probes that have stopped.
@@ -218,9 +229,23 @@ impl KernelWatch {
         // A few may be in functions that set up or remove a frame.
         if taken >= FEWEST_STACKS && shallow * 4 > taken * 3 {
             let share = 100 * shallow / taken;
+            let UnwindFiles { unread, is_cut, .. } = self.unwind;
             let (why, remedy) = match counts.unwinder {
-                Some(_) => ("its code has no unwind tables", "build it without -fno-unwind-tables"),
-                None => ("it was built without frame pointers", "add unwind to --stacks"),
+                Some(_) if is_cut => (
+                    "it has more mappings than ppt reads".to_owned(),
+                    "use frame pointers: leave out unwind",
+                ),
+                Some(_) if unread > 0 => (
+                    format!("ppt could not read the unwind tables of {unread} files"),
+                    "run ppt as root (sudo ppt …), or use frame pointers: leave out unwind",
+                ),
+                Some(_) => (
+                    "the code where they end has no unwind tables".to_owned(),
+                    "build it without -fno-unwind-tables",
+                ),
+                None => {
+                    ("it was built without frame pointers".to_owned(), "add unwind to --stacks")
+                }
             };
             let message = format!(
                 "{share} % of the stacks of process {pid} end after two functions: {why}\n  {remedy}; what \
@@ -235,9 +260,10 @@ impl KernelWatch {
 fn stopped(pid: i32, counts: &Counts) -> Vec<String> {
     let Some(counts) = &counts.probes else { return Vec::new() };
     let limit = grouped(counts.limit());
-    let message = |name: &str| {
+    let message = |(name, by_process): (&str, bool)| {
+        let others = if by_process { "" } else { " by other processes" };
         format!(
-            "{}: hit more than {limit} times in a second, so ppt has stopped this probe of process \
+            "{}: hit more than {limit} times in a second{others}, so ppt has stopped this probe of process \
              {pid}\n  --probe-limit sets another limit",
             escaped(name)
         )

@@ -3,6 +3,7 @@
 use ppt_text::grouped;
 
 use super::Live;
+use super::kernel::KernelWatch;
 use crate::measure::bytes;
 use crate::report;
 
@@ -12,7 +13,9 @@ impl Live<'_> {
         let progress = self.listener.progress();
         let seconds = self.started.elapsed().as_secs_f64();
         let none = progress.captured == 0 && progress.left_out == 0;
-        if none && !self.has_reported_waiting && seconds > 1.0 {
+        // The end of a probe says why there are no frames.
+        let has_stopped = self.kernel.as_ref().is_some_and(KernelWatch::has_stopped);
+        if none && !has_stopped && !self.has_reported_waiting && seconds > 1.0 {
             self.has_reported_waiting = true;
             if !self.options.quiet {
                 self.status.clear();

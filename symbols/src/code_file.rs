@@ -2,20 +2,35 @@
 
 use std::fs::File;
 
-use crate::elf::{ElfFile, RegularFile};
+use crate::elf::{ElfFile, FunctionSymbol, LoadSegments, RegularFile};
 use crate::limits;
 use crate::usdt::UsdtNote;
 
 /// A file that a process has mapped as code.
 pub struct CodeFile(ElfFile<RegularFile>);
 
+/// The addresses that a file assigns to its code.
+#[derive(Debug, Clone)]
+pub struct CodeAddresses(LoadSegments);
+
+impl CodeAddresses {
+    /// The address of the code at this file offset.
+    pub fn of_offset(&self, offset: u64) -> Option<u64> {
+        self.0.address(offset)
+    }
+}
+
 /// A function and its offset in its file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FunctionEntry {
-    /// The symbol from the linker.
+    /// The symbol from the linker, without its version.
     pub name: String,
+    /// Whether the symbol has a version that programs linked today do not use.
+    pub is_old: bool,
     /// File offset of its first instruction.
     pub offset: u64,
+    /// Whether the loader calls it to choose the function (STT_GNU_IFUNC).
+    pub is_indirect: bool,
 }
 
 /// A USDT probe and its offset in its file.
@@ -58,15 +73,19 @@ impl CodeFile {
         ElfFile::new(RegularFile { file, len }).map(CodeFile)
     }
 
-    /// The functions of its most complete symbol table, sorted by name.
-    pub fn functions(&self) -> Vec<FunctionEntry> {
-        let offset = |address| self.0.loads.offset(address);
-        let mut all = self.0.function_symbols(|name, address| {
-            let name = str::from_utf8(name).ok()?.to_owned();
-            Some(FunctionEntry { name, offset: offset(address)? })
+    /// The functions of its most complete symbol table whose names are `wanted`, sorted by name. If a
+    /// name has several versions, they are those of the default version.
+    pub fn functions(&self, wanted: impl Fn(&str) -> bool) -> Vec<FunctionEntry> {
+        let mut all = self.0.function_symbols(|symbol| {
+            let name = str::from_utf8(symbol.name).ok().filter(|name| wanted(name))?.to_owned();
+            let offset = self.0.loads.offset(symbol.address)?;
+            let FunctionSymbol { is_old, is_indirect, .. } = symbol;
+            Some(FunctionEntry { name, is_old, offset, is_indirect })
         });
         all.sort_unstable();
-        all.dedup();
+        all.dedup_by(|next, first| {
+            next.name == first.name && (next.offset == first.offset || next.is_old && !first.is_old)
+        });
         all
     }
 
@@ -89,9 +108,9 @@ impl CodeFile {
         sites.collect()
     }
 
-    /// The address that the file assigns to the code at this file offset.
-    pub fn address(&self, offset: u64) -> Option<u64> {
-        self.0.loads.address(offset)
+    /// The addresses that the file assigns to its code.
+    pub fn into_addresses(self) -> CodeAddresses {
+        CodeAddresses(self.0.loads)
     }
 
     /// The section `.eh_frame`, which describes how to find callers.
@@ -127,7 +146,7 @@ mod tests {
     fn functions_begin_where_the_file_has_their_code() {
         let bytes = std::fs::read("/proc/self/exe").unwrap();
         let whole = goblin::elf::Elf::parse(&bytes).unwrap();
-        let functions = ourselves().functions();
+        let functions = ourselves().functions(|_| true);
         assert!(functions.len() > 100 && functions.is_sorted());
         for symbol in whole.syms.iter().filter(|symbol| symbol.is_function()).take(500) {
             let text = whole.shdr_strtab.get_at(whole.section_headers[symbol.st_shndx].sh_name);
@@ -137,8 +156,8 @@ mod tests {
             }
             let name = whole.strtab.get_at(symbol.st_name).unwrap().to_owned();
             let offset = symbol.st_value - section.sh_addr + section.sh_offset;
-            let expected = FunctionEntry { name, offset };
-            assert!(functions.binary_search(&expected).is_ok(), "{expected:?}");
+            let is_it = |entry: &FunctionEntry| (&entry.name, entry.offset) == (&name, offset);
+            assert!(functions.iter().any(is_it), "{name} at {offset:#x}");
         }
         // Variables are not functions.
         assert!(!functions.iter().any(|function| function.name == "environ"));

@@ -12,7 +12,7 @@ use goblin::container::{Container, Ctx, Endian};
 use goblin::elf::note::{NT_GNU_BUILD_ID, NoteDataIterator};
 use goblin::elf::program_header::{PF_X, PT_LOAD, PT_NOTE};
 use goblin::elf::section_header::{
-    SHF_EXECINSTR, SHN_XINDEX, SHT_DYNSYM, SHT_NOBITS, SHT_NOTE, SHT_SYMTAB,
+    SHF_EXECINSTR, SHN_XINDEX, SHT_DYNSYM, SHT_GNU_VERSYM, SHT_NOBITS, SHT_NOTE, SHT_SYMTAB,
 };
 use goblin::elf::sym::{STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 use goblin::elf::{Elf, ProgramHeader, SectionHeader};
@@ -109,6 +109,18 @@ pub(crate) struct ElfFile<R> {
     sections: Vec<SectionHeader>,
     /// The index of the section with the names of sections.
     names: usize,
+}
+
+/// The symbol of a function.
+pub(crate) struct FunctionSymbol<'a> {
+    /// The name without the version.
+    pub name: &'a [u8],
+    /// The address that the file assigns to it.
+    pub address: u64,
+    /// Whether it has a version that programs linked today do not use.
+    pub is_old: bool,
+    /// Whether the loader calls it to choose the function.
+    pub is_indirect: bool,
 }
 
 /// The symbol tables of a file.
@@ -233,19 +245,29 @@ impl<R: ReadAt> ElfFile<R> {
         self.sections.iter().find(is_it)
     }
 
-    /// Applies `make` to the name and the address of each symbol of a function that is defined in
-    /// this file. Returns the results.
-    pub fn function_symbols<T>(&self, make: impl Fn(&[u8], u64) -> Option<T>) -> Vec<T> {
-        let Some((symbols, names)) = self.table(SHT_SYMTAB).or_else(|| self.table(SHT_DYNSYM))
-        else {
+    /// Applies `make` to each symbol of a function that is defined in this file. Returns the results.
+    pub fn function_symbols<T>(&self, make: impl Fn(FunctionSymbol<'_>) -> Option<T>) -> Vec<T> {
+        let whole = self.table(SHT_SYMTAB);
+        let versions = if whole.is_none() { self.table(SHT_GNU_VERSYM) } else { None };
+        let Some((symbols, names)) = whole.or_else(|| self.table(SHT_DYNSYM)) else {
             return Vec::new();
         };
-        let functions = symbols.chunks_exact(SYMBOL).filter_map(|symbol| {
+        let versions = versions.unwrap_or_default().0;
+        let functions = (0..).zip(symbols.chunks_exact(SYMBOL)).filter_map(|(number, symbol)| {
+            /// VERSYM_HIDDEN.
+            const OLD: u8 = 0x80;
             let (kind, section) = (symbol[4] & 0xf, &symbol[6..8]);
-            let name = name_of(symbol, &names)?;
+            let written = name_of(symbol, &names)?;
             let address = u64::from_le_bytes(*symbol.get(8..)?.first_chunk()?);
-            let is_function = kind == STT_FUNC && section != [0, 0] && !name.is_empty();
-            is_function.then(|| make(name, address)).flatten()
+            let is_function = [STT_FUNC, STT_GNU_IFUNC].contains(&kind) && section != [0, 0];
+            // In a complete table, the version is a part of the name: memcpy@@GLIBC_2.14.
+            let name = written.split(|&byte| byte == b'@').next()?;
+            let behind = &written[name.len()..];
+            let is_old = versions.get(2 * number + 1usize).is_some_and(|high| high & OLD != 0)
+                || (behind.starts_with(b"@") && !behind.starts_with(b"@@"));
+            let is_indirect = kind == STT_GNU_IFUNC;
+            let found = FunctionSymbol { name, address, is_old, is_indirect };
+            (is_function && !name.is_empty()).then(|| make(found)).flatten()
         });
         functions.take(limits::FUNCTIONS).collect()
     }

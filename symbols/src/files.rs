@@ -41,6 +41,9 @@ struct Inner {
     /// Bytes of all their tables.
     bytes: usize,
     remarks: BTreeSet<NameRemark>,
+    /// Addresses in no module: where the set states all, and where it left some out.
+    outside: u64,
+    left_out: u64,
 }
 
 /// An ELF file that was verified to be that of a module.
@@ -85,6 +88,20 @@ impl SymbolFiles {
         loaded.ok()
     }
 
+    /// Counts an address in no module that the capture holds.
+    pub fn add_outside(&self, is_cut: bool) {
+        let mut inner = self.lock();
+        let count = if is_cut { &mut inner.left_out } else { &mut inner.outside };
+        *count += 1;
+    }
+
+    /// The number of addresses in code that no file has, and of those in no module of a set that
+    /// left some out.
+    pub fn outside(&self) -> [u64; 2] {
+        let inner = self.lock();
+        [inner.outside, inner.left_out]
+    }
+
     /// The reasons for missing names so far, by path.
     pub fn remarks(&self) -> Vec<NameRemark> {
         self.lock().remarks.iter().cloned().collect()
@@ -125,13 +142,13 @@ impl SymbolFiles {
     fn proven(&self, path: &Path, module: &Module) -> Result<Proven, UnnamedCause> {
         let (file, metadata) = opened(path).ok_or(UnnamedCause::Missing)?;
         let file = ElfFile::new(file).ok_or(UnnamedCause::OtherFile)?;
-        if file.build_id != module.build_id {
-            return Err(UnnamedCause::OtherFile);
+        let is_older = || !module.is_deleted && self.finder.is_older(&metadata);
+        match (module.build_id.is_empty(), file.build_id == module.build_id) {
+            (false, false) => Err(UnnamedCause::OtherFile),
+            // ppt could not read the id, or there is none.
+            (true, _) if !is_older() => Err(UnnamedCause::NotProven),
+            _ => Ok(file),
         }
-        if module.build_id.is_empty() && !self.finder.is_older(&metadata) {
-            return Err(UnnamedCause::NotProven);
-        }
-        Ok(file)
     }
 
     /// A thread that panicked while it held the lock left no partial entries.

@@ -32,7 +32,7 @@ mod remark;
 mod symbols;
 mod usdt;
 
-pub use code_file::{CodeFile, FunctionEntry, ReturnDanger, UnwindTable, UsdtSite};
+pub use code_file::{CodeAddresses, CodeFile, FunctionEntry, ReturnDanger, UnwindTable, UsdtSite};
 pub use demangle::demangled;
 pub use elf::functions_of;
 pub use finder::{CaptureHost, SearchPaths};

@@ -53,7 +53,7 @@ impl ProgramNames {
     fn resolved(&self, set: usize, address: u64) -> String {
         match self.history.find(set, address) {
             Some(module) => self.in_module(module, address),
-            None => self.made(address),
+            None => self.made(set, address),
         }
     }
 
@@ -72,14 +72,19 @@ impl ProgramNames {
     }
 
     /// The name of JIT-compiled code.
-    fn made(&self, address: u64) -> String {
+    fn made(&self, set: usize, address: u64) -> String {
         let made = self.made.get_or_init(|| {
             let text = self.files.finder().perf_map(&self.process);
             text.map(perf_map::parsed).unwrap_or_default()
         });
         match made.find(address) {
             Some((symbol, offset)) => shown(symbol, offset, "jit"),
-            None => format!("{address:#x}"),
+            None => {
+                let set = self.history.sets().get(set);
+                // Without a set, nothing is known of the process.
+                set.into_iter().for_each(|set| self.files.add_outside(set.left_out > 0));
+                format!("{address:#x}")
+            }
         }
     }
 }

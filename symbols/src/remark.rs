@@ -16,7 +16,7 @@ pub struct NameRemark {
 pub enum UnnamedCause {
     /// The file has another build id than the module, because it was replaced since.
     OtherFile,
-    /// Neither the module nor the file has a build id, and the file is younger than the capture.
+    /// The module has no build id, and the file is younger than the capture.
     NotProven,
     /// No file was found, neither the module nor its debug information.
     Missing,
@@ -31,7 +31,7 @@ impl fmt::Display for UnnamedCause {
         f.write_str(match self {
             UnnamedCause::OtherFile => "the file there has another build id",
             UnnamedCause::NotProven => {
-                "it has no build id, and the file there is younger than the capture"
+                "the capture has no build id of it, and the file there is younger than the capture"
             }
             UnnamedCause::Missing => "the file is not there",
             UnnamedCause::NoSymbols => "the file has no symbols",

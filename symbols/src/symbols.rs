@@ -43,6 +43,12 @@ impl Symbols {
         Namer::new(self.program(process))
     }
 
+    /// The number of addresses so far that are in no file that a process had mapped, and of those in
+    /// no mapping that the capture states, where it left some out.
+    pub fn outside(&self) -> [u64; 2] {
+        self.files.outside()
+    }
+
     /// The reasons for missing names so far, by path.
     pub fn remarks(&self) -> Vec<NameRemark> {
         self.files.remarks()

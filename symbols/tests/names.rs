@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ppt_capture::{Module, Modules, Process};
-use ppt_symbols::{CaptureHost, NameRemark, SearchPaths, Symbols, UnnamedCause, functions_of};
+use ppt_symbols::{
+    CaptureHost, CodeFile, NameRemark, SearchPaths, Symbols, UnnamedCause, functions_of,
+};
 
 /// Runs a tool. If it is missing, reports that and returns `None`.
 fn run(tool: &str, arguments: &[&str], folder: &Path) -> Option<String> {
@@ -175,7 +177,7 @@ fn a_file_is_that_of_the_module_or_is_not_used() {
     let unproven = Module { build_id: vec![], ..module.clone() };
     let (found, process) = symbols(built.places(), &unproven);
     assert_eq!(name(&found, &process, START + main), format!("many+{main:#x}"));
-    assert_eq!(found.remarks(), remark(UnnamedCause::OtherFile));
+    assert_eq!(found.remarks(), remark(UnnamedCause::NotProven));
     let arguments = ["--remove-section", ".note.gnu.build-id", "many", "without"];
     if run("objcopy", &arguments, built.folder.path()).is_none() {
         return;
@@ -251,5 +253,40 @@ fn the_module_of_the_time_has_an_address() {
         namer.at(mono_ns);
         assert_eq!(namer.name(0x1012).unwrap().as_ref(), expected);
         assert_eq!(namer.name(0x1012).unwrap().as_ref(), expected, "at hand");
+    }
+}
+
+/// A name stands for the version that programs get today. Names that the loader resolves are marked.
+#[test]
+fn functions_of_a_name_are_those_of_its_default_version() {
+    const SOURCE: &str = "
+        int before(void); int before(void) { return 1; } __asm__(\".symver before,f@V1\");
+        int now(void); int now(void) { return 2; } __asm__(\".symver now,f@@V2\");
+        int only(void); int only(void) { return 3; } __asm__(\".symver only,h@V1\");
+        static int one(void) { return 4; } static void *choose(void) { return one; }
+        int g(void) __attribute__((ifunc(\"choose\")));";
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("f.c", SOURCE);
+    write("f.map", "V1 { global: f; g; h; local: *; }; V2 { global: f; } V1;");
+    let flags = ["-shared", "-fPIC", "f.c", "-Wl,--version-script=f.map", "-o", "libf.so"];
+    for strip in ["-g", "-s"] {
+        if run("gcc", &[&flags[..], &[strip]].concat(), folder.path()).is_none() {
+            return;
+        }
+        let Some(listed) = run("nm", &["-D", "libf.so"], folder.path()) else { return };
+        let address = |name: &str| {
+            let line = listed.lines().find(|line| line.ends_with(name)).unwrap();
+            u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
+        };
+        let file = std::fs::File::open(folder.path().join("libf.so")).unwrap();
+        let file = CodeFile::new(file).unwrap();
+        let found = |name: &str| {
+            let found = file.functions(|known| known == name);
+            found.iter().map(|entry| (entry.offset, entry.is_indirect)).collect::<Vec<_>>()
+        };
+        assert_eq!(found("f"), [(address(" f@@V2"), false)], "{strip}");
+        assert_eq!(found("h"), [(address(" h@V1"), false)], "{strip}: it has no other");
+        assert_eq!(found("g"), [(address(" g@@V1"), true)], "{strip}");
     }
 }

@@ -115,6 +115,7 @@ mod session {
     mod choosing;
     mod clocks;
     mod counters;
+    mod crowded;
     mod detached;
     mod endings;
     mod flight;

@@ -2,7 +2,8 @@
 
 use nix::errno::Errno;
 use ppt_agent::{
-    AttachedBuffer, BufferEnd, Distrust, RING_MEMORY, RingBound, SegmentKind, Stuck, Target,
+    AttachedBuffer, BufferEnd, Distrust, MapLimits, RING_MEMORY, RingBound, SegmentKind, Stuck,
+    Target,
 };
 use ppt_listener::EndReason;
 use ppt_text::{escaped, grouped};
@@ -117,10 +118,38 @@ pub(in crate::live) fn miscounts(name: &str) -> String {
 }
 
 /// Why a target cannot map its segment, and what helps.
-pub(in crate::live) fn unmappable(buffer: &AttachedBuffer, errno: i32) -> String {
+pub(in crate::live) fn unmappable(target: &Target, buffer: &AttachedBuffer, errno: i32) -> String {
     let errno = Errno::from_raw(errno);
-    let why = why_unmappable(errno, buffer.kind == SegmentKind::Memfd);
+    let of_limits = || why_at_limit(errno, target.map_limits());
+    let otherwise = || why_unmappable(errno, buffer.kind == SegmentKind::Memfd).to_owned();
+    let why = of_limits().unwrap_or_else(otherwise);
     format!("{}: the target could not map the segment: {errno}\n  {why}", buffer.buffer.name)
+}
+
+/// The limit that an errno means, if the process has one.
+fn why_at_limit(errno: Errno, limits: MapLimits) -> Option<String> {
+    /// Lines of its list that are no mappings of its own, and mappings that come and go.
+    const NEAR: u64 = 8;
+    let MapLimits { mappings, most, locked, space } = limits;
+    match (errno, most, locked, space) {
+        (Errno::ENOMEM, Some(most), ..) if mappings + NEAR >= most => Some(format!(
+            "it has as many mappings as vm.max_map_count allows ({}): raise that, by sudo sysctl \
+             vm.max_map_count={}",
+            grouped(most),
+            2 * most
+        )),
+        (Errno::ENOMEM, .., None) => Some(
+            "it has no limit of its address space (ulimit -v), but there is no room for the segment: ask \
+             for less by --memory"
+                .to_owned(),
+        ),
+        (Errno::EAGAIN, _, Some(locked), _) => Some(format!(
+            "it locks its memory (mlockall(2)), of which ulimit -l allows {}: raise that, or ask for \
+             less by --memory",
+            bytes(locked)
+        )),
+        _ => None,
+    }
 }
 
 /// The meaning of an errno of the slow path. `made`: the target makes the segment itself.
@@ -166,6 +195,21 @@ fn why_unmappable(errno: Errno, made: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_limit_is_one_that_the_process_has() {
+        let free = MapLimits { mappings: 100, most: Some(65_530), ..MapLimits::default() };
+        let why = |errno, limits| why_at_limit(errno, limits).unwrap_or_default();
+        let full = MapLimits { mappings: 65_529, space: Some(1 << 30), ..free };
+        assert!(why(Errno::ENOMEM, full).contains("as vm.max_map_count allows (65,530)"));
+        let bounded = MapLimits { space: Some(1 << 30), ..free };
+        assert_eq!(why_at_limit(Errno::ENOMEM, bounded), None, "ulimit -v");
+        assert!(why(Errno::ENOMEM, free).starts_with("it has no limit of its address space"));
+        let locked = MapLimits { locked: Some(1 << 20), ..free };
+        assert!(why(Errno::EAGAIN, locked).contains("of which ulimit -l allows 1.0 MiB: raise"));
+        assert_eq!(why_at_limit(Errno::EAGAIN, free), None);
+        assert_eq!(why_at_limit(Errno::EPERM, full), None);
+    }
 
     #[test]
     fn a_refused_geometry_is_not_another_namespace() {

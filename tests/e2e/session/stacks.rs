@@ -315,7 +315,7 @@ fn a_program_without_unwind_tables_is_reported() {
     let young = done(&mut target, "young 500");
     let stderr = explained(&attach.stop());
     target.finish();
-    assert!(stderr.contains("its code has no unwind tables"), "{stderr}");
+    assert!(stderr.contains("the code where they end has no unwind tables"), "{stderr}");
     check_shares(&stacks(&bench), &young, 500.0);
 }
 
