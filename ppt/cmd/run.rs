@@ -29,7 +29,7 @@ use crate::live::{
     check_where,
 };
 use crate::metrics::MetricsListener;
-use crate::preload::{self, Library};
+use crate::preload::Library;
 use crate::signals::{ReceivedSignal, Signals};
 use crate::{args, report};
 
@@ -53,14 +53,12 @@ fn capture(args: &args::RunArgs) -> CommandResult {
     check_flight(options, [])?;
     let metrics = MetricsListener::open(options)?;
     let outputs = Outputs::open(options)?;
-    let (follow, inherited) = Follow::command(preload::unwanted(&args.with))?;
+    let (follow, inherited) = Follow::command(&args.with)?;
     let watched = (Some(follow), KernelWatch::wanted(options));
     let mut live = Live::start(options, CaptureForm::Command, Vec::new(), watched, outputs)?;
     live.publish(metrics)?;
-    let preload = library.map(|library| {
-        library.warn_if_unloadable(&args.command[0]);
-        library.variable()
-    });
+    let is_named = library.as_ref().is_some_and(|it| it.warn_if_unloadable(&args.command[0]));
+    let preload = library.map(|library| library.variable());
     let start =
         ChildCommand::start(&args.command, &inherited, preload.as_deref(), signals.before());
     let command = match start {
@@ -72,7 +70,7 @@ fn capture(args: &args::RunArgs) -> CommandResult {
     };
     drop(inherited);
     descriptors::raise_limit();
-    live.began(command.pid());
+    live.began(command.pid(), is_named);
     let mut run = RunningCommand { args, live: Some(live), ok: true };
     let ended = run.until_end(&command, &signals)?;
     Ok(match ended.code() {
