@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, iter};
 
+use crate::fixtures::explained::explained;
 use crate::fixtures::go::go;
 use crate::fixtures::preloaded::{Requests, exchange, preload};
 use crate::fixtures::support::{
@@ -264,6 +265,7 @@ fn a_captured_process_that_loses_the_library_is_named() {
     run.close();
     assert!(run.wait().success());
     let said = stderr.rest();
+    explained(&said);
     let [line] = named(&said)[..] else { panic!("{said}") };
     assert!(
         line.starts_with(&format!(
