@@ -270,6 +270,11 @@ impl<'a> Live<'a> {
         awaits
     }
 
+    /// The process that ppt has started itself.
+    pub(crate) fn helper(&self) -> Option<i32> {
+        self.metrics.as_ref().map(PublishedMetrics::pid)
+    }
+
     /// The end of a capture that has no process left.
     pub(crate) fn deserted(&mut self) -> Option<CaptureEnd> {
         let last = self.last.take()?;

@@ -105,6 +105,10 @@ pub(crate) struct PublishedMetrics {
 }
 
 impl PublishedMetrics {
+    pub(crate) fn pid(&self) -> i32 {
+        self.server.child.id() as i32
+    }
+
     /// The message, given once, if the server has ended by itself.
     pub(crate) fn ended(&mut self) -> Option<String> {
         if self.is_reported || !self.ended.load(Relaxed) {

@@ -74,13 +74,26 @@ impl Library {
         value
     }
 
-    /// Warns if this program, found as a shell finds it, would not load the library. Programs that
-    /// it starts may still load it.
-    pub(crate) fn warn_if_unloadable(&self, program: &OsStr) {
-        let Some(path) = looked_up(program) else { return };
-        let Ok(Some(barrier)) = preload_barrier(&path) else { return };
+    /// Warns if this program, found as a shell finds it, would not load the library; returns whether
+    /// it did. Programs that it starts may still load it.
+    pub(crate) fn warn_if_unloadable(&self, program: &OsStr) -> bool {
+        let Some(path) = looked_up(program) else { return false };
+        let Ok(Some(barrier)) = preload_barrier(&path) else { return false };
         report::warning(Code::NotPreloaded, format_args!("{}: {}", shown(&path), why(barrier)));
+        true
     }
+}
+
+/// Why a process that a command started has no buffers of the library.
+pub(crate) fn lacking() -> Failure {
+    Failure::failed(
+        Code::NotPreloaded,
+        format!(
+            "it does not have {FILE_NAME}: its program is linked statically or gets rights that \
+             its caller does not have, or its environment lost {VARIABLE}\n  programs that clear \
+             their environment (env -i, nginx) must keep {VARIABLE}, PPT_RUN and PPT_HELLO"
+        ),
+    )
 }
 
 /// The library's buffers that were not requested. If the user preloaded the library, all are

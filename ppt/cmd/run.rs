@@ -15,7 +15,8 @@ mod command;
 
 use std::os::fd::AsFd;
 
-use nix::sys::signal::Signal;
+use nix::libc::{SIGCHLD, SIGCONT, SIGHUP};
+use nix::unistd::{getpid, getsid};
 use ppt_listener::EndReason;
 use ppt_text::exit::ExitStatus;
 
@@ -28,7 +29,7 @@ use crate::live::{
     check_where,
 };
 use crate::metrics::MetricsListener;
-use crate::preload::{self, Library};
+use crate::preload::Library;
 use crate::signals::{ReceivedSignal, Signals};
 use crate::{args, report};
 
@@ -45,23 +46,19 @@ fn capture(args: &args::RunArgs) -> CommandResult {
             "the command uses stdout; choose a file for the capture with -o",
         ));
     }
-    let wanted =
-        [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD];
-    let signals = Signals::take(&wanted)?;
+    let signals = Signals::take_all()?;
     let library = Library::wanted(&args.with)?;
     check_size(options, [])?;
     check_where(options, [])?;
     check_flight(options, [])?;
     let metrics = MetricsListener::open(options)?;
     let outputs = Outputs::open(options)?;
-    let (follow, inherited) = Follow::command(preload::unwanted(&args.with))?;
+    let (follow, inherited) = Follow::command(&args.with)?;
     let watched = (Some(follow), KernelWatch::wanted(options));
     let mut live = Live::start(options, CaptureForm::Command, Vec::new(), watched, outputs)?;
     live.publish(metrics)?;
-    let preload = library.map(|library| {
-        library.warn_if_unloadable(&args.command[0]);
-        library.variable()
-    });
+    let is_named = library.as_ref().is_some_and(|it| it.warn_if_unloadable(&args.command[0]));
+    let preload = library.map(|library| library.variable());
     let start =
         ChildCommand::start(&args.command, &inherited, preload.as_deref(), signals.before());
     let command = match start {
@@ -73,7 +70,7 @@ fn capture(args: &args::RunArgs) -> CommandResult {
     };
     drop(inherited);
     descriptors::raise_limit();
-    live.began(command.pid());
+    live.began(command.pid(), is_named);
     let mut run = RunningCommand { args, live: Some(live), ok: true };
     let ended = run.until_end(&command, &signals)?;
     Ok(match ended.code() {
@@ -106,6 +103,7 @@ impl RunningCommand<'_> {
                 self.finish(end);
             }
             ended = ended.or_else(|| command.ended());
+            command.collect_others(self.live.as_ref().and_then(Live::helper));
             let Some(how) = ended else { continue };
             let message = how.message(command.name());
             let processes = self.live.as_mut().map_or(0, Live::processes);
@@ -186,12 +184,31 @@ impl RunningCommand<'_> {
     }
 }
 
-/// Passes signals on to the running command. The terminal sends the signals of its keys to the
-/// command itself.
+/// Passes signals on to the running command, and stops with it.
 fn pass_on(command: &ChildCommand, signals: &Signals) {
-    while let Some(ReceivedSignal { signal, is_sent }) = signals.next() {
-        if is_sent && matches!(signal, Signal::SIGTERM | Signal::SIGHUP) {
-            command.send(signal);
+    let mut has_stopped = false;
+    while let Some(signal) = signals.next() {
+        match signal.number {
+            SIGCHLD => {
+                if let Some(by) = command.stopped() {
+                    signals.stop(by);
+                    has_stopped = true;
+                }
+            }
+            // A shell continues all processes of a job.
+            SIGCONT if has_stopped && !command.is_stopped() => {}
+            _ if is_for(command, signal) => command.send(signal),
+            _ => {}
         }
+    }
+}
+
+/// Whether only ppt got a signal that is meant for the command. The terminal sends the signals of
+/// its keys to the command itself, but the end of the terminal is told to the first process of the
+/// session alone. What the command sends to its parent, or to its process group, is not for itself.
+fn is_for(command: &ChildCommand, signal: ReceivedSignal) -> bool {
+    match signal.sender {
+        Some(sender) => sender != command.pid(),
+        None => signal.number == SIGHUP && getsid(None) == Ok(getpid()),
     }
 }

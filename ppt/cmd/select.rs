@@ -163,8 +163,9 @@ pub(crate) fn wait_for(
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(failed("wait")(error)),
         }
-        if let Some(received) = signals.next() {
-            return Ok(Err(received.signal));
+        let received = signals.next();
+        if let Some(signal) = received.and_then(|it| Signal::try_from(it.number).ok()) {
+            return Ok(Err(signal));
         }
         let _ = ticks.wait();
     }

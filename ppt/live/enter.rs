@@ -119,10 +119,8 @@ impl<'a> Live<'a> {
                 Ok(())
             }
             Err(error) => {
-                let (pid, comm) = (session.target().pid(), session.target().comm().to_owned());
                 end_at_once(session);
-                let message = format!("process {pid} ({comm}) is not captured: {error}");
-                Err(Failure::failed(error.code(), message))
+                Err(Failure::failed(error.code(), error.to_string()))
             }
         }
     }

@@ -65,7 +65,7 @@ impl Live<'_> {
         news.iter().for_each(|(code, message)| report::error(*code, message));
         let kept = self.outputs.kept();
         let ok = self.ok & news.is_empty() & messages::problems(&name, kept, &self.names, &summary);
-        self.follow.iter().for_each(Follow::report_missed);
+        self.follow.iter_mut().for_each(Follow::report_missed);
         // For a single process, the end of the capture reports this.
         if self.kind == CaptureForm::Command || self.processes > 1 {
             self.detached.report();
@@ -89,9 +89,9 @@ impl Live<'_> {
     }
 
     /// Ends a capture without frames; it leaves no file.
-    pub(crate) fn discard(self) -> bool {
+    pub(crate) fn discard(mut self) -> bool {
         let _ = self.listener.finish(EndReason::Stopped, String::new(), Vec::new());
-        self.follow.iter().for_each(Follow::report_missed);
+        self.follow.iter_mut().for_each(Follow::report_missed);
         self.ok
     }
 }

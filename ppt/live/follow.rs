@@ -21,7 +21,9 @@ use ppt_agent::{AgentError, Buffer, Newcomers, Origin, Searcher, Session, System
 use ppt_sources::FILE_NAME;
 
 use super::timer::{CHECK_INTERVAL, FIRST_CHECK_INTERVAL};
+use crate::args::PreloadSource;
 use crate::failure::Failure;
+use crate::preload;
 use missed::Missed;
 pub(crate) use reception::InheritedSocket;
 use reception::Reception;
@@ -81,6 +83,8 @@ struct FollowedCommand {
     searcher: Searcher,
     /// The message about a process that lacks one of the requested buffers.
     without: Option<String>,
+    /// Whether its programs should have the preloaded library.
+    preloads: bool,
     /// Buffers of the preloaded library that were not requested.
     unwanted: Vec<&'static str>,
 }
@@ -99,16 +103,17 @@ impl Follow {
         Ok(Self::new(Reception::of_children()?, None))
     }
 
-    /// Follows a command, which inherits the returned socket. `unwanted`: buffers of the preloaded
-    /// library that were not requested.
-    pub(crate) fn command(unwanted: Vec<&'static str>) -> Result<(Self, InheritedSocket), Failure> {
+    /// Follows a command, which inherits the returned socket. `with`: what the preloaded library is
+    /// to capture.
+    pub(crate) fn command(with: &[PreloadSource]) -> Result<(Self, InheritedSocket), Failure> {
         let (reception, inherited) = Reception::of_command()?;
         let command = FollowedCommand {
             variable: inherited.hello().into_bytes(),
             strays: Strays::default(),
             searcher: Searcher::of_many(),
             without: None,
-            unwanted,
+            preloads: !with.is_empty(),
+            unwanted: preload::unwanted(with),
         };
         Ok((Self::new(reception, Some(command)), inherited))
     }
@@ -160,8 +165,8 @@ impl Follow {
         self.newly_seen.extend(&newcomers);
         if let Some(command) = &mut self.command {
             command.strays.see(newcomers, &command.variable);
-            command.strays.forget(|pid| !self.newcomers.lives(pid));
         }
+        self.forget_ended_strays();
     }
 
     /// Records an attached process; returns its origin. After ppt has given up privileges, it cannot
@@ -191,8 +196,30 @@ impl Follow {
     }
 
     /// Reports processes that were found but not captured.
-    pub(super) fn report_missed(&self) {
+    pub(super) fn report_missed(&mut self) {
+        let command = self.command.iter_mut();
+        let silent = command.flat_map(|command| command.strays.forget(|_| true)).collect();
+        self.lack_library(silent);
         self.missed.report();
+    }
+
+    /// Forgets processes of the command that have ended without a hello.
+    fn forget_ended_strays(&mut self) {
+        if let Some(command) = &mut self.command {
+            let silent = command.strays.forget(|pid| !self.newcomers.lives(pid));
+            self.lack_library(silent);
+        }
+    }
+
+    /// Records processes, with their names, that should have the preloaded library and have not.
+    fn lack_library(&mut self, processes: Vec<(i32, String)>) {
+        for (pid, comm) in processes {
+            if self.command.as_ref().is_some_and(|command| command.preloads)
+                && self.refused.insert(pid)
+            {
+                self.missed.refused(pid, comm, preload::lacking());
+            }
+        }
     }
 }
 

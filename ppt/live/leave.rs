@@ -30,6 +30,9 @@ impl Live<'_> {
         self.close(&mut member);
         let pid = member.session.target().pid();
         self.unwatch_kernel(pid);
+        if why == Some(BufferEnd::Exec) && !self.has(pid) {
+            self.began_anew(pid);
+        }
         if why == Some(BufferEnd::Exited) && !self.has(pid) {
             self.choice.forget(pid);
         }

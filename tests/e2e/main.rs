@@ -84,6 +84,7 @@ mod follow {
     mod run;
     mod run_inherited;
     mod sandboxed;
+    mod supervised;
 }
 
 /// Frame files, the code of each language, and every way to link it.

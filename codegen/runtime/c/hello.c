@@ -2,7 +2,7 @@
  *
  * `ppt run` leaves one end of a socketpair to its command, and names it in PPT_RUN=FD:INODE. A
  * program or library with a buffer says hello on it as soon as it is loaded, continues when ppt has
- * attached, and maps its segment at once. If the descriptor has been closed,
+ * attached, and maps its segment at once. If the descriptor has been closed or shut down,
  * PPT_HELLO=SOCKET:SECRET names a socket to connect to. Forked children connect to a socket that
  * their parent's control page named.
  */
@@ -49,11 +49,12 @@ static int ppt1_run_socket(void) {
 }
 
 /* Says hello by one byte and the end of a pipe. Then it waits for an answer on that pipe, or
- * until ppt has ended. The kernel tells ppt who the sender is. */
-static void ppt1_say_hello(int socket) {
+ * until ppt has ended. The kernel tells ppt who the sender is. Returns 0 without an answer: whoever
+ * inherits the socket may have shut it down. */
+static int ppt1_say_hello(int socket) {
     int answer[2];
     if (syscall(SYS_pipe2, answer, O_CLOEXEC) != 0) /* pipe2(2) may not be declared */
-        return;
+        return 0;
     char byte = 0;
     struct iovec part = {&byte, 1};
     union {
@@ -80,6 +81,7 @@ static void ppt1_say_hello(int socket) {
     while (sent == 1 && poll(ends, 2, -1) < 0 && errno == EINTR) {
     }
     syscall(SYS_close, answer[0]);
+    return ends[0].revents != 0;
 }
 
 /* Whether the other end of a connection belongs to the superuser or to our own user. We wait for
@@ -125,9 +127,8 @@ static int ppt1_greet(uint64_t name, int waits) {
 /* Says hello if the environment names a socket for it. */
 static void ppt1_report(void) {
     int socket = ppt1_run_socket();
-    if (socket >= 0)
-        ppt1_say_hello(socket);
-    const char *text = socket < 0 ? ppt1_asked("PPT_HELLO") : PPT1_NULL;
+    int answered = socket >= 0 && ppt1_say_hello(socket);
+    const char *text = answered ? PPT1_NULL : ppt1_asked("PPT_HELLO");
     uint64_t name = text ? ppt1_number(&text) : UINT64_MAX;
     if (name != UINT64_MAX && *text == ':')
         ppt1_greet(name, 1);

@@ -1,11 +1,12 @@
 //! Attaches to processes that say hello, and searches for those that cannot.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Instant;
 
 use ppt_agent::{
     AgentError, AttachOptions, Buffer, Hold, Origin, Searcher, SegmentChoice, Session, System,
-    Target, may_be_of, was_started_with,
+    Target, escaped, may_be_of, was_started_with,
 };
 
 use super::missed::Relation;
@@ -51,10 +52,22 @@ impl NotAttached {
 }
 
 impl Live<'_> {
-    /// Records the process of the command. Its descendants belong to the command, too.
-    pub(crate) fn began(&mut self, pid: i32) {
+    /// Records the process of the command. Its descendants belong to the command, too. `is_named`:
+    /// ppt has already said why it cannot be captured.
+    pub(crate) fn began(&mut self, pid: i32, is_named: bool) {
         if let Some(command) = self.command() {
             command.strays.begin(pid);
+        }
+        self.follow.iter_mut().filter(|_| is_named).for_each(|it| _ = it.refused.insert(pid));
+    }
+
+    /// Records that a captured process of the command runs another program.
+    pub(in crate::live) fn began_anew(&mut self, pid: i32) {
+        // A process that takes long to end has no program any more.
+        let exe = std::fs::read_link(format!("/proc/{pid}/exe"));
+        let is_ending = exe.is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        if let Some(command) = self.command().filter(|_| !is_ending) {
+            command.strays.begin_anew(pid, comm(pid));
         }
     }
 
@@ -186,15 +199,21 @@ impl Live<'_> {
         let Some(follow) = &mut self.follow else { return };
         let Some(command) = &mut follow.command else { return };
         command.strays.see(newcomers, &command.variable);
-        command.strays.forget(|pid| !follow.newcomers.lives(pid));
         let due = command.strays.due();
+        follow.forget_ended_strays();
         if due.is_empty() {
             return;
         }
         // A process whose hello is on the way is no stray.
         self.receive();
         for pid in due.into_iter().filter(|&pid| !self.has(pid)).collect::<Vec<_>>() {
-            let Ok(target) = Target::open(&System::default(), pid) else { continue };
+            let target = match Target::open(&System::default(), pid) {
+                Ok(target) => target,
+                Err(error) => {
+                    self.lacks_library(pid, &error);
+                    continue;
+                }
+            };
             let (comm, age) = (target.comm().to_owned(), target.age());
             let Some(command) = self.command() else { return };
             let mut searcher = std::mem::replace(&mut command.searcher, Searcher::of_many());
@@ -206,6 +225,13 @@ impl Live<'_> {
                 continue;
             };
             follow.missed.late(pid, comm, age, Relation::Program);
+        }
+    }
+
+    /// Remembers that a process may lack the preloaded library, because of this error.
+    fn lacks_library(&mut self, pid: i32, error: &AgentError) {
+        if let Some(follow) = self.follow.as_mut().filter(|_| !is_gone(error)) {
+            follow.lack_library(vec![(pid, comm(pid))]);
         }
     }
 
@@ -289,6 +315,9 @@ impl Live<'_> {
         follow.missed.said_hello(pid);
         // An exec ended the program that ran in this process before.
         self.check_process(pid);
+        if let Some(command) = self.command() {
+            command.strays.say_hello(pid);
+        }
         self.attach_all_new(target, &mut Searcher::of_one(), Discovery::Hello).map(|_| ())
     }
 
@@ -309,7 +338,9 @@ impl Live<'_> {
         let mut buffers = match target.choose(found, &[]) {
             Ok(buffers) => buffers,
             // ppt has reported these already.
-            Err(AgentError::BufferRefused { .. } | AgentError::NoBuffers { .. }) => {
+            Err(AgentError::BufferRefused { .. }) => return Ok(false),
+            Err(error @ AgentError::NoBuffers { .. }) => {
+                self.lacks_library(pid, &error);
                 return Ok(false);
             }
             Err(error) => return Err(failed(error)),
@@ -376,4 +407,10 @@ impl Live<'_> {
         };
         self.add(session, waits).map_err(|why| NotAttached::Refused { comm, why })
     }
+}
+
+/// The name of a process, also if ppt may not read more of it.
+fn comm(pid: i32) -> String {
+    let comm = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    escaped(String::from_utf8_lossy(&comm).trim_end_matches('\n'))
 }

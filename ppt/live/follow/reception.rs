@@ -4,7 +4,7 @@
 //! | sender | way |
 //! |---|---|
 //! | a program that a command started | one byte over an inherited socketpair, with the end of a pipe on which the answer is awaited |
-//! | the same, where the descriptor was closed | a connection to an abstract socket that its environment names |
+//! | the same, where the descriptor was closed or shut down | a connection to an abstract socket that its environment names |
 //! | a forked child | a connection to an abstract socket that was in its parent's control page |
 //!
 //! The kernel tells ppt the sender of each hello; the hello itself does not. Many senders may wait
@@ -29,8 +29,9 @@ use crate::failure::{Failure, failed};
 
 /// The least number of the inherited descriptor. Shells and servers expect their own below it.
 const LOWEST: i32 = 100;
-/// The most descriptors that a hello carries. The kernel closes further ones.
-const PASSED: usize = 4;
+/// The most descriptors that a message can carry (SCM_MAX_FD). nix would not show those of a message
+/// that is cut, so ppt could not close them.
+const PASSED: usize = 253;
 
 /// ppt's ends of the sockets on which processes say hello.
 pub(super) struct Reception {
@@ -204,14 +205,20 @@ impl Reception {
         match &self.inherited {
             Some(inherited) if *left > 0 => {
                 *left -= 1;
-                inherited_hello(inherited)
+                let (hello, is_open) = inherited_hello(inherited)?;
+                if !is_open {
+                    self.inherited = None;
+                }
+                Ok(hello)
             }
             _ => Ok(None),
         }
     }
 }
 
-fn inherited_hello(socket: &OwnedFd) -> Result<Option<Hello>, Failure> {
+/// The next hello, and whether there may be another one: the last process may have closed the other
+/// end, and any process may have shut it down.
+fn inherited_hello(socket: &OwnedFd) -> Result<(Option<Hello>, bool), Failure> {
     let mut byte = [0];
     let mut parts = [IoSliceMut::new(&mut byte)];
     let mut space = nix::cmsg_space!(UnixCredentials, [i32; PASSED]);
@@ -219,9 +226,12 @@ fn inherited_hello(socket: &OwnedFd) -> Result<Option<Hello>, Failure> {
     let received = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), flags);
     let message = match received {
         Ok(message) => message,
-        Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+        Err(Errno::EAGAIN | Errno::EINTR) => return Ok((None, true)),
         Err(error) => return Err(failed("hear who says hello")(error)),
     };
+    // The kernel adds the sender to each message, also to an empty one.
+    let is_open =
+        message.bytes > 0 || !message.cmsgs().is_ok_and(|mut parts| parts.next().is_none());
     let (mut pid, mut passed) = (0, Vec::new());
     for part in message.cmsgs().into_iter().flatten() {
         match part {
@@ -234,11 +244,9 @@ fn inherited_hello(socket: &OwnedFd) -> Result<Option<Hello>, Failure> {
         }
     }
     let answer = passed.pop().filter(|_| pid > 0 && passed.is_empty());
-    Ok(answer.map(|answer| Hello {
-        sender: Sender::Program,
-        pid,
-        answer: ReceptionReply::Pipe(answer),
-    }))
+    let hello =
+        |answer| Hello { sender: Sender::Program, pid, answer: ReceptionReply::Pipe(answer) };
+    Ok((answer.map(hello), is_open))
 }
 
 impl Hello {

@@ -1,7 +1,7 @@
-//! Processes of a command that did not say hello: their program was built with an older pptc, or
-//! lost what it should have inherited.
+//! Processes of a command that did not say hello: their program was built with an older pptc, lost
+//! what it should have inherited, or has no buffers.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use ppt_agent::{System, parent, was_started_with};
@@ -16,14 +16,16 @@ pub(super) struct Strays {
     /// Live descendants of the command.
     family: BTreeSet<i32>,
     /// The unsearched processes, oldest first.
-    waiting: VecDeque<WaitingProcess>,
+    waiting: Vec<WaitingProcess>,
 }
 
 /// A process that may still say hello.
 struct WaitingProcess {
     pid: i32,
-    /// The time at which ppt found the process.
+    /// The time at which ppt found the process, or that it runs another program.
     since: Instant,
+    /// The name of the program, if a captured one started it by exec.
+    after: Option<String>,
 }
 
 impl Strays {
@@ -61,14 +63,29 @@ impl Strays {
 
     fn add(&mut self, pid: i32) {
         if self.family.insert(pid) {
-            self.waiting.push_back(WaitingProcess { pid, since: Instant::now() });
+            self.waiting.push(WaitingProcess { pid, since: Instant::now(), after: None });
         }
     }
 
-    /// Removes processes that have ended.
-    pub(super) fn forget(&mut self, gone: impl Fn(i32) -> bool) {
+    /// Adds a captured process again, because it runs another program now.
+    pub(super) fn begin_anew(&mut self, pid: i32, comm: String) {
+        self.family.insert(pid);
+        self.say_hello(pid);
+        let process = WaitingProcess { pid, since: Instant::now(), after: Some(comm) };
+        self.waiting.push(process);
+    }
+
+    /// Records that a process has said hello.
+    pub(super) fn say_hello(&mut self, pid: i32) {
+        self.waiting.retain(|process| process.pid != pid);
+    }
+
+    /// Removes processes that have ended. Returns pids and names of those that a captured program
+    /// became without another hello.
+    pub(super) fn forget(&mut self, gone: impl Fn(i32) -> bool) -> Vec<(i32, String)> {
         self.family.retain(|&pid| !gone(pid));
-        self.waiting.retain(|process| !gone(process.pid));
+        let ended = self.waiting.extract_if(.., |process| gone(process.pid));
+        ended.filter_map(|process| Some((process.pid, process.after?))).collect()
     }
 
     /// Whether one of those that `counts` accepts is yet to be searched.

@@ -260,20 +260,6 @@ fn the_status_is_the_commands() {
 }
 
 #[test]
-fn signals_are_the_commands() {
-    let bench = build();
-    let mut command = bench.command(ppt());
-    command.args(["run", "-q", "--", "./first_main", "5", "wait"]);
-    let mut run = Target::spawn(command);
-    assert_eq!(run.written(), 5);
-    run.signal(libc::SIGINT); // The key reaches the command directly
-    run.signal(libc::SIGTERM);
-    assert_eq!(run.wait().code(), Some(128 + libc::SIGTERM));
-    assert_eq!(Account::of(&bench.info("out.bin")).captured, 5);
-    assert_eq!(segments_of(&[run.pid()]), 0);
-}
-
-#[test]
 fn a_name_that_names_no_socket_is_ignored() {
     let bench = build();
     for name in [

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, iter};
 
+use crate::fixtures::explained::explained;
 use crate::fixtures::go::go;
 use crate::fixtures::preloaded::{Requests, exchange, preload};
-use crate::fixtures::support::{Bench, Ran, available, copy_program, ppt, root, rounds, text};
+use crate::fixtures::support::{
+    Bench, Ran, Target, available, copy_program, ppt, root, rounds, status, text, wait_until,
+};
 
 /// Programs of this machine that use a dynamic linker.
 fn programs() -> Vec<PathBuf> {
@@ -237,6 +240,60 @@ fn programs_that_cannot_have_it_are_named() {
     let ran = bench.ppt(&["run", "--with", "net", "--", "./privileged"]);
     assert_eq!(ran.code(), 0, "{ran:?}");
     assert!(ran.stderr.contains("because it gets rights that its caller does not have"), "{ran:?}");
+}
+
+/// The lines about processes that were not captured.
+fn named(stderr: &str) -> Vec<&str> {
+    stderr
+        .lines()
+        .filter(|line| line.contains("not captured") || line.contains("same of"))
+        .collect()
+}
+
+#[test]
+fn a_captured_process_that_loses_the_library_is_named() {
+    let bench = Bench::new();
+    let mut command = bench.command(ppt());
+    command.args(["run", "-v", "--with", "files", "--", "sh", "-c", "echo $$; exec env -i cat"]);
+    let (mut run, stderr) = Target::spawn_loud(command);
+    let pid = run.stdout.wait_for("");
+    wait_until("cat runs", || status(&pid, "Name:").as_deref() == Some("cat"));
+    // The first exec was of a program with the library.
+    for _ in 0..2 {
+        stderr.wait_for(&format!("ppt: process {pid} started another program (exec)"));
+    }
+    run.close();
+    assert!(run.wait().success());
+    let said = stderr.rest();
+    explained(&said);
+    let [line] = named(&said)[..] else { panic!("{said}") };
+    assert!(
+        line.starts_with(&format!(
+            "ppt: process {pid} (cat) was not captured: it does not have libppt-with.so: its program \
+             is linked statically"
+        )),
+        "{said}"
+    );
+}
+
+/// Each process once: those of vfork(2), which were never captured, too.
+#[test]
+fn processes_that_live_without_the_library_are_named() {
+    let bench = Bench::new();
+    bench.write("pause.c", "#include <unistd.h>\nint main(void) { return (int)sleep(4); }\n");
+    bench.cc(&["-static", "pause.c", "-o", "pause"]);
+    let script = "./pause & echo $!; env -i sleep 4 & echo $!; env -i sh -c 'sleep 4; :' & echo $!
+        sleep 0.1; env true; wait";
+    let ran = bench.ppt(&["run", "--with", "files", "--", "sh", "-c", script]);
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    let said = named(&ran.stderr).join("\n");
+    for (pid, name) in ran.stdout.lines().zip(["pause", "sleep", "sh"]) {
+        assert_eq!(said.matches(&format!("{pid} ({name})")).count(), 1, "{ran:?}");
+    }
+    // The fourth one is the sleep of that sh.
+    assert_eq!((said.matches("(sleep)").count(), said.matches('(').count()), (2, 4), "{ran:?}");
+    let ran = bench.ppt(&["run", "--force", "--with", "files", "--", "sh", "-c", "exec env true"]);
+    assert!(named(&ran.stderr).is_empty(), "{ran:?}");
 }
 
 #[test]

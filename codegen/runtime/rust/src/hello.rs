@@ -2,7 +2,7 @@
 //!
 //! `ppt run` leaves one end of a socketpair to its command, and names it in `PPT_RUN=FD:INODE`. A
 //! program or library with buffers reports on it as soon as it is loaded, continues when ppt has
-//! attached, and maps its segments at once. If the descriptor has been closed,
+//! attached, and maps its segments at once. If the descriptor has been closed or shut down,
 //! `PPT_HELLO=SOCKET:SECRET` names a socket to connect to. Forked children connect to the socket that
 //! their parent's control page named. This code runs before `main` and in forked children, so it
 //! neither allocates nor locks, and leaves errno alone.
@@ -37,9 +37,9 @@ fn report() {
     // SAFETY: called when code is loaded: before `main`, or in a dlopen, beside which nobody may
     // change the environment, for every library may read it.
     let asked = |name| unsafe { asked(name) };
-    if let Some(socket) = asked(c"PPT_RUN").and_then(run_socket) {
-        say_hello(socket);
-    } else if let Some(socket) = asked(c"PPT_HELLO").and_then(socket_of) {
+    if !asked(c"PPT_RUN").and_then(run_socket).is_some_and(say_hello)
+        && let Some(socket) = asked(c"PPT_HELLO").and_then(socket_of)
+    {
         greet(socket, true);
     }
 }
@@ -98,22 +98,24 @@ fn number(digits: &[u8]) -> Option<u64> {
 }
 
 /// Announces the process by one byte and the end of a pipe, and waits for an answer on that pipe, or for the
-/// end of the process that could send it. The kernel adds the identity of the sender.
-fn say_hello(socket: i32) {
+/// end of the process that could send it. The kernel adds the identity of the sender. Returns false
+/// without an answer: whoever inherits the socket may have shut it down.
+fn say_hello(socket: i32) -> bool {
     let mut answer = [0; 2];
     // SAFETY: room for two descriptors.
     if unsafe { libc::pipe2(answer.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return;
+        return false;
     }
     let sent = send(socket, answer[1]);
     close(answer[1]);
+    let end = |fd, events| libc::pollfd { fd, events, revents: 0 };
+    let mut ends = [end(answer[0], libc::POLLIN), end(socket, 0)];
     if sent {
-        let end = |fd, events| libc::pollfd { fd, events, revents: 0 };
-        let mut ends = [end(answer[0], libc::POLLIN), end(socket, 0)];
         // SAFETY: an array and its length.
         while unsafe { libc::poll(ends.as_mut_ptr(), 2, -1) } < 0 && errno() == libc::EINTR {}
     }
     close(answer[0]);
+    ends[0].revents != 0
 }
 
 fn send(socket: i32, descriptor: i32) -> bool {
