@@ -83,16 +83,24 @@ impl ProbedProcess {
     /// Reads the files of a process.
     pub(crate) fn new(target: &Target) -> Self {
         let exe = target.exe();
-        let mut danger = None;
+        let (mut danger, mut is_known) = (None, false);
         let mut files = Vec::new();
+        let failures = ppt_foreign::failures();
         for mapped in target.code_files() {
-            let Some(code) = mapped.file.try_clone().ok().and_then(CodeFile::new) else { continue };
+            let Ok(file) = mapped.file.descriptor() else { continue };
+            let Some(code) = CodeFile::new(mapped.file) else { continue };
             if mapped.path == exe {
+                let before = ppt_foreign::failures();
                 danger = code.return_danger();
+                is_known = ppt_foreign::failures() == before;
             }
             let (functions, usdt) = (code.functions(), code.usdt());
-            let (path, identity, file) = (mapped.path, mapped.identity, Arc::new(mapped.file));
+            let (path, identity, file) = (mapped.path, mapped.identity, Arc::new(file));
             files.push(ProbedFile { path, identity, file, code, functions, usdt });
+        }
+        // A program that cannot be read may be one whose returns must not be probed.
+        if !is_known && ppt_foreign::failures() > failures {
+            files.clear();
         }
         Self { files, danger }
     }
@@ -146,13 +154,18 @@ impl ProbedProcess {
     ) -> bool {
         let meant = self.files.iter().filter(|file| is_meant(file));
         let mut places = meant.map(|file| (file, file.places(name)));
-        let Some((file, places)) = places.find(|(_, places)| !places.is_empty()) else {
+        let Some((file, mut places)) = places.find(|(_, places)| !places.is_empty()) else {
             return false;
         };
         if found.probes.iter().any(|probe| probe.name == name) {
             return true;
         }
         let danger = self.danger.or_else(|| file.code.return_danger()).filter(|_| !may_return);
+        // The kernel reads the code that it replaces. This comes last: the danger is known if it succeeds.
+        places.retain(|&(_, offset)| file.code.has_code(offset));
+        if places.is_empty() {
+            return false;
+        }
         if let Some(danger) = danger {
             found.remarks.push((Code::ProbeWithoutReturn, without_return(name, danger)));
         }
@@ -170,7 +183,10 @@ impl ProbedProcess {
     ) -> bool {
         let mut sites: BTreeMap<String, Vec<(&ProbedFile, &UsdtSite)>> = BTreeMap::new();
         for file in self.files.iter().filter(|file| is_meant(file)) {
-            for site in file.usdt.iter().filter(|site| is_like(&title(site), pattern)) {
+            let is_meant = |site: &&UsdtSite| {
+                is_like(&title(site), pattern) && file.code.has_code(site.offset)
+            };
+            for site in file.usdt.iter().filter(is_meant) {
                 sites.entry(title(site)).or_default().push((file, site));
             }
         }

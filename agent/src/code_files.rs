@@ -1,7 +1,8 @@
 //! The files that a process has mapped as code, opened.
 
-use std::fs::File;
 use std::ops::Range;
+
+use ppt_foreign::{FoundFile, ReadableFile};
 
 use crate::mapping::{FileId, Mapping};
 use crate::target::Target;
@@ -18,7 +19,7 @@ pub struct MappedFile {
     /// Device and inode.
     pub identity: FileId,
     /// The file.
-    pub file: File,
+    pub file: ReadableFile,
     /// The mappings of the file as code.
     pub mappings: Vec<CodeMapping>,
 }
@@ -57,8 +58,8 @@ impl Target {
             if files.len() == FILES {
                 continue;
             }
-            let located = || root.as_ref().and_then(|root| mapping.locate(root)?.open());
-            let file = located().or_else(|| self.mapped_file(mapping));
+            let located = || root.as_ref().and_then(|root| mapping.locate(root, self.pid()));
+            let file = located().or_else(|| self.mapped_file(mapping)).and_then(FoundFile::open);
             let identity = mapping.file;
             let mappings = vec![place];
             files.extend(file.map(|file| MappedFile { path, identity, file, mappings }));
@@ -110,7 +111,7 @@ mod tests {
         // Opening a file by its mapping rather than by its path needs privileges.
         if nix::unistd::geteuid().is_root() {
             let after = of_program(target.code_files()).unwrap();
-            let len = |file: &MappedFile| file.file.metadata().unwrap().len();
+            let len = |file: &MappedFile| file.file.stat.len;
             assert_eq!((len(&after), after.identity), (len(&before), before.identity));
         }
         child.kill().unwrap();

@@ -1,12 +1,10 @@
 //! The mappings of a process, and their files.
 
-use std::fs::{File, Metadata};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{AsFd, OwnedFd};
 
+use ppt_foreign::{Device, FoundFile, Links, Lookup, Subject, find};
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps};
 use procfs::{FromRead, ProcResult};
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
 /// The mark of procfs on the path of a deleted file.
 const DELETED: &str = " (deleted)";
@@ -20,6 +18,12 @@ pub struct FileId {
     pub minor: i32,
     /// 0: no file.
     pub inode: u64,
+}
+
+impl FileId {
+    pub(crate) fn device(self) -> Device {
+        (self.major as u32, self.minor as u32)
+    }
 }
 
 /// One line of `/proc/PID/maps`.
@@ -102,25 +106,6 @@ fn with_line_ends(path: &[u8]) -> Option<Vec<u8>> {
     (plain.len() < path.len()).then_some(plain)
 }
 
-/// The file of a mapping, found through the target's root. No file was opened whose opening has
-/// side effects.
-pub(crate) struct LocatedFile {
-    file: File,
-    pub(crate) metadata: Metadata,
-}
-
-impl LocatedFile {
-    /// The properties of `file`, if it is a regular file. It was opened only to inspect it.
-    pub(crate) fn from_inspected(file: File) -> Option<LocatedFile> {
-        let metadata = file.metadata().ok()?;
-        metadata.is_file().then_some(LocatedFile { file, metadata })
-    }
-
-    pub(crate) fn open(&self) -> Option<File> {
-        File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())).ok()
-    }
-}
-
 impl Mapping {
     /// Keeps the path from the procfs line if it differs from [`Mapping::object`].
     fn keep_raw(&mut self, line: &[u8]) {
@@ -150,8 +135,17 @@ impl Mapping {
     /// The path was correct at the time of mapping; the target's user may have replaced the file
     /// since. So no link is followed, nothing outside of the target's root is found, and a file is
     /// inspected before it is opened: opening a device or a FIFO may have side effects.
-    pub(crate) fn locate(&self, root: &OwnedFd) -> Option<LocatedFile> {
-        self.paths().find_map(|path| self.locate_at(root, &path))
+    pub(crate) fn locate(&self, root: &OwnedFd, pid: i32) -> Option<FoundFile> {
+        let (folder, links, subject) = (root.as_fd(), Links::Refused, &self.subject(pid));
+        let found = |path: Vec<u8>| find(&Lookup { folder, path: &path, links, subject });
+        let is_it = |file: &FoundFile| file.stat.inode == self.file.inode;
+        self.paths().find_map(|path| found(path).filter(is_it))
+    }
+
+    /// Its file, to say that nothing answers.
+    pub(crate) fn subject(&self, pid: i32) -> Subject {
+        let path = self.object.clone().unwrap_or_default();
+        Subject { pid, path, device: Some(self.file.device()) }
     }
 
     /// The possible paths: procfs writes a line end as `\012`, which a path may also contain
@@ -161,13 +155,6 @@ impl Mapping {
         let written = written.and_then(|path| path.strip_prefix(b"/")).map(<[u8]>::to_vec);
         let with_line_ends = written.as_deref().and_then(with_line_ends);
         written.into_iter().chain(with_line_ends)
-    }
-
-    fn locate_at(&self, root: &OwnedFd, path: &[u8]) -> Option<LocatedFile> {
-        let look = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
-        let file = File::from(openat2(root, path, look, Mode::empty(), resolve).ok()?);
-        LocatedFile::from_inspected(file).filter(|file| file.metadata.ino() == self.file.inode)
     }
 
     pub(crate) fn contains(&self, address: u64, length: u64) -> bool {
@@ -210,7 +197,9 @@ mod tests {
     #[test]
     fn files_are_found_whatever_their_paths_are() {
         use std::ffi::OsStr;
+        use std::fs::File;
         use std::os::unix::ffi::OsStrExt;
+        use std::os::unix::fs::MetadataExt;
 
         let folder = tempfile::tempdir().unwrap();
         let root = OwnedFd::from(File::open("/").unwrap());
@@ -230,7 +219,7 @@ mod tests {
             }
             line.push(b'\n');
             let mappings = parse_maps(&line).unwrap();
-            assert!(mappings[0].locate(&root).is_some(), "{}", path.display());
+            assert!(mappings[0].locate(&root, 1).is_some(), "{}", path.display());
         }
     }
 

@@ -164,8 +164,8 @@ impl ModuleFiles<'_> {
     }
 
     fn of_file(&mut self, mapping: &Mapping) -> Option<Object> {
-        let located = self.target.root().and_then(|root| mapping.locate(&root)?.open());
-        let file = located.or_else(|| self.target.mapped_file(mapping))?;
+        let located = self.target.root().and_then(|root| mapping.locate(&root, self.target.pid()));
+        let file = located.or_else(|| self.target.mapped_file(mapping))?.open()?;
         Object::identity(&file, &mut self.budget)
     }
 
@@ -186,6 +186,8 @@ impl ModuleFiles<'_> {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+
+    use ppt_foreign::ReadableFile;
 
     use super::*;
     use crate::system::System;
@@ -245,7 +247,7 @@ mod tests {
             std::thread::yield_now();
         };
         assert!(module.is_deleted && !module.build_id.is_empty(), "{module:?}");
-        let file = File::open("/bin/sleep").unwrap();
+        let file = ReadableFile::local(File::open("/bin/sleep").unwrap()).unwrap();
         let object = Object::identity(&file, &mut Budget::of_one()).unwrap();
         assert_eq!(module.build_id, hex::decode(&object.build_id).unwrap_or_default());
         child.kill().unwrap();

@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
+use ppt_foreign::{FoundFile, Links, Lookup, Subject, find, is_local};
 use procfs::process::{FDTarget, LimitValue, Process, Status, Task};
 use procfs::{FromRead, ProcError, ProcResult};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,7 +20,7 @@ use crate::danger::Danger;
 use crate::denied::{self, DeniedTarget};
 use crate::error::{AgentError, Result};
 use crate::escape::escaped;
-use crate::mapping::{self, LocatedFile, Mapping};
+use crate::mapping::{self, Mapping};
 use crate::memory::ProcessMemory;
 use crate::system::System;
 use crate::threads::Threads;
@@ -104,7 +105,7 @@ impl Target {
             // Another tracer does not block this descriptor, so it is not the cause.
             Err(ProcError::PermissionDenied(_)) => {
                 let maps = view.open_relative("maps").ok();
-                maps.and_then(|maps| ProcessMemory::by_call(tid, maps, stat.startstack))
+                maps.and_then(|maps| ProcessMemory::by_call(tid, maps))
                     .ok_or_else(|| AgentError::Denied(Box::new(denied(0))))?
             }
             Err(other) => return Err(no_process(pid, other)),
@@ -124,14 +125,17 @@ impl Target {
             view,
             danger: TimedCache::default(),
         };
-        target.check_architecture()?;
+        target.check_architecture(stat.startstack)?;
         Ok(target)
     }
 
-    fn check_architecture(&self) -> Result<()> {
+    fn check_architecture(&self, stack: u64) -> Result<()> {
         let mut header = [0; 20];
-        let exe = self.view.open_relative("exe");
-        if !exe.is_ok_and(|mut file| file.read_exact(&mut header).is_ok()) {
+        let exe = || program(&self.view, self.pid)?.open();
+        // A 32-bit program has no memory there.
+        if stack >> 32 > 0
+            || !exe().is_some_and(|file| matches!(file.read_at(0, &mut header), Ok(20)))
+        {
             return Ok(()); // The descriptor shows it.
         }
         let (class, machine) = (header[4], u16::from_le_bytes([header[18], header[19]]));
@@ -260,9 +264,7 @@ impl Target {
 
     /// Whether the opened address space is still the process's, which an exec ends.
     pub(crate) fn maps_same_memory(&self) -> bool {
-        // An address that every address space keeps: the stack page with the auxiliary vector. A
-        // file bound to that address space reads nothing once it has ended.
-        self.process.stat().is_ok_and(|stat| self.memory.is_there(stat.startstack))
+        self.memory.is_there()
     }
 
     /// Whether it has any memory. False while it exits.
@@ -342,11 +344,12 @@ impl Target {
     }
 
     /// The file of a mapping, even if its path was replaced. Needs privileges.
-    pub(crate) fn mapped_file(&self, mapping: &Mapping) -> Option<File> {
+    pub(crate) fn mapped_file(&self, mapping: &Mapping) -> Option<FoundFile> {
+        if mapping.file.inode == 0 {
+            return None;
+        }
         let path = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
-        let look = OFlags::PATH | OFlags::CLOEXEC;
-        let found = OwnedFd::from(self.process.open_relative_flags(&path, look).ok()?);
-        LocatedFile::from_inspected(File::from(found))?.open()
+        linked(&self.process, &path, &mapping.subject(self.pid))
     }
 
     /// The current mappings within the first `limit` bytes of the list, and whether the list is
@@ -360,7 +363,13 @@ impl Target {
                 let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
                 bytes.truncate(end);
             }
-            Ok((mapping::parse_maps(&bytes)?, all))
+            let mappings = mapping::parse_maps(&bytes)?;
+            let foreign = mappings.iter().filter(|mapping| mapping.file.inode != 0);
+            let foreign = foreign.filter(|mapping| !is_local(mapping.file.device()));
+            let foreign =
+                foreign.map(|mapping| (mapping.start..mapping.end, mapping.subject(self.pid)));
+            self.memory.set_foreign(foreign.collect());
+            Ok((mappings, all))
         };
         let (maps, all) = read().map_err(|error| match error {
             ProcError::PermissionDenied(_) => self.denied(0).into(),
@@ -427,6 +436,20 @@ impl Target {
             },
         ))
     }
+}
+
+/// The file of its program.
+pub(crate) fn program(process: &Process, pid: i32) -> Option<FoundFile> {
+    let path = process.exe().ok()?.to_string_lossy().into_owned();
+    linked(process, "exe", &Subject { pid, path, device: None })
+}
+
+/// The file that a link in its folder in procfs leads to.
+fn linked(process: &Process, path: &str, subject: &Subject) -> Option<FoundFile> {
+    let look = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
+    let folder = process.open_relative_flags(".", look).ok()?;
+    let (folder, path) = (folder.as_fd(), path.as_bytes());
+    find(&Lookup { folder, path, links: Links::Followed, subject })
 }
 
 /// Whether one of its descriptors is that of an io_uring.

@@ -1,13 +1,13 @@
 //! The functions and USDT probes of a code file that can be probed.
 
-use std::fs::File;
+use ppt_foreign::ReadableFile;
 
-use crate::elf::{ElfFile, RegularFile};
+use crate::elf::{ElfFile, ReadAt};
 use crate::limits;
 use crate::usdt::UsdtNote;
 
 /// A file that a process has mapped as code.
-pub struct CodeFile(ElfFile<RegularFile>);
+pub struct CodeFile(ElfFile<ReadableFile>);
 
 /// A function and its offset in its file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,9 +53,8 @@ pub enum ReturnDanger {
 
 impl CodeFile {
     /// Reads the headers. `None` if it is not a 64-bit little-endian ELF file.
-    pub fn new(file: File) -> Option<CodeFile> {
-        let len = file.metadata().ok()?.len();
-        ElfFile::new(RegularFile { file, len }).map(CodeFile)
+    pub fn new(file: ReadableFile) -> Option<CodeFile> {
+        ElfFile::new(file).map(CodeFile)
     }
 
     /// The functions of its most complete symbol table, sorted by name.
@@ -89,6 +88,11 @@ impl CodeFile {
         sites.collect()
     }
 
+    /// Whether the file system hands out the code at this offset. From then on, the kernel has it.
+    pub fn has_code(&self, offset: u64) -> bool {
+        self.0.source.read_exact_at(&mut [0; 1], offset).is_ok()
+    }
+
     /// The address that the file assigns to the code at this file offset.
     pub fn address(&self, offset: u64) -> Option<u64> {
         self.0.loads.address(offset)
@@ -117,10 +121,16 @@ impl CodeFile {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
+    fn opened(path: &str) -> Option<CodeFile> {
+        CodeFile::new(ReadableFile::local(File::open(path).unwrap()).unwrap())
+    }
+
     fn ourselves() -> CodeFile {
-        CodeFile::new(File::open("/proc/self/exe").unwrap()).unwrap()
+        opened("/proc/self/exe").unwrap()
     }
 
     #[test]
@@ -160,12 +170,12 @@ mod tests {
     #[test]
     fn programs_that_catch_are_known() {
         assert_eq!(ourselves().return_danger(), Some(ReturnDanger::Exceptions), "Rust unwinds");
-        let shell = CodeFile::new(File::open("/bin/sh").unwrap()).unwrap();
+        let shell = opened("/bin/sh").unwrap();
         assert_eq!(shell.return_danger(), None);
     }
 
     #[test]
     fn what_is_no_such_file_is_none() {
-        assert!(CodeFile::new(File::open("/etc/passwd").unwrap()).is_none());
+        assert!(opened("/etc/passwd").is_none());
     }
 }
