@@ -107,6 +107,9 @@ pub(crate) enum Command {
     /// Make the weights of threads ordinary again if the ppt that starts it ends.
     #[command(hide = true)]
     RestoreWeights(RestoreWeights),
+    /// Read files and memory for the ppt that starts it.
+    #[command(hide = true)]
+    ReadForeign,
     #[command(external_subcommand)]
     Other(Vec<OsString>),
 }

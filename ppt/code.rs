@@ -25,6 +25,7 @@ pub(crate) enum Code {
     MetricsEnded,
     NamesMissing,
     NoAnalysis,
+    NoAnswer,
     NoFramePointers,
     NoLibrary,
     NoLabProgram,

@@ -48,6 +48,7 @@ use ppt_listener::{Dropped, EndReason, Flight, Listener};
 use crate::args;
 use crate::choice::Choice;
 use crate::code::Code;
+use crate::foreign;
 use crate::metrics::PublishedMetrics;
 use crate::report::{self, StatusLine};
 use control_socket::ControlSocket;
@@ -202,6 +203,7 @@ impl<'a> Live<'a> {
                 self.search_unannounced();
             }
             self.report_changes();
+            foreign::report_unanswered(|| self.status.clear());
             self.show();
             self.set_next_check(self.check_interval());
         }

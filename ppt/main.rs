@@ -13,6 +13,7 @@ mod code;
 mod complete;
 mod descriptors;
 mod failure;
+mod foreign;
 mod help;
 mod json;
 mod live;
@@ -68,6 +69,7 @@ fn main() -> ExitCode {
         }
         Ok(command) => run(command),
     };
+    foreign::report_unanswered(|| {});
     let status = done.unwrap_or_else(|failure| {
         failure.report();
         failure.status()
@@ -88,8 +90,10 @@ fn run(command: Command) -> CommandResult {
     match &command {
         Command::ServeMetrics(args) => return Ok(cmd::serve_metrics::run(args)),
         Command::RestoreWeights(args) => return Ok(cmd::restore_weights::run(args)),
+        Command::ReadForeign => return Ok(foreign::run()),
         _ => {}
     }
+    ppt_foreign::enable(foreign::command);
     signals::ignore_file_size();
     if !is_question() {
         // The next command, whichever it is, removes what a killed ppt left behind.
@@ -123,7 +127,7 @@ fn run(command: Command) -> CommandResult {
         #[cfg(feature = "hosts")]
         Command::Hosts(command) => cmd::hosts::run(&command),
         Command::Other(words) => cmd::other::run(&words),
-        Command::ServeMetrics(_) | Command::RestoreWeights(_) => {
+        Command::ServeMetrics(_) | Command::RestoreWeights(_) | Command::ReadForeign => {
             unreachable!("it has been done")
         }
     }

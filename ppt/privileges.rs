@@ -90,6 +90,7 @@ pub(crate) fn step_down() -> Result<(), Failure> {
 
 #[cfg(any(feature = "answers", feature = "hosts"))]
 fn stepped_down() -> io::Result<()> {
+    ppt_foreign::end();
     let invoker = invoker().filter(|invoker| invoker.uid != 0);
     match (geteuid().is_root(), invoker) {
         (true, None) => {
@@ -147,6 +148,8 @@ pub(crate) fn publish<T>(work: impl FnOnce() -> T) -> T {
 }
 
 fn keep(effective: CapabilitySet, permitted: CapabilitySet) -> rustix::io::Result<()> {
+    // A process that reads for ppt has no more rights than ppt.
+    ppt_foreign::end();
     // execve(2) gives root its capabilities back, unless no_new_privs is set.
     set_no_new_privs(true)?;
     let inheritable = CapabilitySet::empty();

@@ -31,6 +31,7 @@ struct ProbedFile {
     path: String,
     identity: FileId,
     file: Arc<File>,
+    code: CodeFile,
     mappings: Vec<CodeMapping>,
     danger: Option<ReturnDanger>,
     /// Those with a requested name.
@@ -128,6 +129,7 @@ impl<'a> ProbedProcess<'a> {
         let code = target.code();
         let wanted: BTreeSet<&str> = names.iter().flat_map(|name| readings(name)).collect();
         let (mut danger, mut files, mut unread) = (None, Vec::new(), 0);
+        let (mut is_known, failures) = (wanted.is_empty(), ppt_foreign::failures());
         // The program has the lowest addresses, and what it began with the highest.
         let (first, rest) = code.files.split_at(code.files.len().min(1));
         for mapped in first.iter().chain(rest.iter().rev()) {
@@ -136,7 +138,8 @@ impl<'a> ProbedProcess<'a> {
                 unread += 1;
                 continue;
             };
-            let Some(code) = file.try_clone().ok().and_then(CodeFile::new) else { continue };
+            let Ok(descriptor) = file.descriptor() else { continue };
+            let Some(code) = CodeFile::new(file) else { continue };
             let functions = match wanted.is_empty() {
                 true => Vec::new(),
                 false => code.functions(|name| wanted.contains(name)),
@@ -144,14 +147,29 @@ impl<'a> ProbedProcess<'a> {
             let usdt = code.usdt();
             let of_file = if functions.is_empty() { None } else { code.return_danger() };
             if mapped.path == exe && !wanted.is_empty() {
+                let before = ppt_foreign::failures();
                 danger = code.return_danger();
+                is_known = ppt_foreign::failures() == before;
             }
             if functions.is_empty() && usdt.is_empty() {
                 continue;
             }
             let (path, mappings) = (mapped.path.clone(), mapped.mappings.clone());
-            let (identity, file, danger) = (mapped.identity, Arc::new(file), of_file);
-            files.push(ProbedFile { path, identity, file, mappings, danger, functions, usdt });
+            let (identity, file, danger) = (mapped.identity, Arc::new(descriptor), of_file);
+            files.push(ProbedFile {
+                path,
+                identity,
+                file,
+                code,
+                mappings,
+                danger,
+                functions,
+                usdt,
+            });
+        }
+        // A program that cannot be read may be one whose returns must not be probed.
+        if !is_known && ppt_foreign::failures() > failures {
+            files.clear();
         }
         let unsearched = match (code.is_cut, unread) {
             (true, _) => Some("it has more mappings than ppt reads".to_owned()),
@@ -224,6 +242,10 @@ impl<'a> ProbedProcess<'a> {
                 beyond += 1;
                 continue;
             }
+            // The kernel reads the code that it replaces. If it succeeds, the danger is known.
+            if !file.code.has_code(function.offset) {
+                continue;
+            }
             danger = danger.or(file.danger);
             files.insert(path);
             found.identities.insert(file.identity);
@@ -271,7 +293,10 @@ impl<'a> ProbedProcess<'a> {
     ) -> bool {
         let mut sites: BTreeMap<String, Vec<(&ProbedFile, &UsdtSite)>> = BTreeMap::new();
         for file in self.files.iter().filter(|file| is_meant(file)) {
-            for site in file.usdt.iter().filter(|site| is_like(&title(site), pattern)) {
+            let is_meant = |site: &&UsdtSite| {
+                is_like(&title(site), pattern) && file.code.has_code(site.offset)
+            };
+            for site in file.usdt.iter().filter(is_meant) {
                 sites.entry(title(site)).or_default().push((file, site));
             }
         }

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
 
+use ppt_foreign::{FoundFile, ReadableFile};
+
 use crate::budget::Budget;
 use crate::elf::Object;
 use crate::error::Result;
@@ -71,8 +73,8 @@ impl Target {
 
     /// A file that the process has mapped as code. `None` if ppt may not open it. The file stays
     /// what it is if its path is reused.
-    pub fn open_code(&self, file: &MappedFile) -> Option<File> {
-        self.mapped_file(&file.mapping)
+    pub fn open_code(&self, file: &MappedFile) -> Option<ReadableFile> {
+        self.mapped_file(&file.mapping)?.open()
     }
 
     /// Mappings of code with their neighbours, and whether they are all. A program may have moved
@@ -82,7 +84,7 @@ impl Target {
         let (mut mappings, is_whole) = self.mappings(Kept::Code, MAPS_LIMIT)?;
         let (mut budget, root) = (Budget::of_one(), self.root());
         for mapping in mappings.iter_mut().filter(|mapping| mapping.is_deleted) {
-            root.iter().for_each(|root| mapping.check_deleted(root));
+            root.iter().for_each(|root| mapping.check_deleted(root, self.pid()));
         }
         for at in 1..mappings.len() {
             let (before, rest) = mappings.split_at_mut(at);
@@ -90,7 +92,7 @@ impl Target {
             if !moved.may_be_moved_from(before) {
                 continue;
             }
-            let file = self.mapped_file(before);
+            let file = self.mapped_file(before).and_then(FoundFile::open);
             let offset = file.and_then(|file| {
                 let object = Object::begin(&file, &mut budget)?;
                 object.code_at(object.bias(before.start, before.offset)?, moved.start, moved.end)
@@ -124,7 +126,7 @@ mod tests {
         let target = Target::open(&System::default(), child.id() as i32).unwrap();
         let of_program =
             |code: Code| code.files.into_iter().find(|file| file.path.ends_with("/napping"));
-        let size = |file| target.open_code(file).unwrap().metadata().unwrap().len();
+        let size = |file| target.open_code(file).unwrap().stat.len;
         let before = loop {
             match of_program(target.code()) {
                 Some(found) => break found,

@@ -7,9 +7,7 @@
 //! SIGBUS.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use goblin::container::{Container, Ctx, Endian};
 use goblin::elf::dynamic::{self, Dyn};
@@ -19,6 +17,7 @@ use goblin::elf::program_header::{PF_W, PF_X, PT_DYNAMIC, PT_LOAD, PT_NOTE};
 use goblin::elf::section_header::{SHT_DYNSYM, SHT_NOTE, SHT_SYMTAB};
 use goblin::elf::{Elf, ProgramHeader, SectionHeader, Symtab, sym};
 use memchr::memmem;
+use ppt_foreign::ReadableFile;
 use ppt_segment::abi::DESCRIPTOR_MAGIC;
 
 use crate::budget::{Budget, Spent};
@@ -86,9 +85,9 @@ pub(crate) trait ObjectSource {
     fn count(spent: &mut Spent) -> &mut u64;
 }
 
-impl ObjectSource for File {
+impl ObjectSource for ReadableFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        FileExt::read_at(self, buffer, offset)
+        self.read_at(offset, buffer)
     }
 
     fn count(spent: &mut Spent) -> &mut u64 {
@@ -466,12 +465,13 @@ mod tests {
 
     #[test]
     fn our_own_program_is_read() {
-        let file = File::open("/proc/self/exe").unwrap();
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        let file = ReadableFile::local(file).unwrap();
         let mut budget = Budget::of_one();
         let object = Object::read(&file, &mut budget).unwrap();
         assert!(!object.loads.is_empty() && !object.build_id.is_empty());
         assert!(object.symbols.is_empty());
-        let whole = file.metadata().unwrap().len();
+        let whole = file.stat.len;
         assert!(budget.spent.files < whole, "{:?} of {whole}", budget.spent);
     }
 

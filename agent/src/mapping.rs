@@ -1,13 +1,11 @@
 //! The mappings of a process, and their files.
 
-use std::fs::{File, Metadata};
 use std::io::{BufRead, BufReader, Read};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{AsFd, OwnedFd};
 
+use ppt_foreign::{Device, FoundFile, Links, Lookup, Subject, find, is_local};
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps};
 use procfs::{FromRead, ProcResult};
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
 /// The mark of procfs on the path of a deleted file.
 const DELETED: &str = " (deleted)";
@@ -21,6 +19,12 @@ pub struct FileId {
     pub minor: i32,
     /// 0: no file.
     pub inode: u64,
+}
+
+impl FileId {
+    pub(crate) fn device(self) -> Device {
+        (self.major as u32, self.minor as u32)
+    }
 }
 
 /// One line of `/proc/PID/maps`.
@@ -89,8 +93,18 @@ impl Kept {
     fn keeps(self, line: &[u8]) -> bool {
         let rights = line.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
         let (at, letter) = if self == Kept::Code { (2, b'x') } else { (3, b'p') };
-        rights.get(at) == Some(&letter) || line.ends_with(IO_URING)
+        rights.get(at) == Some(&letter) || line.ends_with(IO_URING) || is_foreign(line)
     }
+}
+
+/// Whether the line is of a file whose file system may not answer. All of these are kept.
+fn is_foreign(line: &[u8]) -> bool {
+    let mut fields = line.split(|&byte| byte == b' ').skip(3);
+    let (device, inode) = (fields.next().unwrap_or_default(), fields.next());
+    let device = str::from_utf8(device).ok().and_then(|text| text.split_once(':'));
+    let number = |text| u32::from_str_radix(text, 16).ok();
+    let device = device.and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
+    inode != Some(b"0") && device.is_some_and(|device| !is_local(device))
 }
 
 /// Most bytes of a list of mappings that are read, which takes less than a second: 65,530 mappings
@@ -162,25 +176,6 @@ fn with_line_ends(path: &[u8]) -> Option<Vec<u8>> {
     (plain.len() < path.len()).then_some(plain)
 }
 
-/// The file of a mapping, found through the target's root. No file was opened whose opening has
-/// side effects.
-pub(crate) struct LocatedFile {
-    file: File,
-    pub(crate) metadata: Metadata,
-}
-
-impl LocatedFile {
-    /// The properties of `file`, if it is a regular file. It was opened only to inspect it.
-    pub(crate) fn from_inspected(file: File) -> Option<LocatedFile> {
-        let metadata = file.metadata().ok()?;
-        metadata.is_file().then_some(LocatedFile { file, metadata })
-    }
-
-    pub(crate) fn open(&self) -> Option<File> {
-        File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())).ok()
-    }
-}
-
 impl Mapping {
     /// Keeps the path from the procfs line if it differs from [`Mapping::object`].
     fn keep_raw(&mut self, line: &[u8]) {
@@ -210,8 +205,25 @@ impl Mapping {
     /// The path was correct at the time of mapping; the target's user may have replaced the file
     /// since. So no link is followed, nothing outside of the target's root is found, and a file is
     /// inspected before it is opened: opening a device or a FIFO may have side effects.
-    pub(crate) fn locate(&self, root: &OwnedFd) -> Option<LocatedFile> {
-        self.paths().find_map(|path| self.locate_at(root, &path))
+    pub(crate) fn locate(&self, root: &OwnedFd, pid: i32) -> Option<FoundFile> {
+        self.paths().find_map(|path| self.locate_at(root, pid, &path))
+    }
+
+    fn locate_at(&self, root: &OwnedFd, pid: i32, path: &[u8]) -> Option<FoundFile> {
+        let (folder, links, subject) = (root.as_fd(), Links::Refused, &self.subject(pid));
+        let found = find(&Lookup { folder, path, links, subject });
+        found.filter(|file| file.stat.inode == self.file.inode)
+    }
+
+    /// Whether its file system may not answer.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.file.inode != 0 && !is_local(self.file.device())
+    }
+
+    /// Its file, to say that nothing answers.
+    pub(crate) fn subject(&self, pid: i32) -> Subject {
+        let path = self.object.clone().unwrap_or_default();
+        Subject { pid, path, device: Some(self.file.device()) }
     }
 
     /// The possible paths: procfs writes a line end as `\012`, which a path may also contain
@@ -223,18 +235,11 @@ impl Mapping {
         written.into_iter().chain(with_line_ends)
     }
 
-    fn locate_at(&self, root: &OwnedFd, path: &[u8]) -> Option<LocatedFile> {
-        let look = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
-        let file = File::from(openat2(root, path, look, Mode::empty(), resolve).ok()?);
-        LocatedFile::from_inspected(file).filter(|file| file.metadata.ino() == self.file.inode)
-    }
-
     /// Corrects what the mark of procfs says of a file whose name ends like that mark.
-    pub(crate) fn check_deleted(&mut self, root: &OwnedFd) {
+    pub(crate) fn check_deleted(&mut self, root: &OwnedFd, pid: i32) {
         let marked = [&self.path()[..], DELETED.as_bytes()].concat();
         let is_name = |marked: &[u8]| {
-            marked.strip_prefix(b"/").is_some_and(|path| self.locate_at(root, path).is_some())
+            marked.strip_prefix(b"/").is_some_and(|path| self.locate_at(root, pid, path).is_some())
         };
         if self.is_deleted && is_name(&marked) {
             self.is_deleted = false;
@@ -300,7 +305,9 @@ mod tests {
     #[test]
     fn files_are_found_whatever_their_paths_are() {
         use std::ffi::OsStr;
+        use std::fs::File;
         use std::os::unix::ffi::OsStrExt;
+        use std::os::unix::fs::MetadataExt;
 
         let folder = tempfile::tempdir().unwrap();
         let root = OwnedFd::from(File::open("/").unwrap());
@@ -320,14 +327,14 @@ mod tests {
             }
             line.push(b'\n');
             let mappings = parse_maps(&line).unwrap();
-            assert!(mappings[0].locate(&root).is_some(), "{}", path.display());
+            assert!(mappings[0].locate(&root, 1).is_some(), "{}", path.display());
         }
         let path = folder.path().join("srv (deleted)");
         std::fs::write(&path, "").unwrap();
         for (inode, is_deleted) in [(path.metadata().unwrap().ino(), false), (1, true)] {
             let line = format!("1000-2000 r-xp 00000000 00:01 {inode} {}\n", path.display());
             let mut mapping = parse_maps(line.as_bytes()).unwrap().remove(0);
-            mapping.check_deleted(&root);
+            mapping.check_deleted(&root, 1);
             let name = if is_deleted { &b"/srv"[..] } else { b"/srv (deleted)" };
             assert!(mapping.is_deleted == is_deleted && mapping.path().ends_with(name));
         }

@@ -10,11 +10,15 @@
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
+use std::ops::Range;
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
+use ppt_foreign::{Memory, Subject, read_memory};
 
 /// The interface by which bytes were written into the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,11 +38,23 @@ impl std::fmt::Display for Transport {
     }
 }
 
+/// An address at which no process has memory.
+const NOWHERE: u64 = 0;
+
 /// The memory of one process.
 #[derive(Debug)]
 pub(crate) struct ProcessMemory {
     pid: Pid,
     access: Access,
+    foreign: Mutex<ForeignMemory>,
+}
+
+/// Memory that is mapped from file systems that may not answer.
+#[derive(Debug, Default)]
+struct ForeignMemory {
+    mapped: Vec<(Range<u64>, Subject)>,
+    /// Parts of it that the process has in memory.
+    present: Vec<Range<u64>>,
 }
 
 /// A file that stays bound to the opened address space.
@@ -52,28 +68,59 @@ enum Access {
 
 impl ProcessMemory {
     pub(crate) fn new(pid: i32, file: File) -> Self {
-        Self { pid: Pid::from_raw(pid), access: Access::Mem(file) }
+        Self { pid: Pid::from_raw(pid), access: Access::Mem(file), foreign: Mutex::default() }
     }
 
-    /// Memory that is accessed by system calls only, provided that they can read `address`. `maps`
-    /// is the process's `/proc/PID/maps`.
-    pub(crate) fn by_call(pid: i32, maps: File, address: u64) -> Option<Self> {
-        let memory = Self { pid: Pid::from_raw(pid), access: Access::Maps(maps) };
-        matches!(memory.read(address, &mut [0]), Ok(1)).then_some(memory)
+    /// Memory that is accessed by system calls only, provided that they are permitted. `maps` is the
+    /// process's `/proc/PID/maps`.
+    pub(crate) fn by_call(pid: i32, maps: File) -> Option<Self> {
+        let (pid, foreign) = (Pid::from_raw(pid), Mutex::default());
+        let memory = Self { pid, access: Access::Maps(maps), foreign };
+        memory.read_by_call(NOWHERE, &mut [0]).is_ok().then_some(memory)
     }
 
-    /// Whether the opened address space still exists, which an exec ends. `address` must have been
-    /// mapped in it all the time.
-    pub(crate) fn is_there(&self, address: u64) -> bool {
-        let read = |file: &File, at| matches!(file.read_at(&mut [0], at), Ok(1));
+    /// Whether the opened address space still exists, which an exec ends.
+    pub(crate) fn is_there(&self) -> bool {
         match &self.access {
-            Access::Mem(file) => read(file, address),
-            Access::Maps(file) => read(file, 0),
+            // An address space that has ended reads as an empty file.
+            Access::Mem(file) => !matches!(file.read_at(&mut [0], NOWHERE), Ok(0)),
+            Access::Maps(file) => matches!(file.read_at(&mut [0], 0), Ok(1)),
         }
+    }
+
+    /// States all mappings from file systems that may not answer.
+    pub(crate) fn set_foreign(&self, mapped: Vec<(Range<u64>, Subject)>) {
+        self.foreign().mapped = mapped;
+    }
+
+    /// States that the process has this in memory, so that no file system is asked for it.
+    pub(crate) fn set_present(&self, range: Range<u64>) {
+        self.foreign().present.push(range);
+    }
+
+    fn foreign(&self) -> MutexGuard<'_, ForeignMemory> {
+        self.foreign.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The mapping that a file system must be asked for.
+    fn foreign_at(&self, address: u64, length: usize) -> Option<Subject> {
+        let foreign = self.foreign();
+        let end = address.saturating_add(length as u64);
+        let is_in = |range: &Range<u64>| address < range.end && range.start < end;
+        let (_, subject) = foreign.mapped.iter().find(|(range, _)| is_in(range))?;
+        let holds = |range: &Range<u64>| range.start <= address && end <= range.end;
+        (!foreign.present.iter().any(holds)).then(|| subject.clone())
     }
 
     /// Fills `buffer` from `address`. Reads fewer bytes where the mapping ends, 0 where it is gone.
     pub(crate) fn read(&self, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(subject) = self.foreign_at(address, buffer.len()) {
+            let memory = match &self.access {
+                Access::Mem(file) => Memory::File(file.as_fd()),
+                Access::Maps(_) => Memory::Pid(self.pid.as_raw()),
+            };
+            return read_memory(&memory, address, buffer, &subject);
+        }
         let Access::Mem(file) = &self.access else { return self.read_by_call(address, buffer) };
         let mut done = 0;
         while done < buffer.len() {
@@ -113,7 +160,7 @@ impl ProcessMemory {
     }
 
     fn write_by_call(&self, address: u64, bytes: &[u8]) -> io::Result<(usize, Transport)> {
-        if !self.is_there(address) {
+        if !self.is_there() {
             return Ok((0, Transport::Writev));
         }
         let remote = [RemoteIoVec { base: address as usize, len: bytes.len() }];
@@ -121,7 +168,7 @@ impl ProcessMemory {
             Err(Errno::EFAULT | Errno::ESRCH) => 0,
             other => other?,
         };
-        if written > 0 && !self.is_there(address) {
+        if written > 0 && !self.is_there() {
             return Err(io::Error::other(
                 "it started another program (exec) at that very moment, which may have got the bytes",
             ));
@@ -170,7 +217,7 @@ mod tests {
         let process = Process::new(pid).unwrap();
         let address = process.stat().unwrap().startstack;
         let maps = File::open(format!("/proc/{pid}/maps")).unwrap();
-        let memory = ProcessMemory::by_call(pid, maps, address).expect("a child of ours");
+        let memory = ProcessMemory::by_call(pid, maps).expect("a child of ours");
         let mut bytes = [0; 8];
         assert!(memory.read_exact(address, &mut bytes).unwrap());
         assert_eq!(memory.write(address, &bytes).unwrap(), (8, Transport::Writev));

@@ -161,7 +161,7 @@ impl ModuleFiles<'_> {
     }
 
     fn of_file(&mut self, mapping: &Mapping) -> Option<Object> {
-        Object::identity(&self.target.mapped_file(mapping)?, &mut self.budget)
+        Object::identity(&self.target.mapped_file(mapping)?.open()?, &mut self.budget)
     }
 
     /// The headers of an object lie at its beginning, in a mapping of its own or in this one.
@@ -181,6 +181,8 @@ impl ModuleFiles<'_> {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+
+    use ppt_foreign::ReadableFile;
 
     use super::*;
     use crate::system::System;
@@ -240,7 +242,7 @@ mod tests {
             std::thread::yield_now();
         };
         assert!(module.is_deleted && !module.build_id.is_empty(), "{module:?}");
-        let file = File::open("/bin/sleep").unwrap();
+        let file = ReadableFile::local(File::open("/bin/sleep").unwrap()).unwrap();
         let object = Object::identity(&file, &mut Budget::of_one()).unwrap();
         assert_eq!(module.build_id, hex::decode(&object.build_id).unwrap_or_default());
         child.kill().unwrap();

@@ -13,7 +13,7 @@ use memchr::memmem;
 use procfs::process::Process;
 
 use crate::system::System;
-use crate::target::has_io_uring;
+use crate::target::{has_io_uring, program};
 
 /// Why a preloaded library would not be in a program, or would see nothing there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +51,15 @@ pub fn preloaded(system: &System, pid: i32, file_name: &str) -> Option<Preloaded
     let maps = std::fs::read(folder.join("maps")).ok().filter(|maps| !maps.is_empty())?;
     let groups = std::fs::read_to_string(folder.join("cgroup")).unwrap_or_default();
     let names = groups.lines().flat_map(|line| line.rsplit('/'));
+    let process = Process::new_with_root(folder.clone()).ok()?;
+    // Without a helper, nothing is read from a file system that may not answer.
+    let is_local = program(&process, pid).is_some_and(|file| file.is_local());
     let service = names.into_iter().find(|name| name.ends_with(".service"));
     Some(Preloaded {
         is_loaded: memmem::find(&maps, format!("/{file_name}").as_bytes()).is_some(),
-        barrier: preload_barrier(&folder.join("exe")).ok().flatten(),
+        barrier: is_local.then(|| preload_barrier(&folder.join("exe")).ok()?).flatten(),
         service: service.map(str::to_owned),
-        has_io_uring: Process::new_with_root(folder).is_ok_and(|process| has_io_uring(&process)),
+        has_io_uring: has_io_uring(&process),
     })
 }
 

@@ -13,10 +13,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 use std::time::Duration;
+
+use ppt_foreign::{Device, FileStat, FoundFile};
 
 use crate::budget::{Budget, Spent};
 use crate::buffer::{Buffer, FoundBy, assign_names};
@@ -24,7 +24,7 @@ use crate::descriptor::{Candidate, Checked, check};
 use crate::elf::{self, Object};
 use crate::error::{AgentError, Result};
 use crate::escape::escaped;
-use crate::mapping::{FileId, Kept, LocatedFile, MAPS_LIMIT, MAPS_OF_MANY, Mapping};
+use crate::mapping::{FileId, Kept, MAPS_LIMIT, MAPS_OF_MANY, Mapping};
 use crate::scan::Scanner;
 use crate::target::Target;
 
@@ -126,7 +126,7 @@ pub struct Searcher {
 }
 
 /// A file as it was when it was read.
-type FileVersion = (u64, u64, u64, (i64, i64), (i64, i64));
+type FileVersion = (Device, u64, u64, (i64, u32), (i64, u32));
 
 impl Searcher {
     /// Creates a searcher for one requested process.
@@ -172,11 +172,9 @@ impl Searcher {
     }
 
     /// Reads a file. Returns `None` if it is not an object.
-    fn read(&mut self, file: &LocatedFile) -> Option<Rc<Object>> {
-        let metadata = &file.metadata;
-        let times =
-            ((metadata.mtime(), metadata.mtime_nsec()), (metadata.ctime(), metadata.ctime_nsec()));
-        let id = (metadata.dev(), metadata.ino(), metadata.len(), times.0, times.1);
+    fn read(&mut self, file: FoundFile) -> Option<Rc<Object>> {
+        let FileStat { device, inode, len, mtime, ctime, .. } = file.stat;
+        let id = (device, inode, len, mtime, ctime);
         if let Some(object) = self.files.get(&id) {
             return object.clone();
         }
@@ -290,8 +288,8 @@ impl Mapped<'_> {
 }
 
 /// Time of the last change of a file or its metadata, since the epoch.
-fn changed(metadata: &Metadata) -> Duration {
-    let seconds = u64::try_from(metadata.ctime()).unwrap_or(u64::MAX);
+fn changed(stat: &FileStat) -> Duration {
+    let seconds = u64::try_from(stat.ctime.0).unwrap_or(u64::MAX);
     Duration::from_secs(seconds)
 }
 
@@ -324,17 +322,17 @@ impl<'a> Search<'a> {
     /// All mapped files, and the descriptors that symbols point to.
     fn objects(&mut self, symbols: &mut Vec<Defined>) -> Vec<Mapped<'a>> {
         let mut objects = mapped(self.mappings);
-        let (began, root) = (self.target.began(), self.target.root());
+        let (began, root, pid) = (self.target.began(), self.target.root(), self.target.pid());
         for (index, it) in objects.iter_mut().enumerate() {
             let mut paths: Vec<&Mapping> = it.mappings.clone();
             paths.dedup_by_key(|path| &path.object);
             paths.truncate(if index < FILES { COPIES } else { 0 });
             let file =
-                root.as_ref().and_then(|root| paths.iter().find_map(|path| path.locate(root)));
+                root.as_ref().and_then(|root| paths.iter().find_map(|path| path.locate(root, pid)));
             let mut how = "scan";
             if let Some(file) = file {
-                it.object = self.searcher.read(&file);
-                it.unchanged = began.is_some_and(|began| changed(&file.metadata) < began);
+                it.unchanged = began.is_some_and(|began| changed(&file.stat) < began);
+                it.object = self.searcher.read(file);
             }
             match it.object {
                 Some(_) => how = "symbols and scan",

@@ -14,11 +14,11 @@
 //! a container may filter itself.
 
 use std::collections::HashSet;
-use std::os::unix::fs::MetadataExt;
 
 use crate::danger::Danger;
+use crate::kin;
 use crate::system::System;
-use crate::target::Target;
+use crate::target::{self, Target};
 
 /// The filtering of a thread's system calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,8 +199,8 @@ fn first_of_namespace(system: &System, pid: i32) -> Option<(i32, Status)> {
 /// Whether two processes run different programs.
 fn differ(system: &System, one: i32, other: i32) -> bool {
     let program = |pid: i32| {
-        let exe = std::fs::metadata(system.proc.join(format!("{pid}/exe"))).ok()?;
-        Some((exe.dev(), exe.ino()))
+        let exe = target::program(&kin::process(system, pid)?, pid)?;
+        Some((exe.stat.device, exe.stat.inode))
     };
     program(one).zip(program(other)).is_some_and(|(one, other)| one != other)
 }

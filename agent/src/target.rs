@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
+use ppt_foreign::{FoundFile, Links, Lookup, Subject, find};
 use ppt_now::MemoryGroup;
 use procfs::process::{FDTarget, LimitValue, Process, Status, Task};
 use procfs::{FromRead, ProcError, ProcResult};
@@ -20,7 +21,7 @@ use crate::danger::Danger;
 use crate::denied::{self, DeniedTarget};
 use crate::error::{AgentError, Result};
 use crate::escape::escaped;
-use crate::mapping::{Kept, LocatedFile, MAPS_LIMIT, Mapping, read_maps};
+use crate::mapping::{Kept, MAPS_LIMIT, Mapping, read_maps};
 use crate::memory::ProcessMemory;
 use crate::system::System;
 use crate::threads::Threads;
@@ -118,7 +119,7 @@ impl Target {
             // Another tracer does not block this descriptor, so it is not the cause.
             Err(ProcError::PermissionDenied(_)) => {
                 let maps = view.open_relative("maps").ok();
-                maps.and_then(|maps| ProcessMemory::by_call(tid, maps, stat.startstack))
+                maps.and_then(|maps| ProcessMemory::by_call(tid, maps))
                     .ok_or_else(|| AgentError::Denied(Box::new(denied(0))))?
             }
             Err(other) => return Err(no_process(pid, other)),
@@ -138,14 +139,17 @@ impl Target {
             view,
             danger: TimedCache::default(),
         };
-        target.check_architecture()?;
+        target.check_architecture(stat.startstack)?;
         Ok(target)
     }
 
-    fn check_architecture(&self) -> Result<()> {
+    fn check_architecture(&self, stack: u64) -> Result<()> {
         let mut header = [0; 20];
-        let exe = self.view.open_relative("exe");
-        if !exe.is_ok_and(|mut file| file.read_exact(&mut header).is_ok()) {
+        let exe = || program(&self.view, self.pid)?.open();
+        // A 32-bit program has no memory there.
+        if stack >> 32 > 0
+            || !exe().is_some_and(|file| matches!(file.read_at(0, &mut header), Ok(20)))
+        {
             return Ok(()); // The descriptor shows it.
         }
         let (class, machine) = (header[4], u16::from_le_bytes([header[18], header[19]]));
@@ -306,9 +310,7 @@ impl Target {
 
     /// Whether the opened address space is still the process's, which an exec ends.
     pub(crate) fn maps_same_memory(&self) -> bool {
-        // An address that every address space keeps: the stack page with the auxiliary vector. A
-        // file bound to that address space reads nothing once it has ended.
-        self.process.stat().is_ok_and(|stat| self.memory.is_there(stat.startstack))
+        self.memory.is_there()
     }
 
     /// Whether it has any memory. False while it exits.
@@ -388,21 +390,29 @@ impl Target {
     }
 
     /// The file of a mapping. If its path was replaced, that needs privileges.
-    pub(crate) fn mapped_file(&self, mapping: &Mapping) -> Option<File> {
-        let located = self.root().and_then(|root| mapping.locate(&root)?.open());
+    pub(crate) fn mapped_file(&self, mapping: &Mapping) -> Option<FoundFile> {
+        if mapping.file.inode == 0 {
+            return None;
+        }
+        let located = self.root().and_then(|root| mapping.locate(&root, self.pid));
         if located.is_some() {
             return located;
         }
         let path = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
-        let look = OFlags::PATH | OFlags::CLOEXEC;
-        let found = OwnedFd::from(self.process.open_relative_flags(&path, look).ok()?);
-        LocatedFile::from_inspected(File::from(found))?.open()
+        linked(&self.process, &path, &mapping.subject(self.pid))
     }
 
-    /// The current mappings of this kind within the first `limit` bytes of the list, and whether
-    /// they are all.
+    /// The current mappings of this kind, and all from file systems that may not answer, within the first
+    /// `limit` bytes of the list, and whether they are all.
     pub(crate) fn mappings(&self, kept: Kept, limit: u64) -> Result<(Vec<Mapping>, bool)> {
-        let read = || read_maps(self.view.open_relative("maps")?, kept, limit);
+        let read = || -> ProcResult<_> {
+            let (mappings, is_whole) = read_maps(self.view.open_relative("maps")?, kept, limit)?;
+            let foreign = mappings.iter().filter(|mapping| mapping.is_foreign());
+            let foreign =
+                foreign.map(|mapping| (mapping.start..mapping.end, mapping.subject(self.pid)));
+            self.memory.set_foreign(foreign.collect());
+            Ok((mappings, is_whole))
+        };
         read().map_err(|error| match error {
             ProcError::PermissionDenied(_) => self.denied(0).into(),
             other => no_process(self.pid, other),
@@ -475,6 +485,20 @@ fn soft(limit: procfs::process::Limit) -> Option<u64> {
         LimitValue::Value(value) => Some(value),
         LimitValue::Unlimited => None,
     }
+}
+
+/// The file of its program.
+pub(crate) fn program(process: &Process, pid: i32) -> Option<FoundFile> {
+    let path = process.exe().ok()?.to_string_lossy().into_owned();
+    linked(process, "exe", &Subject { pid, path, device: None })
+}
+
+/// The file that a link in its folder in procfs leads to.
+fn linked(process: &Process, path: &str, subject: &Subject) -> Option<FoundFile> {
+    let look = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
+    let folder = process.open_relative_flags(".", look).ok()?;
+    let (folder, path) = (folder.as_fd(), path.as_bytes());
+    find(&Lookup { folder, path, links: Links::Followed, subject })
 }
 
 /// Whether one of its descriptors is that of an io_uring.

@@ -29,7 +29,7 @@ use crate::metrics::MetricsListener;
 use crate::probes::{ListedProbe, ProbedProcess};
 use crate::signals::Signals;
 use crate::viewer::Viewer;
-use crate::{privileges, report, signals, stdout, weights, wording};
+use crate::{foreign, privileges, report, signals, stdout, weights, wording};
 
 /// The value of `--probe` that lists probes.
 const LIST: &str = "list";
@@ -60,6 +60,7 @@ pub(crate) fn capture(args: &args::Attach, mut viewer: Option<&mut Viewer>) -> C
         ProcessChoice::All => CaptureForm::Several,
         _ => CaptureForm::One,
     };
+    foreign::report_unanswered(|| {});
     check(capture, &chosen)?;
     outputs.keep_rights()?;
     if args.follow {
@@ -128,6 +129,7 @@ fn prepare(
     outputs: &Outputs,
 ) -> Result<Option<KernelWatch>, Failure> {
     let kernel = kernel_watch(capture, sessions)?;
+    foreign::report_unanswered(|| {});
     viewer.map_or(Ok(()), Viewer::start)?;
     privileges::give_up(outputs.are_many()).map_err(|error| {
         Failure::failed(Code::System, format!("cannot give up privileges: {error}"))

@@ -1,13 +1,13 @@
 //! The functions and USDT probes of a code file that can be probed.
 
-use std::fs::File;
+use ppt_foreign::ReadableFile;
 
-use crate::elf::{ElfFile, FunctionSymbol, LoadSegments, RegularFile};
+use crate::elf::{ElfFile, FunctionSymbol, LoadSegments, ReadAt};
 use crate::limits;
 use crate::usdt::UsdtNote;
 
 /// A file that a process has mapped as code.
-pub struct CodeFile(ElfFile<RegularFile>);
+pub struct CodeFile(ElfFile<ReadableFile>);
 
 /// The addresses that a file assigns to its code.
 #[derive(Debug, Clone)]
@@ -68,9 +68,8 @@ pub enum ReturnDanger {
 
 impl CodeFile {
     /// Reads the headers. `None` if it is not a 64-bit little-endian ELF file.
-    pub fn new(file: File) -> Option<CodeFile> {
-        let len = file.metadata().ok()?.len();
-        ElfFile::new(RegularFile { file, len }).map(CodeFile)
+    pub fn new(file: ReadableFile) -> Option<CodeFile> {
+        ElfFile::new(file).map(CodeFile)
     }
 
     /// The functions of its most complete symbol table whose names are `wanted`, sorted by name. If a
@@ -113,6 +112,11 @@ impl CodeFile {
         CodeAddresses(self.0.loads)
     }
 
+    /// Whether the file system hands out the code at this offset. From then on, the kernel has it.
+    pub fn has_code(&self, offset: u64) -> bool {
+        self.0.source.read_exact_at(&mut [0; 1], offset).is_ok()
+    }
+
     /// The section `.eh_frame`, which describes how to find callers.
     pub fn unwind_table(&self) -> Option<UnwindTable> {
         const NAME: &[u8] = b".eh_frame";
@@ -136,10 +140,16 @@ impl CodeFile {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
+    fn opened(path: &str) -> Option<CodeFile> {
+        CodeFile::new(ReadableFile::local(File::open(path).unwrap()).unwrap())
+    }
+
     fn ourselves() -> CodeFile {
-        CodeFile::new(File::open("/proc/self/exe").unwrap()).unwrap()
+        opened("/proc/self/exe").unwrap()
     }
 
     #[test]
@@ -179,12 +189,12 @@ mod tests {
     #[test]
     fn programs_that_catch_are_known() {
         assert_eq!(ourselves().return_danger(), Some(ReturnDanger::Exceptions), "Rust unwinds");
-        let shell = CodeFile::new(File::open("/bin/sh").unwrap()).unwrap();
+        let shell = opened("/bin/sh").unwrap();
         assert_eq!(shell.return_danger(), None);
     }
 
     #[test]
     fn what_is_no_such_file_is_none() {
-        assert!(CodeFile::new(File::open("/etc/passwd").unwrap()).is_none());
+        assert!(opened("/etc/passwd").is_none());
     }
 }

@@ -4,9 +4,7 @@
 //! a truncated mapping kills the reader by SIGBUS. Lengths stated in the file are checked against
 //! the length of the file before memory is allocated.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use goblin::container::{Container, Ctx, Endian};
 use goblin::elf::note::{NT_GNU_BUILD_ID, NoteDataIterator};
@@ -16,6 +14,7 @@ use goblin::elf::section_header::{
 };
 use goblin::elf::sym::{STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 use goblin::elf::{Elf, ProgramHeader, SectionHeader};
+use ppt_foreign::ReadableFile;
 
 use crate::functions::{Candidate, FunctionTable, TextRange};
 use crate::limits;
@@ -34,19 +33,14 @@ pub(crate) trait ReadAt {
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
-/// A file with its length at the time it was opened.
-pub(crate) struct RegularFile {
-    pub file: File,
-    pub len: u64,
-}
-
-impl ReadAt for RegularFile {
+impl ReadAt for ReadableFile {
     fn len(&self) -> u64 {
-        self.len
+        self.stat.len
     }
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        FileExt::read_exact_at(&self.file, buffer, offset)
+        let read = self.read_at(offset, buffer)?;
+        if read < buffer.len() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 }
 
@@ -99,7 +93,7 @@ impl LoadSegments {
 
 /// The headers of a 64-bit little-endian ELF file.
 pub(crate) struct ElfFile<R> {
-    source: R,
+    pub source: R,
     /// The build id; empty if there is none.
     pub build_id: Vec<u8>,
     /// The mapping of its code.

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ppt_capture::{Module, Process};
+use ppt_foreign::ReadableFile;
 
-use crate::elf::{ElfFile, LoadSegments, RegularFile, SymbolTables};
+use crate::elf::{ElfFile, LoadSegments, SymbolTables};
 use crate::finder::{Finder, opened};
 use crate::functions::FunctionTable;
 use crate::limits;
@@ -47,7 +48,7 @@ struct Inner {
 }
 
 /// An ELF file that was verified to be that of a module.
-type Proven = ElfFile<RegularFile>;
+type Proven = ElfFile<ReadableFile>;
 
 impl SymbolFiles {
     pub fn new(finder: Finder) -> SymbolFiles {
@@ -71,7 +72,11 @@ impl SymbolFiles {
             return known.clone();
         }
         // Other threads wait, because they probably need the same file.
-        let loaded = self.load(module, process).and_then(|file| {
+        let before = ppt_foreign::failures();
+        let loaded = self.load(module, process).map_err(|cause| {
+            if ppt_foreign::failures() > before { UnnamedCause::NoAnswer } else { cause }
+        });
+        let loaded = loaded.and_then(|file| {
             let bytes = inner.bytes.saturating_add(file.functions.bytes());
             if bytes > limits::ALL_TABLES_BYTES {
                 return Err(UnnamedCause::TooLarge);
@@ -111,7 +116,7 @@ impl SymbolFiles {
         let mut cause = UnnamedCause::Missing;
         let mut best: Option<Proven> = None;
         for path in self.finder.candidates(module, process) {
-            match self.proven(&path, module) {
+            match self.proven(&path, module, process) {
                 Ok(file) => {
                     best = Some(file);
                     break;
@@ -124,7 +129,7 @@ impl SymbolFiles {
         let is_whole = |file: &Proven| file.tables() == SymbolTables::Whole;
         let separate = || {
             let mut files = self.finder.debug_files(&module.build_id);
-            files.find_map(|path| self.proven(&path, module).ok().filter(is_whole))
+            files.find_map(|path| self.proven(&path, module, process).ok().filter(is_whole))
         };
         let loads = best.as_ref().map(|best| best.loads.clone()).unwrap_or_default();
         let file = match best {
@@ -139,10 +144,16 @@ impl SymbolFiles {
     }
 
     /// The file at `path`, if it is verified to be that of the module.
-    fn proven(&self, path: &Path, module: &Module) -> Result<Proven, UnnamedCause> {
-        let (file, metadata) = opened(path).ok_or(UnnamedCause::Missing)?;
+    fn proven(
+        &self,
+        path: &Path,
+        module: &Module,
+        process: &Process,
+    ) -> Result<Proven, UnnamedCause> {
+        let file = opened(path, process).ok_or(UnnamedCause::Missing)?;
+        let stat = file.stat;
         let file = ElfFile::new(file).ok_or(UnnamedCause::OtherFile)?;
-        let is_older = || !module.is_deleted && self.finder.is_older(&metadata);
+        let is_older = || !module.is_deleted && self.finder.is_older(&stat);
         match (module.build_id.is_empty(), file.build_id == module.build_id) {
             (false, false) => Err(UnnamedCause::OtherFile),
             // ppt could not read the id, or there is none.

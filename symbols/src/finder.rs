@@ -1,17 +1,13 @@
 //! Finds the files that processes had mapped, and their debug files.
 
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
-use std::io::Read;
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ppt_capture::{FileHeader, Module, Process};
-use rustix::fs::{Mode, OFlags, open};
+use ppt_foreign::{FileStat, Links, Lookup, ReadableFile, Subject, find};
+use rustix::fs::CWD;
 
-use crate::elf::RegularFile;
 use crate::limits;
 
 /// Clock ticks per second in `/proc/PID/stat`: the same on every Linux.
@@ -112,20 +108,22 @@ impl Finder {
         let of_process = self.folder(process).map(|folder| folder.join("root/tmp").join(&name));
         let beside = self.sees_our_files(process).then(|| self.places.tmp.join(&name));
         let (path, since) = (of_process.into_iter().chain(beside), self.started(process));
-        path.filter_map(|path| regular(&path)).find_map(|(mut file, metadata)| {
-            let is_theirs = metadata.uid() == process.uid && metadata.mtime() >= since;
-            if !is_theirs || metadata.len() > limits::PERF_MAP_BYTES {
+        path.filter_map(|path| opened(&path, process)).find_map(|file| {
+            let FileStat { uid, mtime, len, .. } = file.stat;
+            let is_theirs = uid == process.uid && mtime.0 >= since;
+            if !is_theirs || len > limits::PERF_MAP_BYTES {
                 return None;
             }
-            let mut text = Vec::new();
-            file.by_ref().take(limits::PERF_MAP_BYTES).read_to_end(&mut text).ok()?;
+            let mut text = vec![0; len as usize];
+            let read = file.read_at(0, &mut text).ok()?;
+            text.truncate(read);
             Some(text)
         })
     }
 
     /// Whether a file was last changed before the capture began.
-    pub fn is_older(&self, metadata: &Metadata) -> bool {
-        let seconds = metadata.mtime().max(metadata.ctime());
+    pub fn is_older(&self, stat: &FileStat) -> bool {
+        let seconds = stat.mtime.0.max(stat.ctime.0);
         u64::try_from(seconds)
             .is_ok_and(|number| number < self.host.created_realtime_ns / 1_000_000_000)
     }
@@ -179,27 +177,24 @@ fn replaced(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
     (all.len() != text.len()).then_some(all)
 }
 
-/// Opens a regular file. The file is checked first, because opening a device or a FIFO may have
-/// side effects.
-fn regular(path: &Path) -> Option<(File, Metadata)> {
-    let look = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let look = File::from(look);
-    if !look.metadata().ok()?.is_file() {
-        return None;
-    }
-    let file = File::open(format!("/proc/self/fd/{}", look.as_raw_fd())).ok()?;
-    let metadata = file.metadata().ok()?;
-    Some((file, metadata))
-}
-
-/// The same, as a readable file.
-pub(crate) fn opened(path: &Path) -> Option<(RegularFile, Metadata)> {
-    let (file, metadata) = regular(path)?;
-    Some((RegularFile { file, len: metadata.len() }, metadata))
+/// Opens a regular file for a process. The file is checked first, because opening a device or a FIFO
+/// may have side effects.
+pub(crate) fn opened(path: &Path, process: &Process) -> Option<ReadableFile> {
+    let subject = Subject {
+        pid: process.pid as i32,
+        path: path.to_string_lossy().into_owned(),
+        device: None,
+    };
+    let path = path.as_os_str().as_bytes();
+    find(&Lookup { folder: CWD, path, links: Links::Followed, subject: &subject })?.open()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use rustix::fs::Mode;
+
     use super::*;
 
     fn write(path: &Path, text: &str) {

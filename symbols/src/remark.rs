@@ -22,6 +22,8 @@ pub enum UnnamedCause {
     Missing,
     /// The file was found, but it has no symbols, or no readable ones.
     NoSymbols,
+    /// The file system does not answer.
+    NoAnswer,
     /// The tables of all files would take too much memory.
     TooLarge,
 }
@@ -35,6 +37,7 @@ impl fmt::Display for UnnamedCause {
             }
             UnnamedCause::Missing => "the file is not there",
             UnnamedCause::NoSymbols => "the file has no symbols",
+            UnnamedCause::NoAnswer => "its file system does not answer",
             UnnamedCause::TooLarge => "the symbols of all files take too much memory",
         })
     }

@@ -280,7 +280,7 @@ fn functions_of_a_name_are_those_of_its_default_version() {
             u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
         };
         let file = std::fs::File::open(folder.path().join("libf.so")).unwrap();
-        let file = CodeFile::new(file).unwrap();
+        let file = CodeFile::new(ppt_foreign::ReadableFile::local(file).unwrap()).unwrap();
         let found = |name: &str| {
             let found = file.functions(|known| known == name);
             found.iter().map(|entry| (entry.offset, entry.is_indirect)).collect::<Vec<_>>()

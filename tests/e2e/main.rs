@@ -166,4 +166,5 @@ mod trust {
     mod hostile;
     mod hostile_text;
     mod hostile_user;
+    mod unanswering;
 }

@@ -81,6 +81,10 @@ pub(super) fn prepare(
     limits: RingLimits,
 ) -> Result<AttachedBuffer> {
     let copy = read_control(target, &buffer)?.effective;
+    // Sessions must not wait for a file system: this has just been read, and is about to be written.
+    target.memory().set_present(buffer.control..buffer.control + ppt_segment::abi::PAGE);
+    let end = buffer.address + size_of_val(&buffer.descriptor) as u64;
+    target.memory().set_present(buffer.address..end);
     let took_over = check_claim(target, &buffer, &copy, options.allow)?;
     let clock = clock::decide(target.system(), &buffer.schema, options.clock)
         .map_err(|why| AgentError::TicksRefused { pid: target.pid(), why })?;
