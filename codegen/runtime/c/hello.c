@@ -108,13 +108,17 @@ static int ppt1_greet(uint64_t name, int waits) {
     for (unsigned i = 0; i < 16; i++)
         address.sun_path[5 + i] = "0123456789abcdef"[name >> (60 - 4 * i) & 15];
     size_t length = __builtin_offsetof(struct sockaddr_un, sun_path) + 21;
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (waits ? 0 : SOCK_NONBLOCK), 0);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return 1;
+    /* A full queue is waited for, but not long: once ppt has ended, anybody may take the name. */
+    unsigned tries = waits ? 100 : 0;
     long connected;
-    do
-        connected = syscall(SYS_connect, fd, &address, length);
-    while (connected != 0 && errno == EINTR);
+    while ((connected = syscall(SYS_connect, fd, &address, length)) != 0 &&
+           (errno == EINTR || (errno == EAGAIN && tries-- != 0))) {
+        struct timespec pause = {0, 10000000};
+        syscall(SYS_ppoll, 0L, 0L, &pause, 0L, 0L);
+    }
     int nobody = connected != 0 && errno == ECONNREFUSED;
     struct pollfd end = {fd, POLLIN, 0};
     if (connected == 0 && waits && ppt1_trusts(fd))

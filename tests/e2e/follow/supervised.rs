@@ -6,17 +6,21 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{self, Command, Stdio};
 
 use nix::fcntl::OFlag;
 use nix::pty::{PtyMaster, Winsize, grantpt, posix_openpt, ptsname_r, unlockpt};
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, listen, socket,
+};
 
 use crate::fixtures::first::{build, written};
 use crate::fixtures::flood;
 use crate::fixtures::preloaded::python;
 use crate::fixtures::rust::program;
 use crate::fixtures::support::{
-    Account, Bench, Target, available, child_of, ppt, send, status, stopped, wait_until,
+    Account, Bench, Ran, Target, available, child_of, ppt, send, status, stopped, wait_until,
 };
 
 /// Arguments of unshare(1) that make ppt process 1.
@@ -42,11 +46,15 @@ fn can_be_first(bench: &Bench) -> bool {
 
 /// `ppt run -- ./signalled_main HOW`, which is ready, and the pid of ppt.
 fn start(bench: &Bench, how: &str, first: bool) -> (Target, u32) {
-    let mut command = bench.command(if first { "unshare" } else { ppt() });
+    // Whoever started this test may ignore SIGHUP, as nohup(1) does.
+    let mut command = bench.command("env");
+    command.arg("--default-signal");
     if first {
-        command.args(FIRST).arg(ppt());
+        command.arg("unshare").args(FIRST);
     }
-    command.args(["run", "-q", "--force", "--", "./signalled_main", how]);
+    command.arg(ppt()).args(["run", "-q", "--force", "--", "./signalled_main", how]);
+    // The kernel stops no group without a parent in its session, which this test may be in.
+    command.process_group(0);
     let run = Target::start(command);
     let pid = if first { child_of(run.pid()) } else { run.pid() };
     (run, pid)
@@ -319,6 +327,30 @@ fn a_socket_that_was_shut_down_keeps_no_program_from_reporting() {
         let script = format!("{} shutdown {way}; {} 20", shut.display(), rust.display());
         let ran = bench.ppt(&["run", "--force", "--", "sh", "-c", &script]);
         assert_eq!(Account::of(&bench.info("out.bin")).captured, 20, "{ran:?}");
+    }
+}
+
+/// Once ppt has ended, anybody may take the name of its socket, and answer nobody.
+#[test]
+fn a_program_does_not_wait_for_whoever_took_the_name_of_a_socket() {
+    let bench = build();
+    let name = 0x7070_7400_0000_0000 | u64::from(process::id());
+    let address = UnixAddr::new_abstract(format!("ppt-{name:016x}").as_bytes()).unwrap();
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let new = || socket(AddressFamily::Unix, SockType::SeqPacket, flags, None).unwrap();
+    let taken = new();
+    bind(taken.as_raw_fd(), &address).unwrap();
+    listen(&taken, Backlog::new(0).unwrap()).unwrap();
+    let waiting = std::iter::repeat_with(|| {
+        let one = new();
+        connect(one.as_raw_fd(), &address).map(|()| one)
+    });
+    let waiting: Vec<_> = waiting.take(100).map_while(Result::ok).collect();
+    assert!(waiting.len() < 100, "the queue is full");
+    for first in [bench.path("first_main"), program("first")] {
+        let mut command = bench.command(first);
+        command.arg("20").env("PPT_HELLO", format!("{name}:1"));
+        assert_eq!(Ran::of(command.output().unwrap()).code(), 0);
     }
 }
 

@@ -167,19 +167,27 @@ pub(super) fn greet(socket: u64, waits: bool) -> bool {
     let name = name(socket);
     address.sun_path[1..].iter_mut().zip(name).for_each(|(to, byte)| *to = byte as _);
     let length = ABSTRACT + name.len();
-    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
-    let kind = if waits { kind } else { kind | libc::SOCK_NONBLOCK };
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: no pointers.
     let fd = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
     if fd < 0 {
         return true;
     }
+    // A full queue is waited for, but not long: once ppt has ended, anybody may take the name.
+    let mut tries = if waits { 100 } else { 0 };
     let connected = loop {
         // SAFETY: an address and its length. By syscall(2), for connect(2) may cancel the thread.
         let done = unsafe { libc::syscall(libc::SYS_connect, fd, &raw const address, length) };
-        if done == 0 || errno() != libc::EINTR {
-            break done == 0;
+        match errno() {
+            _ if done == 0 => break true,
+            libc::EINTR => {}
+            libc::EAGAIN if tries > 0 => tries -= 1,
+            _ => break false,
         }
+        let mut pause = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+        let none = ptr::null::<libc::c_void>();
+        // SAFETY: no descriptors, a limit of time, and no mask of signals.
+        unsafe { libc::syscall(libc::SYS_ppoll, none, 0, &raw mut pause, none, 0) };
     };
     let nobody = !connected && errno() == libc::ECONNREFUSED;
     if connected && waits && trusts(fd) {
