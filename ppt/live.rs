@@ -272,9 +272,9 @@ impl<'a> Live<'a> {
         awaits
     }
 
-    /// The process that ppt has started itself.
-    pub(crate) fn helper(&self) -> Option<i32> {
-        self.metrics.as_ref().map(PublishedMetrics::pid)
+    /// The process of the metrics, while it runs.
+    pub(crate) fn helper(&mut self) -> Option<i32> {
+        self.metrics.as_mut().and_then(PublishedMetrics::pid)
     }
 
     /// The end of a capture that has no process left.

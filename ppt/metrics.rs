@@ -105,8 +105,10 @@ pub(crate) struct PublishedMetrics {
 }
 
 impl PublishedMetrics {
-    pub(crate) fn pid(&self) -> i32 {
-        self.server.child.id() as i32
+    /// The pid of the server, if it runs. Who else collects children leaves it alone.
+    pub(crate) fn pid(&mut self) -> Option<i32> {
+        let child = &mut self.server.child;
+        matches!(child.try_wait(), Ok(None)).then(|| child.id() as i32)
     }
 
     /// The message, given once, if the server has ended by itself.

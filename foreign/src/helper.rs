@@ -20,6 +20,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::mounts::Mounts;
 use crate::request::{Answer, PIECE, Performer, Request};
@@ -69,7 +70,17 @@ struct State {
 #[derive(Debug)]
 struct Helper {
     process: Child,
+    /// Names it also once another part of ppt has waited for it.
+    pidfd: OwnedFd,
     socket: OwnedFd,
+}
+
+impl Drop for Helper {
+    /// It ends when it can. It keeps nothing of ppt.
+    fn drop(&mut self) {
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        let _ = self.process.try_wait();
+    }
 }
 
 fn state() -> MutexGuard<'static, State> {
@@ -84,6 +95,17 @@ pub fn enable(command: fn() -> Command) {
 /// Ends the helper. The next one has the rights that ppt has by then.
 pub fn end() {
     state().helper = None;
+}
+
+/// The pid of the helper, if one runs. Who else collects children leaves it alone.
+#[must_use]
+pub fn helper() -> Option<i32> {
+    let state = &mut *state();
+    let ended = |helper: &mut Helper| !matches!(helper.process.try_wait(), Ok(None));
+    if state.helper.as_mut().is_some_and(ended) {
+        state.helper = None;
+    }
+    state.helper.as_ref().map(|helper| helper.process.id().cast_signed())
 }
 
 /// What did not answer since the last call.
@@ -170,29 +192,38 @@ impl State {
         let (bytes, file) = request.encode(length);
         let mut room = vec![0; 4 + PIECE];
         let start = Instant::now();
-        let helper = match &mut self.helper {
-            Some(helper) => Ok(helper),
-            none => Helper::start(command()).map(|helper| none.insert(helper)),
-        };
-        let answered = helper.and_then(|helper| {
+        let mut attempt = |helper: &mut Option<Helper>| {
+            let helper = match helper {
+                Some(helper) => helper,
+                none => none.insert(Helper::start(command())?),
+            };
             send(&helper.socket, &bytes, file)?;
             helper.wait(limit)?;
-            receive(&helper.socket, &mut room)
-        });
+            match receive(&helper.socket, &mut room)? {
+                (answer, file) if !answer.is_empty() => Ok((answer.to_vec(), file)),
+                _ => Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        };
+        let is_over = |answered: &io::Result<_>| {
+            answered.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::TimedOut)
+        };
+        let mut answered = attempt(&mut self.helper);
+        // Somebody may have ended the helper, which says nothing of the file system.
+        if is_over(&answered) {
+            self.helper = None;
+            answered = attempt(&mut self.helper);
+        }
         let took = start.elapsed();
         if took > SLOW {
             self.lost += took;
         }
         let (bytes, file) = match answered {
-            Ok((bytes, file)) if !bytes.is_empty() => (bytes, file),
-            failed => {
-                // It ends when it can. It keeps nothing of ppt.
-                if let Some(mut helper) = self.helper.take() {
-                    let _ = helper.process.kill();
-                }
+            Ok(answer) => answer,
+            Err(error) => {
+                self.helper = None;
                 self.silent.extend(subject.device);
                 self.note(subject, true);
-                return Err(failed.err().unwrap_or(io::ErrorKind::UnexpectedEof.into()));
+                return Err(error);
             }
         };
         let (status, bytes) = bytes.split_at_checked(4).ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -232,7 +263,8 @@ impl Helper {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         // What ends ppt by the terminal lets ppt finish first.
         let process = command.process_group(0).spawn()?;
-        Ok(Helper { process, socket: ours })
+        let pidfd = pidfd_open(Pid::from_child(&process), PidfdFlags::empty())?;
+        Ok(Helper { process, pidfd, socket: ours })
     }
 
     /// Waits for an answer.

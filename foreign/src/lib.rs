@@ -22,7 +22,7 @@ mod stat;
 mod subject;
 
 pub use file::{FoundFile, Lookup, ReadableFile, find};
-pub use helper::{Unanswered, enable, end, failures, is_local, serve, unanswered};
+pub use helper::{Unanswered, enable, end, failures, helper, is_local, serve, unanswered};
 pub use memory::read_memory;
 pub use request::Memory;
 pub use stat::{FileStat, Links};

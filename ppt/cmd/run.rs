@@ -15,7 +15,7 @@ mod command;
 
 use std::os::fd::AsFd;
 
-use nix::libc::{SIGCHLD, SIGCONT, SIGHUP};
+use nix::libc::{SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGPROF, SIGVTALRM};
 use nix::unistd::{getpid, getsid};
 use ppt_listener::EndReason;
 use ppt_text::exit::ExitStatus;
@@ -103,7 +103,8 @@ impl RunningCommand<'_> {
                 self.finish(end);
             }
             ended = ended.or_else(|| command.ended());
-            command.collect_others(self.live.as_ref().and_then(Live::helper));
+            let of_metrics = self.live.as_mut().and_then(Live::helper);
+            command.collect_others([of_metrics, ppt_foreign::helper()]);
             let Some(how) = ended else { continue };
             let message = how.message(command.name());
             let processes = self.live.as_mut().map_or(0, Live::processes);
@@ -209,6 +210,8 @@ fn pass_on(command: &ChildCommand, signals: &Signals) {
 fn is_for(command: &ChildCommand, signal: ReceivedSignal) -> bool {
     match signal.sender {
         Some(sender) => sender != command.pid(),
+        // A timer may have been set before the program became ppt.
+        None if [SIGALRM, SIGVTALRM, SIGPROF].contains(&signal.number) => true,
         None => signal.number == SIGHUP && getsid(None) == Ok(getpid()),
     }
 }

@@ -415,7 +415,7 @@ PPT_EXPORT int dup(int fd) {
 #define PPT_DUP_CALL(name, arguments, ...)                                                         \
     int name(__VA_ARGS__);                                                                         \
     static PPT_ON int on_##name(__VA_ARGS__) {                                                     \
-        if (from != to)                                                                            \
+        if (from != to && ppt_is_open(from))                                                       \
             ppt_ending(to);                                                                        \
         int made = ppt_real.name arguments;                                                        \
         if (from != to)                                                                            \
@@ -429,12 +429,16 @@ PPT_EXPORT int dup(int fd) {
 PPT_DUP_CALL(dup2, (from, to), int from, int to)
 PPT_DUP_CALL(dup3, (from, to, flags), int from, int to, int flags)
 
+/* A filter (seccomp(2)) is installed by one of these, or by syscall(2). */
+#define PPT_PR_SET_SECCOMP 22
+#define PPT_PR_SET_NO_NEW_PRIVS 38
+
 /* Some programs and libraries (libuv) close by syscall(2). */
 static PPT_ON long on_syscall(long number, long a, long b, long c) {
     int copies = number != SYS_close && number != SYS_close_range;
     if (number == SYS_close_range)
         ending_range((unsigned)a, (unsigned)b, (int)c);
-    else if (!copies || a != b)
+    else if (!copies || (a != b && ppt_is_open((int)a)))
         ppt_ending((int)(copies ? b : a));
     long done = ppt_real.syscall(number, a, b, c, 0, 0, 0);
     if (copies && a != b)
@@ -456,8 +460,15 @@ static PPT_ON long on_syscall(long number, long a, long b, long c) {
 #define PPT_LAST(...) __VA_ARGS__
 #endif
 
+static PPT_ON void filters(long number, long a) {
+    if (number == SYS_seccomp || a == PPT_PR_SET_SECCOMP || a == PPT_PR_SET_NO_NEW_PRIVS)
+        ppt_may_be_filtered();
+}
+
 PPT_EXPORT long syscall(long number, long a, long b, long c, long d, long e PPT_LAST(, long f)) {
     typedef long call(long, long, long, long, long, long PPT_LAST(, long));
+    if (__builtin_expect(number == SYS_seccomp || number == SYS_prctl, 0))
+        filters(number, a);
     int ends = number == SYS_close || number == SYS_close_range || PPT_IS_DUP(number);
     return __builtin_expect(ends, 0) && !PPT_BOTH_OFF
                ? on_syscall(number, a, b, c)
@@ -491,10 +502,6 @@ PPT_EXPORT void *dlmopen(long space, const char *path, int flags) {
 }
 
 /* ---- what ends programs that call the kernel unexpectedly ---------------------------------- */
-
-/* Nobody installs a filter (seccomp(2)) without one of these before, except with CAP_SYS_ADMIN. */
-#define PPT_PR_SET_SECCOMP 22
-#define PPT_PR_SET_NO_NEW_PRIVS 38
 
 int prctl(int option, ...);
 

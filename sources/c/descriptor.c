@@ -2,6 +2,7 @@
 #include "descriptor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,6 +25,12 @@ int ppt_is_ours(void) {
     errno = saved;
     return pid == (ppt_is_on() ? ppt_target()
                                : __atomic_load_n(&PPT_FILES_CONTROL.target_pid, __ATOMIC_RELAXED));
+}
+
+int ppt_is_open(int fd) {
+    int saved = errno, open = ppt_is_filtered() || syscall(SYS_fcntl, fd, F_GETFD) != -1;
+    errno = saved;
+    return open;
 }
 
 static void raise_used(uint32_t to) {

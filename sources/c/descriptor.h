@@ -83,6 +83,9 @@ static inline uint64_t ppt_meaning(int fd, uint64_t now) {
  * it was not known, or is not this process's. Leaves errno as it is. */
 int ppt_forget(int fd);
 
+/* Whether the number is that of an open descriptor, as far as the kernel may be asked. Leaves errno as it is. */
+int ppt_is_open(int fd);
+
 /* Whether this process is the one that ppt is attached to. Leaves errno as it is. */
 int ppt_is_ours(void);
 

@@ -135,12 +135,12 @@ impl ChildCommand {
     }
 
     /// Collects children that ended and that ppt did not start: orphans, if ppt is process 1 or a
-    /// subreaper, and children of the program that became ppt by exec. `helper` is left to those
-    /// who started it.
-    pub(super) fn collect_others(&self, helper: Option<i32>) {
+    /// subreaper, and children of the program that became ppt by exec. `helpers` are left to those
+    /// who started them.
+    pub(super) fn collect_others(&self, helpers: [Option<i32>; 2]) {
         let ended = self.ended().is_some();
         while let Some(pid) = ended_child()
-            && Some(pid) != helper
+            && !helpers.contains(&Some(pid))
             && (ended || pid != self.pid())
         {
             let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));

@@ -112,6 +112,22 @@ fn a_program_that_ignores_signals_goes_on_and_so_does_ppt() {
     }
 }
 
+/// exec(2) keeps timers: a limit of time that was set before it is meant for the program.
+#[test]
+fn a_timer_from_before_ends_the_program() {
+    let bench = flood::build_with("signalled_main.c");
+    let mut command = bench.command("env");
+    command.args(["--default-signal", ppt(), "run", "-q", "--", "./signalled_main", "default"]);
+    // SAFETY: one system call.
+    unsafe {
+        command.pre_exec(|| {
+            libc::alarm(1);
+            Ok(())
+        });
+    }
+    assert_eq!(Target::spawn(command).wait().code(), Some(128 + libc::SIGALRM));
+}
+
 /// What a program sends to its parent, or to its process group, is not sent back.
 #[test]
 fn a_program_gets_no_signal_of_its_own_back() {

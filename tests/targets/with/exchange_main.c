@@ -621,7 +621,8 @@ static void silent(int number) {
 }
 
 #ifdef __GLIBC__
-/* A filter ends this program if anything asks for the other end of a connection. */
+/* A filter ends this program if anything asks for the other end of a connection. Root installs it by
+ * syscall(2), if the number is odd. */
 static void filtered(int number) {
     struct sock_filter rules[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
@@ -632,8 +633,10 @@ static void filtered(int number) {
     struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
     both before = connected();
     exchange(before, 10, 20);
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    if (number % 2 == 0 || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) {
+        CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+        CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    }
     unsigned long seen = served;
     both after = connected();
     for (int i = 0; i < number; i++)
