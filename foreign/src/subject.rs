@@ -3,7 +3,7 @@
 /// The number of a device, major and minor: it identifies a file system while that is mounted.
 pub type Device = (u32, u32);
 
-/// What a request is about, for [`Unanswered`].
+/// What a request is about, for [`Unanswered`](crate::Unanswered).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     /// The process that has mapped the file.
