@@ -37,9 +37,9 @@ fn report() {
     // SAFETY: called when code is loaded: before `main`, or in a dlopen, beside which nobody may
     // change the environment, for every library may read it.
     let asked = |name| unsafe { asked(name) };
-    if !asked(c"PPT_RUN").and_then(run_socket).is_some_and(say_hello)
-        && let Some(socket) = asked(c"PPT_HELLO").and_then(socket_of)
-    {
+    let is_answered = asked(c"PPT_RUN").and_then(run_socket).is_some_and(say_hello);
+    let otherwise = || asked(c"PPT_HELLO").and_then(socket_of);
+    if let (false, Some(socket)) = (is_answered, otherwise()) {
         greet(socket, true);
     }
 }
