@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use ppt_capture::{FileHeader, Module, Process};
 use ppt_foreign::{FileStat, Links, Lookup, ReadableFile, Subject, find};
-use rustix::fs::CWD;
+use rustix::fs::{Mode, OFlags};
+use std::os::fd::AsFd;
 
 use crate::limits;
 
@@ -186,14 +187,15 @@ pub(crate) fn opened(path: &Path, process: &Process) -> Option<ReadableFile> {
         device: None,
     };
     let path = path.as_os_str().as_bytes();
-    find(&Lookup { folder: CWD, path, links: Links::Followed, subject: &subject })?.open()
+    // The path is absolute. A helper cannot be given CWD, which is no descriptor.
+    let look = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open("/", look, Mode::empty()).ok()?;
+    find(&Lookup { folder: root.as_fd(), path, links: Links::Followed, subject: &subject })?.open()
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::MetadataExt;
-
-    use rustix::fs::Mode;
 
     use super::*;
 
