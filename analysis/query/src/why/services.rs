@@ -137,9 +137,8 @@ impl Engine {
         slow: &[SlowInterval],
     ) -> Result<HashMap<ServiceThread, Vec<Call>>, QueryError> {
         let mut calls: HashMap<ServiceThread, Vec<Call>> = HashMap::new();
-        let waited = |slow: &&SlowInterval| slow.parts.iter().any(|part| part.state.is_wait());
-        let all = || slow.iter().filter(waited);
-        let ends = all().map(|slow| (slow.ts, slow.ts.saturating_add(slow.dur)));
+        // Also of intervals that did not wait: an event loop serves other requests meanwhile.
+        let ends = slow.iter().map(|slow| (slow.ts, slow.ts.saturating_add(slow.dur)));
         let is_within = |&(from, to): &(i64, i64)| {
             number("call_start").gt_eq(lit(from)).and(number("call_start").lt(lit(to)))
         };
@@ -148,8 +147,8 @@ impl Engine {
         else {
             return Ok(calls);
         };
-        let rows = among(rows, "pid", all().filter_map(|slow| slow.pid.map(i64::from)))?;
-        let rows = among(rows, "tid", all().filter_map(|slow| slow.tid.map(i64::from)))?;
+        let rows = among(rows, "pid", slow.iter().filter_map(|slow| slow.pid.map(i64::from)))?;
+        let rows = among(rows, "tid", slow.iter().filter_map(|slow| slow.tid.map(i64::from)))?;
         let rows = rows.filter(within)?.limit(0, Some(MAX_CALLS + 1))?;
         let words = [word("host"), word("peer")];
         let numbers = ["pid", "call_start", "first", "call_end", "port", "tid"].map(number);
