@@ -48,7 +48,7 @@ pub fn find(lookup: &Lookup<'_>) -> Option<FoundFile> {
         (Links::Followed, Some(device)) => is_local(device).then_some(ResolveFlags::empty()),
         (Links::Followed, None) => {
             subject.device = device_of(path).filter(|device| !is_local(*device));
-            subject.device.is_none().then_some(ResolveFlags::NO_SYMLINKS)
+            subject.device.is_none().then_some(cached | ResolveFlags::NO_SYMLINKS)
         }
     };
     if let Some(resolve) = resolve {

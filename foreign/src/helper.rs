@@ -48,10 +48,10 @@ pub struct Unanswered {
     pub asked: bool,
 }
 
-static STATE: Mutex<State> = Mutex::new(State::new());
+static STATE: Mutex<HelperState> = Mutex::new(HelperState::new());
 
 #[derive(Debug)]
-struct State {
+struct HelperState {
     command: Option<fn() -> Command>,
     helper: Option<Helper>,
     /// Does what a helper would, without one.
@@ -83,7 +83,7 @@ impl Drop for Helper {
     }
 }
 
-fn state() -> MutexGuard<'static, State> {
+fn state() -> MutexGuard<'static, HelperState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -161,9 +161,9 @@ pub(crate) fn ask(request: &Request<'_>, length: usize, subject: &Subject) -> io
     state().ask(request, length, subject)
 }
 
-impl State {
-    const fn new() -> State {
-        State {
+impl HelperState {
+    const fn new() -> HelperState {
+        HelperState {
             command: None,
             helper: None,
             direct: Performer { open: None },
@@ -355,12 +355,12 @@ mod tests {
     }
 
     /// The answer about a file system with this number.
-    fn asked(state: &mut State, minor: u32) -> io::Result<Answer> {
+    fn asked(state: &mut HelperState, minor: u32) -> io::Result<Answer> {
         let request = Request::Memory { memory: Memory::Pid(1), address: 0 };
         state.ask(&request, 1, &subject(minor))
     }
 
-    fn outcomes(state: &State) -> Vec<(u32, bool)> {
+    fn outcomes(state: &HelperState) -> Vec<(u32, bool)> {
         let outcome = |found: &Unanswered| (found.subject.device.unwrap().1, found.asked);
         state.unanswered.iter().map(outcome).collect()
     }
@@ -372,7 +372,7 @@ mod tests {
             command.arg("600");
             command
         };
-        let mut state = State { command: Some(sleeping), ..State::new() };
+        let mut state = HelperState { command: Some(sleeping), ..HelperState::new() };
         assert!(asked(&mut state, 1).is_err() && state.helper.is_none());
         assert!(state.lost >= PATIENCE);
         let lost = state.lost;
@@ -391,7 +391,7 @@ mod tests {
                 "/bin/true" => || Command::new("/bin/true"),
                 _ => || Command::new("/nowhere"),
             };
-            let mut state = State { command: Some(command), ..State::new() };
+            let mut state = HelperState { command: Some(command), ..HelperState::new() };
             assert!(asked(&mut state, 1).is_err());
             assert_eq!(outcomes(&state), [(1, true)], "{program}");
         }

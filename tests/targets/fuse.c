@@ -4,7 +4,8 @@
  * stdin:
  *   slow MS       answers after so many milliseconds
  *   silent N      answers N more requests, and then none
- *   silent N KIND the same, of this kind (an opcode of linux/fuse.h) */
+ *   silent N KIND the same, of this kind (an opcode of linux/fuse.h)
+ *   no flush      knows no FLUSH, so that a close asks nothing */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@
 
 #define ROOM (1 << 20)
 
-static int fuse, files, silent, slow, left = -1, kind;
+static int fuse, files, silent, slow, left = -1, kind, flushes = 1;
 static char **paths;
 
 static void die(const char *what) {
@@ -87,6 +88,8 @@ static void request(char *bytes) {
         answer(unique, 0, NULL, 0);
         break;
     case FUSE_FLUSH:
+        answer(unique, flushes ? 0 : ENOSYS, NULL, 0);
+        break;
     case FUSE_ACCESS:
         answer(unique, 0, NULL, 0);
         break;
@@ -119,7 +122,8 @@ int main(int argc, char **argv) {
             ssize_t got = read(0, line, sizeof line - 1);
             if (got <= 0) return 0;
             line[got] = 0;
-            if (sscanf(line, "silent %d %d", &left, &kind) < 1) sscanf(line, "slow %d", &slow);
+            if (!strcmp(line, "no flush\n")) flushes = 0;
+            else if (sscanf(line, "silent %d %d", &left, &kind) < 1) sscanf(line, "slow %d", &slow);
             puts("done");
             fflush(stdout);
         }

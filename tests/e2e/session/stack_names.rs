@@ -41,6 +41,9 @@ fn addresses_have_the_names_of_binutils() {
     target.say("1");
     target.stdout.wait_for("done ");
     attach.stop();
+    // While it lives, its own view of the files is asked for a map of made code.
+    let dumped = bench.ppt(&["dump", "out.bin", "-b", "stacks", "--frame", "stack"]).stderr;
+    assert!(!dumped.contains("does not answer"), "{dumped}");
     target.finish();
 
     let one = |at: usize| {

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::fixtures::explained::explained;
+use crate::fixtures::preloaded::python;
 use crate::fixtures::steady::is_root;
 use crate::fixtures::support::{Account, Attach, Bench, Target, available, copy_program, ppt};
 
@@ -203,16 +204,37 @@ fn a_program_on_it_has_probes_and_names_while_it_answers() {
     let said = mounted.said(&[&["attach", &pid][..], &probe].concat(), 2);
     let nothing = "nothing in the process answers to --probe `plugin_write`";
     assert!(said.contains(MESSAGE) && said.contains(nothing), "{said}");
-    // Their names are asked for where the files are, and at the same path elsewhere.
-    for mut dump in [mounted.inside("ppt", 0), mounted.bench.command(mounted.bench.path("ppt"))] {
-        dump.args(["dump", "out.bin", "-b", "stacks", "--frame", "stack"]);
-        let said = explained(&Attach::spawn_into(dump, Stdio::null()).ended(0));
-        assert!(!said.contains("the file is not there"), "{said}");
-        assert!(
-            said.contains(MESSAGE) && said.contains("its file system does not answer"),
-            "{said}"
-        );
-    }
+    // Their names are asked for where the files are.
+    let mut dump = mounted.inside("ppt", 0);
+    dump.args(["dump", "out.bin", "-b", "stacks", "--frame", "stack"]);
+    let said = explained(&Attach::spawn_into(dump, Stdio::null()).ended(0));
+    assert!(!said.contains("the file is not there"), "{said}");
+    assert!(said.contains(MESSAGE) && said.contains("its file system does not answer"), "{said}");
+}
+
+/// The library asks no file system that the program would not ask.
+#[test]
+fn a_file_on_it_is_read_and_closed_as_without_ppt() {
+    let (Some(mut mounted), Some(python)) = (Mounted::new(), python()) else { return };
+    mounted.tell("no flush");
+    let script = "import os, sys\n\
+        os.close(os.open(sys.argv[1], os.O_RDONLY))\n\
+        f = os.open(sys.argv[1], os.O_RDONLY)\n\
+        for i in range(3): os.read(f, 9)\n\
+        print('read', flush=True)\n\
+        input()\n\
+        os.read(f, 9)\n\
+        os.close(f)\n\
+        print('closed', flush=True)";
+    let mut command = mounted.inside(ppt(), 0);
+    command.args(["run", "-q", "--with", "net,files", "-o", "out/with.bin", "--", python]);
+    command.args(["-c", script, &mounted.on_mount("data")]);
+    let mut target = Target::spawn(command);
+    target.stdout.wait_for("read");
+    mounted.tell("silent 0");
+    target.say("go on");
+    target.stdout.wait_for("closed");
+    assert_eq!(target.wait().code(), Some(0));
 }
 
 /// One process of a user does not keep ppt from the others.
