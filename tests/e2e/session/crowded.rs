@@ -4,19 +4,13 @@
 use std::fs;
 
 use crate::fixtures::explained::explained;
-use crate::fixtures::steady::is_root;
+use crate::fixtures::steady::{is_root, may_capture};
 use crate::fixtures::support::{Bench, Table, Target};
 
 const UNWIND: &str = "--stacks=199,unwind";
 
-/// Whether this machine permits to capture this.
 fn is_permitted(part: &str) -> bool {
-    let stdout = Bench::new().ppt(&["doctor"]).stdout;
-    let refused = stdout.lines().find(|line| line.contains(&format!("capture {part}: ")));
-    if let Some(line) = refused {
-        eprintln!("skipped: {line}");
-    }
-    refused.is_none() && is_root()
+    may_capture(part) && is_root()
 }
 
 /// The program, linked with `libfield.so`, and a small library.

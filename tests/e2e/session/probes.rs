@@ -5,19 +5,13 @@ use std::os::unix::fs::FileExt;
 use crate::fixtures::explained::explained;
 use crate::fixtures::postgresql::PostgreSql;
 use crate::fixtures::refused::with;
-use crate::fixtures::steady::{is_root, open_to_nobody, start_as_nobody};
+use crate::fixtures::steady::{is_root, may_capture, open_to_nobody, start_as_nobody};
 use crate::fixtures::support::{
     Account, Attach, Bench, Table, Target, available, copy_program, ppt, stopped, text, wait_until,
 };
 
-/// Whether this machine permits probes.
 fn is_permitted() -> bool {
-    let stdout = Bench::new().ppt(&["doctor"]).stdout;
-    let refused = stdout.lines().find(|line| line.contains("capture probes: "));
-    if let Some(line) = refused {
-        eprintln!("skipped: {line}");
-    }
-    refused.is_none() && is_root()
+    may_capture("probes") && is_root()
 }
 
 fn built() -> Bench {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::fixtures::steady::may_capture;
 use crate::fixtures::support::{Bench, available, text};
 
 /// The rows of an answer of `ppt sql`.
@@ -26,11 +27,7 @@ fn by_binutils(bench: &Bench, file: &str, addresses: &[u64]) -> Vec<String> {
 /// code is that of binutils.
 #[test]
 fn addresses_have_the_names_of_binutils() {
-    let stdout = Bench::new().ppt(&["doctor"]).stdout;
-    if let Some(line) = stdout.lines().find(|line| line.contains("capture stacks: ")) {
-        return eprintln!("skipped: {line}");
-    }
-    if !available("addr2line") {
+    if !may_capture("stacks") || !available("addr2line") {
         return;
     }
     let bench = Bench::new();

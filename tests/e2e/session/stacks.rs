@@ -2,7 +2,7 @@
 
 use crate::fixtures::explained::explained;
 use crate::fixtures::refused::with;
-use crate::fixtures::steady::{is_root, open_to_nobody, start_as_nobody};
+use crate::fixtures::steady::{is_root, may_capture, open_to_nobody, start_as_nobody};
 use crate::fixtures::support::{Account, Attach, Bench, Table, Target, available, stopped};
 
 /// Frame pointers are needed: with optimisation, gcc omits those of small functions.
@@ -18,14 +18,8 @@ fn plain(args: &[&str]) -> Bench {
     bench
 }
 
-/// Whether this machine permits stack samples.
 fn is_permitted() -> bool {
-    let stdout = Bench::new().ppt(&["doctor"]).stdout;
-    let refused = stdout.lines().find(|line| line.contains("capture stacks: "));
-    if let Some(line) = refused {
-        eprintln!("skipped: {line}");
-    }
-    refused.is_none()
+    may_capture("stacks")
 }
 
 /// The report of a thread.
